@@ -1,0 +1,345 @@
+/* weft.h - the public C API of Weft.
+ *
+ * Four nouns:  wf_context  everything hangs from it
+ *              wf_array    n-d data: dtype, shape, strides over reference-counted memory
+ *              wf_graph    a recording in progress; owns every temporary; used by one thread
+ *              wf_kernel   a finished recording; immutable; launched any number of times from any thread
+ * Two values:  wf_val      a number, or a node of a graph (immutable)
+ *              wf_var      a mutable variable of a graph; usable wherever a wf_val or a C number is
+ *
+ * One pattern: g = wf_begin(ctx, ...); ...record...; status = wf_run(g);
+ *   Recording never fails visibly: the first mistake poisons the graph (its message names the operation, shapes
+ *   and dtypes), the rest is ignored, and wf_run reports it. Nothing runs from a poisoned, dropped or forgotten
+ *   graph. NULL graphs and arrays are accepted everywhere and poison, so one check, at wf_run, is enough.
+ *
+ * Verbs: new/free unique, retain/release shared, get borrowed; "consumes" ends the caller's ownership even on error.
+ * C macros named like functions only convert operands, count arguments or fill options; the symbols are real
+ * functions for other languages. C++17: include weft.hpp for operators.
+ */
+#ifndef WEFT_H
+#define WEFT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define WF_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define WF_API __attribute__((visibility("default")))
+#else
+#define WF_API
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wf_context wf_context;
+typedef struct wf_array wf_array;
+typedef struct wf_graph wf_graph;
+typedef struct wf_kernel wf_kernel;
+
+/* ---- status ------------------------------------------------------------------------------------------------- */
+/* X(name, code, text): the codes are stable. */
+#define WF_STATUS_MAP(X)                                     \
+    X(ARG, 1, "invalid argument")                            \
+    X(SHAPE, 2, "shapes do not fit")                         \
+    X(DTYPE, 3, "dtypes do not fit")                         \
+    X(DEVICE, 4, "wrong or no device")                       \
+    X(MEMORY, 5, "out of memory")                            \
+    X(CONTRACT, 6, "operator breaks a contract")             \
+    X(BOUNDS, 7, "index out of bounds")                      \
+    X(BACKEND, 8, "compiler or driver failed")               \
+    X(IO, 9, "file error")                                   \
+    X(UNSUPPORTED, 10, "not supported")                      \
+    X(SYNTAX, 11, "syntax error in operator text")
+typedef enum wf_status {
+    WF_OK = 0,
+#define X(name, code, text) WF_ERR_##name = code,
+    WF_STATUS_MAP(X)
+#undef X
+        WF_STATUS_INT32 = 0x7fffffff
+} wf_status;
+
+/* "WF_ERR_SHAPE"; "WF_OK" for WF_OK; never NULL. */
+WF_API const char *wf_status_name(wf_status status);
+/* The calling thread's first error since its last wf_clear on this context, "" if none. Borrowed until the thread's
+ * next wf_clear. Accepts NULL (a context that could not be made): "out of memory". */
+WF_API const char *wf_message(const wf_context *ctx);
+/* The status that belongs to wf_message. */
+WF_API wf_status wf_check(const wf_context *ctx);
+/* Forgets the calling thread's error. */
+WF_API void wf_clear(wf_context *ctx);
+/* For libraries on top of Weft: sets the calling thread's error if it has none yet, and returns `status`. */
+WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
+
+/* "0.1.0": the version of the library that is linked. */
+WF_API const char *wf_version(void);
+
+/* ---- dtypes, devices, shapes -------------------------------------------------------------------------------- */
+/* Computation: WF_BOOL to WF_U64, WF_F32, WF_F64. The other codes are reserved: arrays of them are refused with
+ * WF_ERR_UNSUPPORTED. A bool is one byte, 0 or 1. */
+typedef enum wf_dtype {
+    WF_NONE,
+    WF_BOOL,
+    WF_I8,
+    WF_U8,
+    WF_I16,
+    WF_U16,
+    WF_I32,
+    WF_U32,
+    WF_I64,
+    WF_U64,
+    WF_F16,
+    WF_BF16,
+    WF_F32,
+    WF_F64,
+    WF_C32,
+    WF_C64,
+    WF_C128
+} wf_dtype;
+WF_API const char *wf_dtype_name(wf_dtype dtype); /* "f32"; never NULL */
+WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF_NONE */
+
+typedef int32_t wf_device; /* 0: the context's default */
+#define WF_CPU ((wf_device)1)
+#define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
+/* "cpu", "interp": the device of that name, or 0 if there is none. */
+WF_API wf_device wf_device_named(const char *name);
+
+#define WF_MAX_RANK 8
+typedef struct wf_shape {
+    int32_t rank, reserved;
+    int64_t dim[WF_MAX_RANK];
+} wf_shape; /* frozen */
+typedef uint32_t wf_axes; /* bit d set: axis d */
+#define WF_ALL_AXES 0xffu
+
+/* ---- context ------------------------------------------------------------------------------------------------ */
+enum {
+    WF_FOLD = 1,            /* constant propagation and algebraic rules */
+    WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
+    WF_NO_DISK_CACHE = 4    /* never read or write the object cache on disk; off by default */
+};
+typedef struct wf_config {
+    size_t size;             /* sizeof(wf_config) */
+    int32_t threads;         /* 0: WEFT_THREADS from the environment, else all cores */
+    wf_device device;        /* 0: WF_CPU */
+    const char *cache_dir;   /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
+    uint64_t cache_bytes;    /* bound of the object cache on disk; 0: 256 MiB */
+    uint32_t flags_on, flags_off;
+    void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
+    void *log_user;
+} wf_config;
+/* A new context. NULL config: defaults. NULL only without memory. Several contexts may live side by side, each used
+ * from any thread; they share no lock on the hot path. Starts no thread and opens no library until needed. */
+WF_API wf_context *wf_context_new(const wf_config *config);
+/* Waits for running work; frees graphs never run. Arrays and kernels must have been released before. */
+WF_API void wf_context_free(wf_context *ctx);
+WF_API int wf_get_threads(const wf_context *ctx);
+/* 0: all cores. Not while work of this context runs. Results do not depend on it. */
+WF_API void wf_set_threads(wf_context *ctx, int threads);
+WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
+WF_API uint32_t wf_get_flags(const wf_context *ctx);
+
+/* What this machine and context offer. */
+typedef struct wf_info {
+    size_t size;           /* sizeof(wf_info), set by the caller */
+    const char *isa;       /* "avx512", "avx2", "sse4.2", "neon", "generic": instruction set of generated code */
+    int32_t vector_bits;
+    int32_t threads;
+    const char *llvm_path; /* library that is or would be opened; "" if none was found */
+    int32_t llvm_major;    /* 0: not opened (yet) */
+    const char *cache_dir; /* "" if there is none */
+    uint64_t cache_bytes, cache_entries; /* on disk now */
+    uint64_t compiled, memory_hits, disk_hits, evaluated; /* kernels since the context was made */
+} wf_info;
+/* Fills `info`; strings are borrowed from the context. `open_llvm`: open it now, so that llvm_major is known. */
+WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
+
+/* ---- arrays -------------------------------------------------------------------------------------------------
+ * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which wf_message
+ * explains. Handles are thread-safe to retain and release; contents are the caller's to order. A launched kernel
+ * keeps what it uses. */
+typedef struct wf_place {
+    size_t size;
+    wf_device device;       /* 0: the context's default; CPU and interpreter share memory */
+    const int64_t *strides; /* in elements, [rank]; NULL: C order. Any sign for wf_wrap; 0 only for dims of wf_wrap'ed
+                               arrays that are read */
+} wf_place;
+/* A new array, contents undefined. 64-byte aligned. */
+WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place);
+/* A new array filled with `value` (must fit the dtype). */
+WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value);
+/* [n]: start + i*step, computed in f64 (integers: exactly) and converted. */
+WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
+/* Empty, with the dtype, shape and context of `array`, in C order. */
+WF_API wf_array *wf_like(const wf_array *array);
+/* The caller's memory, zero copy, naturally aligned. `release(user)` runs once, from any thread, after the last use,
+ * also when wf_wrap itself fails; may be NULL. */
+WF_API wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
+                              void (*release)(void *user), void *user);
+WF_API wf_array *wf_retain(const wf_array *array);
+WF_API void wf_release(const wf_array *array); /* NULL: no-op */
+WF_API wf_context *wf_array_context(const wf_array *array);
+WF_API wf_dtype wf_array_dtype(const wf_array *array); /* WF_NONE for NULL */
+WF_API wf_shape wf_array_shape(const wf_array *array); /* rank 0 for NULL */
+WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL */
+typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
+WF_API wf_state wf_array_state(const wf_array *array);
+
+/* Views share memory (writes are seen by both) and keep it alive. */
+/* start, stop, step as Python's slices: negatives count from the end, out-of-range ends are cut; step may be negative.
+ * WF_END_INDEX as stop: to the end in the direction of step. */
+#define WF_END_INDEX INT64_MIN
+WF_API wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, int64_t step);
+WF_API wf_array *wf_view_at(wf_array *array, int axis, int64_t index); /* drops the axis; negatives from the end */
+WF_API wf_array *wf_view_permute(wf_array *array, const int *axes);    /* axis d of the view is axes[d] of the array */
+WF_API wf_array *wf_view_reshape(wf_array *array, wf_shape shape);     /* one -1 is inferred; error if it needs a copy */
+WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape);   /* NumPy's rule; the view is read-only */
+
+/* Copies in C order; `bytes` must be exactly count * size. Synchronous. */
+WF_API wf_status wf_upload(wf_array *array, const void *src, size_t bytes);
+WF_API wf_status wf_download(const wf_array *array, void *dst, size_t bytes);
+/* The memory itself: address of element [0, ..., 0] and strides in elements ([rank], may be NULL). Valid until the
+ * array is released. */
+WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
+
+/* ---- values -------------------------------------------------------------------------------------------------
+ * Passed in two registers. graph == NULL: the number `num`, weakly typed. Otherwise `num` is the id of a node (> 0),
+ * of a variable (< 0) or 0 for poison. The nesting is what lets WF_V(x) accept a wf_val, a wf_var or any C number
+ * in one evaluation and without _Generic. */
+typedef struct wf_var {
+    double num;
+    wf_graph *graph;
+} wf_var; /* frozen */
+typedef struct wf_val {
+    wf_var h;
+} wf_val; /* frozen */
+
+typedef struct wf_vals {
+    const wf_val *at;
+    size_t n;
+} wf_vals;
+typedef struct wf_arg {
+    const char *name;
+    int32_t kind, reserved; /* 1 array, 2 val, 3 num */
+    union {
+        wf_array *array;
+        wf_val val;
+        double num;
+    } as;
+} wf_arg;
+typedef struct wf_args {
+    const wf_arg *at;
+    size_t n;
+} wf_args;
+
+/* ---- recording ----------------------------------------------------------------------------------------------
+ * Without a shape, values are whole (lazy) arrays, combined by broadcasting. With a shape, values are one lane of an
+ * index space. With `reduce`, the space (or, without a shape, the operands' common shape) is reduced. */
+typedef struct wf_space {
+    size_t size;
+    const char *here, *name; /* source line, filled by wf_begin; label for messages and dumps */
+    wf_shape shape;          /* index space */
+    bool indexed;            /* true: an index space even though rank is 0 */
+    wf_axes reduce;          /* WF_ALL_AXES, or 0: none */
+    wf_device device;        /* 0: the context's default */
+} wf_space;
+WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
+WF_API wf_status wf_run(wf_graph *graph);     /* consumes; synchronous; kept arrays become ready */
+WF_API void wf_drop(wf_graph *graph);         /* consumes; nothing runs */
+WF_API wf_kernel *wf_compile(wf_graph *graph); /* consumes; NULL on error */
+WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
+WF_API wf_context *wf_graph_context(const wf_graph *graph);
+
+/* Elements: the element at the current point (in an array graph: the whole array), broadcast to the space. */
+WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
+/* Assigns, converting. Every operand is read before the array changes, so in-place, reversed and shifted overlap are
+ * right. The array's shape must be the value's (or the space's) broadcast shape. */
+WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
+
+/* By index: one integer index per axis. In array graphs indices are integer arrays: gather. Out of range is undefined
+ * with wf_read and wf_write; with a border mode every index is right. */
+typedef enum wf_border {
+    WF_BORDER_NONE,     /* the caller guarantees the range */
+    WF_BORDER_VALUE,    /* `other` outside              k k k | a b c d | k k k */
+    WF_BORDER_CLAMP,    /* the nearest edge             a a a | a b c d | d d d */
+    WF_BORDER_PERIODIC, /* wraps                        b c d | a b c d | a b c */
+    WF_BORDER_MIRROR,   /* edges repeated               c b a | a b c d | d c b */
+    WF_BORDER_REFLECT   /* edges not repeated           d c b | a b c d | c b a */
+} wf_border;
+WF_API wf_val wf_read_n(wf_graph *graph, const wf_array *array, wf_vals index);
+WF_API wf_val wf_read_or_n(wf_graph *graph, const wf_array *array, wf_val other, wf_vals index);
+WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border border, wf_val other, wf_vals index);
+/* Index spaces only. Two points must not write the same element, nor one write what another reads: order between
+ * points is unspecified. A point's own reads and writes keep their order. */
+WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals index);
+WF_API wf_val wf_index(wf_graph *graph, int axis);  /* i64: of the current point */
+WF_API wf_val wf_extent(wf_graph *graph, int axis); /* i64: of the space */
+WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64; negative axes count from the end */
+/* Array graphs only: i64 index along `axis` of an array of this shape. */
+WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
+
+/* Constants of a given dtype, and run-time parameters (changing one never recompiles). */
+WF_API wf_val wf_const(wf_graph *graph, wf_dtype dtype, double value);
+WF_API wf_val wf_const_i64(wf_graph *graph, wf_dtype dtype, int64_t bits); /* integers beyond 2^53; u64 as its bits */
+WF_API wf_val wf_param(wf_graph *graph, const char *name, wf_dtype dtype, double initial);
+/* An array to be bound at launch, borrowed from the graph. Every extent is open. */
+WF_API wf_array *wf_formal(wf_graph *graph, const char *name, wf_dtype dtype, int rank);
+
+/* Variables. Reading is implicit; wf_get takes a snapshot. */
+WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
+WF_API wf_val wf_get(wf_var var);
+WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
+WF_API void wf_inc(wf_var var, wf_val value);
+
+/* Reductions. Results are the same bits for any number of threads and any vector width. */
+typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR } wf_join;
+/* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
+ * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. */
+WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
+typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
+/* Sections of a reducing graph; recording starts in WF_CALL. In WF_POST, wf_out writes results to arrays of one element.
+ * Values do not cross sections; reduced variables do. */
+WF_API void wf_section(wf_graph *graph, wf_section_id section);
+/* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in f64
+ * and are rounded once; those of integers are i64 or u64. `axes` must be WF_ALL_AXES. */
+WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
+/* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
+WF_API wf_array *wf_keep(wf_val value);
+
+/* ---- kernels ------------------------------------------------------------------------------------------------ */
+typedef struct wf_launch_opts {
+    size_t size;
+    wf_shape shape; /* another index space, of the same rank; rank 0: the recorded one */
+} wf_launch_opts;
+/* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values.
+ * Synchronous. From any thread. */
+WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
+WF_API void wf_kernel_free(wf_kernel *kernel);
+typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM } wf_dump;
+/* Text of what was recorded (TRACE), of the IR after each pass (PASSES), and of the code made for the layouts of `args`.
+ * At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
+WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap, size_t *len);
+
+/* ---- operator text ------------------------------------------------------------------------------------------
+ * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.
+ * Names of `args` are arrays, values or numbers; assigning to the name of an array writes it; other names are
+ * temporaries. Errors are WF_ERR_SYNTAX (or the operation's own) with the line, and a caret under the place. */
+/* One expression as a value, inside any recording. */
+WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
+/* Statements, recorded into an array graph. */
+WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
+/* Records and runs. */
+WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
+/* Records and runs; out[i] becomes a new array that holds the value assigned to want[i]. All NULL on error. */
+WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
+                                const char *const *want, size_t n, wf_array **out);
+/* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
+WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
+
+#ifdef __cplusplus
+}
+#endif
+#include "weft/ops.h" /* generated from the op table: prototypes of all operations and, in C, the conversions */
+#endif
