@@ -1,0 +1,106 @@
+/* macros.h - the C side of weft.h: lists, named captures, options as named arguments. Included by ops.h. */
+#ifndef WEFT_MACROS_H
+#define WEFT_MACROS_H
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+
+/* lists: 1 to 16 entries */
+#define WF__N(...) WF__N_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define WF__N_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, N, ...) N
+#define WF__CAT(a, b) WF__CAT_(a, b)
+#define WF__CAT_(a, b) a##b
+#define WF__MAP(M, ...) WF__CAT(WF__MAP, WF__N(__VA_ARGS__))(M, __VA_ARGS__)
+#define WF__MAP1(M, a) M(a)
+#define WF__MAP2(M, a, ...) M(a), WF__MAP1(M, __VA_ARGS__)
+#define WF__MAP3(M, a, ...) M(a), WF__MAP2(M, __VA_ARGS__)
+#define WF__MAP4(M, a, ...) M(a), WF__MAP3(M, __VA_ARGS__)
+#define WF__MAP5(M, a, ...) M(a), WF__MAP4(M, __VA_ARGS__)
+#define WF__MAP6(M, a, ...) M(a), WF__MAP5(M, __VA_ARGS__)
+#define WF__MAP7(M, a, ...) M(a), WF__MAP6(M, __VA_ARGS__)
+#define WF__MAP8(M, a, ...) M(a), WF__MAP7(M, __VA_ARGS__)
+#define WF__MAP9(M, a, ...) M(a), WF__MAP8(M, __VA_ARGS__)
+#define WF__MAP10(M, a, ...) M(a), WF__MAP9(M, __VA_ARGS__)
+#define WF__MAP11(M, a, ...) M(a), WF__MAP10(M, __VA_ARGS__)
+#define WF__MAP12(M, a, ...) M(a), WF__MAP11(M, __VA_ARGS__)
+#define WF__MAP13(M, a, ...) M(a), WF__MAP12(M, __VA_ARGS__)
+#define WF__MAP14(M, a, ...) M(a), WF__MAP13(M, __VA_ARGS__)
+#define WF__MAP15(M, a, ...) M(a), WF__MAP14(M, __VA_ARGS__)
+#define WF__MAP16(M, a, ...) M(a), WF__MAP15(M, __VA_ARGS__)
+#define WF__STR(x) WF__STR_(x)
+#define WF__STR_(x) #x
+#define WF_HERE __FILE__ ":" WF__STR(__LINE__)
+#define WF__REST(first, ...) __VA_ARGS__ /* WF__REST(__VA_ARGS__, tail): never empty */
+#define WF__FIRST(...) WF__FIRST_(__VA_ARGS__, 0)
+#define WF__FIRST_(first, ...) first
+
+#define WF_SHAPE(...) ((wf_shape){ .rank = WF__N(__VA_ARGS__), .dim = { __VA_ARGS__ } })
+#define WF_SCALAR ((wf_shape){ .rank = 0 })
+#define WF_VALS(...) ((wf_vals){ (wf_val[]){ WF__MAP(WF_V, __VA_ARGS__) }, WF__N(__VA_ARGS__) })
+
+/* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others */
+static inline wf_arg wf__arg_array(const char *s, const wf_array *a)
+{
+    wf_arg r = { s, 1, 0, { 0 } };
+    r.as.array = (wf_array *)a;
+    return r;
+}
+static inline wf_arg wf__arg_val(const char *s, wf_val v)
+{
+    wf_arg r = { s, 2, 0, { 0 } };
+    r.as.val = v;
+    return r;
+}
+static inline wf_arg wf__arg_var(const char *s, wf_var v)
+{
+    wf_arg r = { s, 2, 0, { 0 } };
+    r.as.val.h = v;
+    return r;
+}
+static inline wf_arg wf__arg_num(const char *s, double d)
+{
+    wf_arg r = { s, 3, 0, { 0 } };
+    r.as.num = d;
+    return r;
+}
+#define WF_ARG(name, x)                                                                                                \
+    _Generic((x),                                                                                                      \
+        wf_array *: wf__arg_array,                                                                                     \
+        const wf_array *: wf__arg_array,                                                                               \
+        wf_val: wf__arg_val,                                                                                           \
+        wf_var: wf__arg_var,                                                                                           \
+        default: wf__arg_num)(name, x)
+#define WF__NAMED1(x) WF_ARG(#x, x)
+#define WF_ARGS(...) ((wf_args){ (wf_arg[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })
+#define WF_NO_ARGS ((wf_args){ 0, 0 })
+#define WF_NAMED(...) WF_ARGS(WF__MAP(WF__NAMED1, __VA_ARGS__))
+
+/* options are named arguments: wf_begin(ctx, .shape = WF_SHAPE(n, h, w)) */
+#define wf_begin(...)                                                                                                  \
+    wf_begin_with(WF__FIRST(__VA_ARGS__),                                                                              \
+                  &(wf_space){ WF__REST(__VA_ARGS__, .size = sizeof(wf_space), .here = WF_HERE) })
+#define wf_empty(ctx, dtype, ...)                                                                                      \
+    wf_empty_with(ctx, dtype, WF__FIRST(__VA_ARGS__), &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) })
+#define wf_wrap(ctx, data, dtype, shape, release, ...)                                                                 \
+    wf_wrap_with(ctx, data, dtype, shape, &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) }, release,     \
+                 WF__FIRST(__VA_ARGS__))
+#define wf_launch(kernel, ...)                                                                                         \
+    wf_launch_with(kernel, WF__FIRST(__VA_ARGS__),                                                                     \
+                   &(wf_launch_opts){ WF__REST(__VA_ARGS__, .size = sizeof(wf_launch_opts)) })
+
+#define wf_read(g, a, ...) wf_read_n(g, a, WF_VALS(__VA_ARGS__))
+#define wf_read_or(g, a, other, ...) wf_read_or_n(g, a, WF_V(other), WF_VALS(__VA_ARGS__))
+#define wf_read_border(g, a, border, other, ...) wf_read_border_n(g, a, border, WF_V(other), WF_VALS(__VA_ARGS__))
+#define wf_write(g, a, v, ...) wf_write_n(g, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_out(g, a, v) wf_out(g, a, WF_V(v))
+#define wf_local(g, dtype, v) wf_local(g, dtype, WF_V(v))
+#define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)
+#define wf_set(x, v) wf_set(x, WF_V(v))
+#define wf_inc(x, v) wf_inc(x, WF_V(v))
+#define wf_keep(v) wf_keep(WF_V(v))
+#define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
+#define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
+#define wf_expr(g, text, args) wf_expr_n(g, text, args)
+#define wf_text_record(g, text, ...) wf_text_record_n(g, text, WF_NAMED(__VA_ARGS__))
+#define wf_text(ctx, text, ...) wf_text_n(ctx, text, WF_NAMED(__VA_ARGS__))
+#endif

@@ -1,0 +1,202 @@
+/* ops.h - GENERATED from src/ir/ops.def by tools/gen_ops.c; do not edit. Every operation is a real function.
+ *
+ * Operands of different dtypes follow C's usual conversions (i32 with f32 gives f32); a number takes the dtype of
+ * what it meets and must fit it (0.5 with i32, 300 with u8: WF_ERR_DTYPE). Signed with unsigned of the same width is
+ * WF_ERR_DTYPE: cast one. Number with number is computed in double, so wf_div(1, 3) is a third. wf_div on integers is
+ * WF_ERR_DTYPE: say wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a
+ * call: one append to the recording.
+ */
+#ifndef WEFT_OPS_H
+#define WEFT_OPS_H
+#if defined(__GNUC__)
+#pragma GCC system_header /* the conversions below elide braces on purpose */
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* -a; integers wrap. Numbers. */
+WF_API wf_val wf_neg(wf_val a);
+/* |a|; of the smallest integer: itself. Numbers. */
+WF_API wf_val wf_abs(wf_val a);
+/* bitwise not; of a bool: logical. Bools and integers. */
+WF_API wf_val wf_not(wf_val a);
+/* square root, correctly rounded; NaN for a < 0. Floats. */
+WF_API wf_val wf_sqrt(wf_val a);
+/* 1 / sqrt(a). Floats. */
+WF_API wf_val wf_rsqrt(wf_val a);
+/* 1 / a. Floats. */
+WF_API wf_val wf_rcp(wf_val a);
+/* largest integer <= a. Numbers. */
+WF_API wf_val wf_floor(wf_val a);
+/* smallest integer >= a. Numbers. */
+WF_API wf_val wf_ceil(wf_val a);
+/* nearest integer, ties to even. Numbers. */
+WF_API wf_val wf_round(wf_val a);
+/* nearest integer towards zero. Numbers. */
+WF_API wf_val wf_trunc(wf_val a);
+/* true for NaN. Numbers. */
+WF_API wf_val wf_isnan(wf_val a);
+/* true for an infinity. Numbers. */
+WF_API wf_val wf_isinf(wf_val a);
+/* true for neither NaN nor infinity. Numbers. */
+WF_API wf_val wf_isfinite(wf_val a);
+/* number of bits set. Integers. */
+WF_API wf_val wf_popcount(wf_val a);
+/* leading zeros; the width for 0. Integers. */
+WF_API wf_val wf_clz(wf_val a);
+/* trailing zeros; the width for 0. Integers. */
+WF_API wf_val wf_ctz(wf_val a);
+/* e to the a. Floats. */
+WF_API wf_val wf_exp(wf_val a);
+/* 2 to the a. Floats. */
+WF_API wf_val wf_exp2(wf_val a);
+/* natural logarithm; -inf for 0, NaN for a < 0. Floats. */
+WF_API wf_val wf_log(wf_val a);
+/* logarithm to base 2; -inf for 0, NaN for a < 0. Floats. */
+WF_API wf_val wf_log2(wf_val a);
+/* sine of a in radians; NaN for infinities. Floats. */
+WF_API wf_val wf_sin(wf_val a);
+/* cosine of a in radians; NaN for infinities. Floats. */
+WF_API wf_val wf_cos(wf_val a);
+/* tangent of a in radians; NaN for infinities. Floats. */
+WF_API wf_val wf_tan(wf_val a);
+/* arc tangent in radians. Floats. */
+WF_API wf_val wf_atan(wf_val a);
+/* hyperbolic tangent. Floats. */
+WF_API wf_val wf_tanh(wf_val a);
+/* a + b; integers wrap. Numbers. */
+WF_API wf_val wf_add(wf_val a, wf_val b);
+/* a - b; integers wrap. Numbers. */
+WF_API wf_val wf_sub(wf_val a, wf_val b);
+/* a * b; integers wrap. Numbers. */
+WF_API wf_val wf_mul(wf_val a, wf_val b);
+/* upper half of the double-width product. Integers. */
+WF_API wf_val wf_mulhi(wf_val a, wf_val b);
+/* a / b; integers: see idiv. Floats. */
+WF_API wf_val wf_div(wf_val a, wf_val b);
+/* a / b truncated; 0 for b = 0; wraps. Integers. */
+WF_API wf_val wf_idiv(wf_val a, wf_val b);
+/* remainder with the sign of a; 0 for b = 0. Integers. */
+WF_API wf_val wf_mod(wf_val a, wf_val b);
+/* smaller; NaN if either is NaN; -0 < +0. Numbers. */
+WF_API wf_val wf_min(wf_val a, wf_val b);
+/* larger; NaN if either is NaN; -0 < +0. Numbers. */
+WF_API wf_val wf_max(wf_val a, wf_val b);
+/* smaller; a NaN is ignored. Numbers. */
+WF_API wf_val wf_fmin(wf_val a, wf_val b);
+/* larger; a NaN is ignored. Numbers. */
+WF_API wf_val wf_fmax(wf_val a, wf_val b);
+/* a to the b, special values as in C. Floats. */
+WF_API wf_val wf_pow(wf_val a, wf_val b);
+/* angle of the point (b, a) in radians, special values as in C. Floats. */
+WF_API wf_val wf_atan2(wf_val a, wf_val b);
+/* |a| with the sign of b. Floats. */
+WF_API wf_val wf_copysign(wf_val a, wf_val b);
+/* bitwise and; of bools: logical. Bools and integers. */
+WF_API wf_val wf_and(wf_val a, wf_val b);
+/* bitwise or; of bools: logical. Bools and integers. */
+WF_API wf_val wf_or(wf_val a, wf_val b);
+/* bitwise exclusive or. Bools and integers. */
+WF_API wf_val wf_xor(wf_val a, wf_val b);
+/* a shifted left by b; 0 for b outside 0..width-1. Integers. */
+WF_API wf_val wf_shl(wf_val a, wf_val b);
+/* a shifted right by b, with the sign; only sign bits for b outside 0..width-1. Integers. */
+WF_API wf_val wf_shr(wf_val a, wf_val b);
+/* a == b; false if either is NaN. Any dtype. */
+WF_API wf_val wf_eq(wf_val a, wf_val b);
+/* a != b; true if either is NaN. Any dtype. */
+WF_API wf_val wf_ne(wf_val a, wf_val b);
+/* a < b; false if either is NaN. Any dtype. */
+WF_API wf_val wf_lt(wf_val a, wf_val b);
+/* a <= b; false if either is NaN. Any dtype. */
+WF_API wf_val wf_le(wf_val a, wf_val b);
+/* a > b; false if either is NaN. Any dtype. */
+WF_API wf_val wf_gt(wf_val a, wf_val b);
+/* a >= b; false if either is NaN. Any dtype. */
+WF_API wf_val wf_ge(wf_val a, wf_val b);
+/* a * b + c with one rounding. Numbers. */
+WF_API wf_val wf_fma(wf_val a, wf_val b, wf_val c);
+/* a ? b : c; both are evaluated. Any dtype. */
+WF_API wf_val wf_select(wf_val a, wf_val b, wf_val c);
+/* min(max(a, b), c). Numbers. */
+WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
+/* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */
+WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);
+/* The same bits as a dtype of the same size. */
+WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);
+#ifdef __cplusplus
+}
+#else
+/* ---- C: x is a wf_val, a wf_var or a number; evaluated once; text grows linearly with nesting ---- */
+typedef struct wf__in {
+    wf_val v;
+} wf__in;
+_Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two registers");
+#if defined(__clang__)
+#define WF_V(x)                                                                                                        \
+    (_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wmissing-field-initializers\"")             \
+         _Pragma("clang diagnostic ignored \"-Wmissing-braces\"")                                                      \
+             _Pragma("clang diagnostic ignored \"-Wdouble-promotion\"")                                                \
+                 _Pragma("clang diagnostic ignored \"-Wimplicit-int-float-conversion\"")((wf__in){ .v = x })           \
+                     .v _Pragma("clang diagnostic pop"))
+#else
+#define WF_V(x) (((wf__in){ .v = x }).v)
+#endif
+#define wf_neg(a) wf_neg(WF_V(a))
+#define wf_abs(a) wf_abs(WF_V(a))
+#define wf_not(a) wf_not(WF_V(a))
+#define wf_sqrt(a) wf_sqrt(WF_V(a))
+#define wf_rsqrt(a) wf_rsqrt(WF_V(a))
+#define wf_rcp(a) wf_rcp(WF_V(a))
+#define wf_floor(a) wf_floor(WF_V(a))
+#define wf_ceil(a) wf_ceil(WF_V(a))
+#define wf_round(a) wf_round(WF_V(a))
+#define wf_trunc(a) wf_trunc(WF_V(a))
+#define wf_isnan(a) wf_isnan(WF_V(a))
+#define wf_isinf(a) wf_isinf(WF_V(a))
+#define wf_isfinite(a) wf_isfinite(WF_V(a))
+#define wf_popcount(a) wf_popcount(WF_V(a))
+#define wf_clz(a) wf_clz(WF_V(a))
+#define wf_ctz(a) wf_ctz(WF_V(a))
+#define wf_exp(a) wf_exp(WF_V(a))
+#define wf_exp2(a) wf_exp2(WF_V(a))
+#define wf_log(a) wf_log(WF_V(a))
+#define wf_log2(a) wf_log2(WF_V(a))
+#define wf_sin(a) wf_sin(WF_V(a))
+#define wf_cos(a) wf_cos(WF_V(a))
+#define wf_tan(a) wf_tan(WF_V(a))
+#define wf_atan(a) wf_atan(WF_V(a))
+#define wf_tanh(a) wf_tanh(WF_V(a))
+#define wf_add(a, b) wf_add(WF_V(a), WF_V(b))
+#define wf_sub(a, b) wf_sub(WF_V(a), WF_V(b))
+#define wf_mul(a, b) wf_mul(WF_V(a), WF_V(b))
+#define wf_mulhi(a, b) wf_mulhi(WF_V(a), WF_V(b))
+#define wf_div(a, b) wf_div(WF_V(a), WF_V(b))
+#define wf_idiv(a, b) wf_idiv(WF_V(a), WF_V(b))
+#define wf_mod(a, b) wf_mod(WF_V(a), WF_V(b))
+#define wf_min(a, b) wf_min(WF_V(a), WF_V(b))
+#define wf_max(a, b) wf_max(WF_V(a), WF_V(b))
+#define wf_fmin(a, b) wf_fmin(WF_V(a), WF_V(b))
+#define wf_fmax(a, b) wf_fmax(WF_V(a), WF_V(b))
+#define wf_pow(a, b) wf_pow(WF_V(a), WF_V(b))
+#define wf_atan2(a, b) wf_atan2(WF_V(a), WF_V(b))
+#define wf_copysign(a, b) wf_copysign(WF_V(a), WF_V(b))
+#define wf_and(a, b) wf_and(WF_V(a), WF_V(b))
+#define wf_or(a, b) wf_or(WF_V(a), WF_V(b))
+#define wf_xor(a, b) wf_xor(WF_V(a), WF_V(b))
+#define wf_shl(a, b) wf_shl(WF_V(a), WF_V(b))
+#define wf_shr(a, b) wf_shr(WF_V(a), WF_V(b))
+#define wf_eq(a, b) wf_eq(WF_V(a), WF_V(b))
+#define wf_ne(a, b) wf_ne(WF_V(a), WF_V(b))
+#define wf_lt(a, b) wf_lt(WF_V(a), WF_V(b))
+#define wf_le(a, b) wf_le(WF_V(a), WF_V(b))
+#define wf_gt(a, b) wf_gt(WF_V(a), WF_V(b))
+#define wf_ge(a, b) wf_ge(WF_V(a), WF_V(b))
+#define wf_fma(a, b, c) wf_fma(WF_V(a), WF_V(b), WF_V(c))
+#define wf_select(a, b, c) wf_select(WF_V(a), WF_V(b), WF_V(c))
+#define wf_clamp(a, b, c) wf_clamp(WF_V(a), WF_V(b), WF_V(c))
+#define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)
+#define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)
+#include "weft/macros.h"
+#endif
+#endif

@@ -1,0 +1,204 @@
+/* ir.h - the intermediate representation: one flat array of nodes in program order, and the builder that makes it.
+ *
+ * Every way in (C recording, operator text, math expansions, rewriting passes) appends through the builder, which folds
+ * constants, applies algebraic rules and numbers values while it appends; every way out (interpreter, LLVM, PTX) walks
+ * the same array from front to back. References are 32-bit node ids; 0 is "none" (a value: poison). An operand is
+ * always an earlier node.
+ *
+ * One recording describes one point ("lane") of an index space of `rank` axes; the last axis is the one that vectors run
+ * along. Array graphs use the same nodes: there a value is a whole array and tuple 0 means "element by element".
+ */
+#ifndef WEFT_IR_H
+#define WEFT_IR_H
+#include "base/base.h"
+#include "weft/weft.h"
+
+/* ---- the op table ---- */
+typedef enum wf__op {
+    WF__NOP,    /* node 0, and removed nodes */
+    /* structural nodes; fields as the comment says */
+    WF__CONST,  /* a | b << 32: the value's bits (bool 0/1; smaller integers zero-extended) */
+    WF__PARAM,  /* a: run-time parameter number; uniform */
+    WF__INDEX,  /* a: axis. i64 index of the current point */
+    WF__EXTENT, /* a: axis. i64 extent of the space; uniform */
+    WF__DIM,    /* a: slot, b: axis. i64 extent of the slot's array; uniform */
+    WF__ARG,    /* a: argument number of a cold body */
+    WF__LOAD,   /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
+                   d: epoch (stores to this memory that came before) */
+    WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
+    WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
+    WF__SETRED, /* a: reduction, b: instance, c: value. Effect */
+    WF__COLD,   /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
+                   Where the condition holds: the value of the cold body. Backends branch around it when no lane needs it */
+    WF__REDUCE, /* array graphs only. a: value, b: wf_join. All axes */
+    WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
+    WF__CAST,   /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
+                   != 0. Integers wrap. Float to smaller float: nearest even */
+    WF__BITCAST,/* a: value of a dtype of the same size */
+    /* pure operations; a, b, c: operands */
+#define WF_OP(name, ...) WF__OP_##name,
+#include "ir/ops.def"
+#undef WF_OP
+    WF__OP_COUNT
+} wf__op;
+
+enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4 };
+typedef enum wf__types { WF__T_NONE, WF__T_NUM, WF__T_INT, WF__T_FLT, WF__T_BITS, WF__T_ANY, WF__T_FIRST_BOOL } wf__types;
+typedef struct wf__op_info {
+    const char *name; /* "add" */
+    uint8_t arity;    /* number of value operands in a, b, c */
+    uint8_t types;    /* wf__types; WF__T_NONE for structural nodes */
+    bool to_bool;
+    uint8_t flags;
+    const char *doc;
+} wf__op_info;
+extern const wf__op_info wf__op_table[WF__OP_COUNT];
+static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; } /* from the table, casts included */
+int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
+
+/* ---- dtypes ---- */
+static inline bool wf__is_float(unsigned t) { return t == WF_F32 || t == WF_F64; }
+static inline bool wf__is_int(unsigned t) { return t >= WF_I8 && t <= WF_U64; }
+static inline bool wf__is_signed(unsigned t) { return t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64; }
+static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
+{
+    return t == WF_BOOL || t == WF_I8 || t == WF_U8 ? 1 : t == WF_I16 || t == WF_U16 ? 2 : t == WF_I32 || t == WF_U32 || t == WF_F32 ? 4 : 8;
+}
+bool wf__computable(wf_dtype t); /* bool, i8..u64, f32, f64 */
+/* Whether operands of dtype t are allowed by the class. */
+bool wf__types_allow(unsigned types, unsigned t);
+
+/* ---- nodes ---- */
+typedef uint32_t wf__ref;
+typedef struct wf__node {
+    uint16_t op;
+    uint8_t dtype; /* of the result; of the stored value for STORE */
+    uint8_t aux;
+    uint32_t a, b, c, d;
+    uint32_t shape; /* array graphs: index into shapes; 0 elsewhere and for scalars */
+    uint32_t next;  /* chain of the value-numbering table */
+} wf__node;
+
+/* How index axis k of a slot steps through memory, as far as code depends on it. */
+typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT } wf__step;
+
+typedef struct wf__slot { /* memory that a recording names */
+    uint8_t dtype, rank;
+    bool read, written;
+    bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
+    uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
+    uint32_t epoch;            /* stores so far */
+    uint32_t object;           /* the api's own number for the array behind it */
+} wf__slot;
+
+typedef struct wf__red {
+    uint8_t dtype, join; /* wf_join */
+    uint8_t instances;   /* accumulators that a lane's code addresses, 1 before tiling */
+} wf__red;
+
+typedef struct wf__ir {
+    wf__node *node; /* node[0] is a NOP */
+    uint32_t n, node_cap;
+    uint32_t *bucket; /* value numbering: heads of chains */
+    uint32_t bucket_n, numbered; /* power of two or 0; nodes in it */
+    uint32_t *tuple; /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
+    uint32_t tuple_n, tuple_cap;
+    wf__slot *slot;
+    uint32_t slot_n, slot_cap;
+    wf__red *red;
+    uint32_t red_n, red_cap;
+    uint8_t *param; /* dtype of each run-time parameter */
+    uint32_t param_n, param_cap;
+    wf_shape *shape; /* shape[0] is rank 0 */
+    uint32_t shape_n, shape_cap;
+    int32_t rank;     /* axes of the index space; array graphs: 0 */
+    uint32_t flags;   /* WF_FOLD | WF_VALUE_NUMBERING */
+    wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
+    char error[256];
+} wf__ir;
+
+void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
+void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
+void wf__ir_free(wf__ir *ir);
+void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* the first wins */
+
+/* ---- builder ----
+ * Operands must be live refs of this ir; a 0 operand poisons silently (its error is set already). Dtypes must fit the op
+ * (front ends convert first): a mismatch is WF_ERR_DTYPE. All return the new (or an equal, or a simpler) node, or 0. */
+wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits);
+wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value); /* converted as a cast from f64 would */
+wf__ref wf__param(wf__ir *ir, unsigned dtype);                   /* a new parameter */
+wf__ref wf__param_at(wf__ir *ir, uint32_t number);               /* an existing one */
+wf__ref wf__index(wf__ir *ir, int axis);
+wf__ref wf__extent(wf__ir *ir, int axis);
+wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis);
+wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype);
+wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a);
+wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
+wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
+wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
+wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
+wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
+void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
+wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance);
+void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value);
+wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n);
+uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32_t object);
+uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
+uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
+uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
+/* Appends a node as it is, numbered if pure; for passes that copy. */
+wf__ref wf__append(wf__ir *ir, const wf__node *node);
+
+static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->node[r]; }
+static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
+static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
+static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
+static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return ir->tuple + t + 1; }
+bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a CONST equal to value (and -0 is not 0) */
+
+/* ---- meaning: what each pure op does to n values; constant folder and interpreter in one. Arrays are packed, of the
+ * operands' dtypes; bools are bytes 0 or 1. `dtype`: of the operands (of the last one for select). ---- */
+void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void *b, const void *c, size_t n);
+void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
+/* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
+uint64_t wf__join_neutral(wf_join join, unsigned dtype);
+unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
+
+/* ---- expansion (expand.c, math_*.c): EXPAND ops as other ops, built through the builder; each of f32 and f64 ---- */
+wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a);
+wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
+wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
+/* Cold bodies: rare paths (arguments beyond the fast reduction), kept out of line. */
+typedef enum wf__cold_id {
+    WF__COLD_NONE,
+    WF__COLD_SIN_F32, WF__COLD_COS_F32, WF__COLD_TAN_F32, /* (x f32) */
+    WF__COLD_SIN_F64, WF__COLD_COS_F64, WF__COLD_TAN_F64, /* (x f64) */
+    WF__COLD_COUNT
+} wf__cold_id;
+/* Builds the body's result from its arguments (ARG nodes, or constants when folding). Must not contain COLD nodes. */
+wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t n);
+
+/* ---- passes over a whole ir: into `out` (initialised by the callee; the caller frees it). Return false with
+ * out->status set on failure ---- */
+bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
+
+/* ---- checking, printing, parsing ---- */
+bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header */
+void wf__print(const wf__ir *ir, wf__str *out);
+bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
+
+/* ---- analysis: how a value varies over the space ---- */
+typedef enum wf__kind { WF__UNIFORM, WF__AFFINE, WF__VARYING } wf__kind;
+typedef struct wf__vary {
+    uint8_t kind;    /* along the lane axis: UNIFORM, AFFINE (value = base + lane, coefficient `coef`), VARYING */
+    uint8_t level;   /* innermost loop needed: 0 none, k: axis k-1 and axes outside it; rank: the lane axis */
+    int64_t coef;    /* AFFINE: per lane, a known constant, not 0 */
+} wf__vary;
+/* One entry per node; false without memory. Lane axis: ir->rank - 1. */
+bool wf__analyse(const wf__ir *ir, wf__vary *out);
+
+/* A tuple component as index[axis] + offset, when it is exactly that (offset a constant): the form that border
+ * splitting, alias tests and tiling understand. axis -1: a constant alone. */
+bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset);
+#endif

@@ -1,0 +1,83 @@
+/* kernel.h - what a backend gets: one lowered recording ("body") with its layout, and the calling convention.
+ *
+ * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only nodes
+ * CONST PARAM INDEX EXTENT DIM LOAD STORE RED SETRED COLD CAST BITCAST and pure ops without EXPAND; every tuple is explicit
+ * (none is 0) and its refs are i64; slot steps are filled in. `element` slots have one stride per loop axis.
+ */
+#ifndef WEFT_KERNEL_H
+#define WEFT_KERNEL_H
+#include "ir/ir.h"
+
+/* Reductions: lane j of a row (j: its index along the lane axis) accumulates in virtual accumulator j % WF__LANES,
+ * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined pairwise,
+ * k with k + s for s = WF__LANES/2, ..., 1. Boxes begin and end on multiples of WF__LANES along the lane axis (but for
+ * the end of the space). So the bits depend on the shape alone, not on the vector width or number of threads. Every
+ * backend keeps this order exactly. */
+enum { WF__LANES = 32 };
+
+typedef struct wf__mem {
+    char *base;                  /* element [0, ..., 0] */
+    int64_t stride[WF_MAX_RANK]; /* in elements, per index axis */
+    int64_t dim[WF_MAX_RANK];
+} wf__mem;
+
+typedef struct wf__call {
+    const wf__mem *mem;     /* one per slot */
+    const uint64_t *param;  /* one per parameter: the value in its low bytes */
+    const int64_t *extent;  /* of each loop axis of the whole space */
+} wf__call;
+
+/* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low bytes,
+ * starting from the join's neutral element. */
+typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
+
+/* Target of code generation. Widest first. */
+typedef enum wf__isa { WF__ISA_AVX512, WF__ISA_AVX2, WF__ISA_SSE42, WF__ISA_NEON, WF__ISA_NONE } wf__isa;
+typedef struct wf__target {
+    wf__isa isa;
+    int vector_bits;
+    const char *name;     /* "avx512" */
+    const char *cpu;      /* for LLVM: "x86-64-v4", ... */
+    const char *features; /* for LLVM: "+fma,...", may be "" */
+    const char *triple;   /* "x86_64-unknown-linux-gnu" */
+} wf__target;
+
+typedef struct wf__code_options {
+    const wf__target *target;
+    bool nontemporal; /* stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in
+                         every row at multiples of the vector width; ends with a store fence */
+    int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
+} wf__code_options;
+
+typedef struct wf__bytes {
+    unsigned char *at; /* from wf__alloc */
+    size_t n;
+} wf__bytes;
+
+/* The code generator, behind a table so that a build without LLVM is the same build with one folder missing. All
+ * functions may be called from any thread at once. */
+typedef struct wf__codegen wf__codegen;
+typedef struct wf__codegen_ops {
+    /* Opens the LLVM library at `path`. false: `error` says why. */
+    bool (*open)(wf__codegen **out, const char *path, wf__str *error);
+    int (*major)(const wf__codegen *); /* version */
+    /* A relocatable ELF object that defines `wf_kernel` (a wf__entry). */
+    bool (*object)(wf__codegen *, const wf__ir *body, const wf__code_options *, wf__bytes *out, wf__str *error);
+    /* Text of the LLVM IR or assembly of the same. */
+    bool (*text)(wf__codegen *, const wf__ir *body, const wf__code_options *, bool assembly, wf__str *out, wf__str *error);
+    void (*free)(wf__codegen *);
+} wf__codegen_ops;
+extern const wf__codegen_ops wf__llvm; /* src/codegen */
+/* Anything that changes generated code bumps this; it is part of every cache key. */
+#define WF__CODE_VERSION 1
+
+/* The interpreter: the same contract as wf__entry, for any body. `scratch`: wf__interp_scratch(body) bytes, 64-byte
+ * aligned, one per thread. */
+size_t wf__interp_scratch(const wf__ir *body);
+void wf__interp(const wf__ir *body, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
+
+/* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] + c*width; loads
+ * that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions: column c uses
+ * instance c % (WF__LANES / width). */
+bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out);
+#endif

@@ -1,0 +1,103 @@
+/* gen_ops.c - prints include/weft/ops.h from the op table: gen_ops > include/weft/ops.h */
+#include <stdio.h>
+#include <string.h>
+
+typedef struct row {
+    const char *name;
+    int arity;
+    const char *types, *doc;
+} row;
+static const row rows[] = {
+#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) { #name, arity, #types, doc },
+#include "ir/ops.def"
+#undef WF_OP
+};
+enum { N = sizeof rows / sizeof *rows };
+
+static const char *const head[] = {
+    "/* ops.h - GENERATED from src/ir/ops.def by tools/gen_ops.c; do not edit. Every operation is a real function.",
+    " *",
+    " * Operands of different dtypes follow C's usual conversions (i32 with f32 gives f32); a number takes the dtype of",
+    " * what it meets and must fit it (0.5 with i32, 300 with u8: WF_ERR_DTYPE). Signed with unsigned of the same width is",
+    " * WF_ERR_DTYPE: cast one. Number with number is computed in double, so wf_div(1, 3) is a third. wf_div on integers is",
+    " * WF_ERR_DTYPE: say wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a",
+    " * call: one append to the recording.",
+    " */",
+    "#ifndef WEFT_OPS_H",
+    "#define WEFT_OPS_H",
+    "#if defined(__GNUC__)",
+    "#pragma GCC system_header /* the conversions below elide braces on purpose */",
+    "#endif",
+    "#ifdef __cplusplus",
+    "extern \"C\" {",
+    "#endif",
+};
+
+static const char *const middle[] = {
+    "/* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */",
+    "WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);",
+    "/* The same bits as a dtype of the same size. */",
+    "WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);",
+    "#ifdef __cplusplus",
+    "}",
+    "#else",
+    "/* ---- C: x is a wf_val, a wf_var or a number; evaluated once; text grows linearly with nesting ---- */",
+    "typedef struct wf__in {",
+    "    wf_val v;",
+    "} wf__in;",
+    "_Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, \"two registers\");",
+    "#if defined(__clang__)",
+    "#define WF_V(x)                                                                                                        \\",
+    "    (_Pragma(\"clang diagnostic push\") _Pragma(\"clang diagnostic ignored \\\"-Wmissing-field-initializers\\\"\")             \\",
+    "         _Pragma(\"clang diagnostic ignored \\\"-Wmissing-braces\\\"\")                                                      \\",
+    "             _Pragma(\"clang diagnostic ignored \\\"-Wdouble-promotion\\\"\")                                                \\",
+    "                 _Pragma(\"clang diagnostic ignored \\\"-Wimplicit-int-float-conversion\\\"\")((wf__in){ .v = x })           \\",
+    "                     .v _Pragma(\"clang diagnostic pop\"))",
+    "#else",
+    "#define WF_V(x) (((wf__in){ .v = x }).v)",
+    "#endif",
+};
+
+static const char *const tail[] = {
+    "#define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)",
+    "#define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)",
+    "#include \"weft/macros.h\"",
+    "#endif",
+    "#endif",
+};
+
+static void lines(const char *const *at, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        puts(at[i]);
+}
+
+int main(void)
+{
+    static const char *const letters[] = { "a", "b", "c" };
+    lines(head, sizeof head / sizeof *head);
+    for (int i = 0; i < N; ++i) {
+        printf("/* %s. %s */\nWF_API wf_val wf_%s(", rows[i].doc,
+               !strcmp(rows[i].types, "FLT")    ? "Floats."
+               : !strcmp(rows[i].types, "INT")  ? "Integers."
+               : !strcmp(rows[i].types, "BITS") ? "Bools and integers."
+               : !strcmp(rows[i].types, "NUM")  ? "Numbers."
+                                                : "Any dtype.",
+               rows[i].name);
+        for (int k = 0; k < rows[i].arity; ++k)
+            printf("%swf_val %s", k ? ", " : "", letters[k]);
+        puts(");");
+    }
+    lines(middle, sizeof middle / sizeof *middle);
+    for (int i = 0; i < N; ++i) {
+        printf("#define wf_%s(", rows[i].name);
+        for (int k = 0; k < rows[i].arity; ++k)
+            printf("%s%s", k ? ", " : "", letters[k]);
+        printf(") wf_%s(", rows[i].name);
+        for (int k = 0; k < rows[i].arity; ++k)
+            printf("%sWF_V(%s)", k ? ", " : "", letters[k]);
+        puts(")");
+    }
+    lines(tail, sizeof tail / sizeof *tail);
+    return 0;
+}
