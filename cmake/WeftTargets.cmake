@@ -1,0 +1,50 @@
+# weft_flags(target): language, warnings, visibility, numerics and sanitizers of everything Weft compiles.
+# weft_glob(out FOLDERS f... RECURSE f...): the C files of folders; a folder that does not exist has none.
+
+function(weft_flags target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+                                               C_VISIBILITY_PRESET hidden)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes)
+    # The folder, the interpreter and generated code agree to the bit: the compiler must not fuse a*b + c on its own.
+    target_compile_options(${target} PRIVATE -ffp-contract=off)
+    # C11 proper, with the POSIX and Linux interfaces of libc visible.
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    if(WEFT_WITH_LLVM)
+        target_compile_definitions(${target} PRIVATE WEFT_WITH_LLVM=1)
+    endif()
+    if(WEFT_DEBUG_CHECKS)
+        target_compile_definitions(${target} PRIVATE WEFT_DEBUG_CHECKS=1)
+    endif()
+    if(WEFT_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    weft_sanitize(${target})
+endfunction()
+
+# Sanitizers alone, for targets whose code is not held to Weft's warnings (examples). PUBLIC link options: a library
+# built with a sanitizer makes its users link the run time.
+function(weft_sanitize target)
+    set(checks ${WEFT_SANITIZE})
+    if(WEFT_FUZZ)
+        string(JOIN "," checks ${checks} fuzzer-no-link)
+    endif()
+    if(checks)
+        target_compile_options(${target} PRIVATE -fsanitize=${checks} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=undefined)
+        target_link_options(${target} PRIVATE -fsanitize=${checks})
+    endif()
+endfunction()
+
+function(weft_glob out)
+    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "FOLDERS;RECURSE")
+    set(files "")
+    foreach(folder ${ARG_FOLDERS})
+        file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
+        list(APPEND files ${found})
+    endforeach()
+    foreach(folder ${ARG_RECURSE})
+        file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
+        list(APPEND files ${found})
+    endforeach()
+    set(${out} ${files} PARENT_SCOPE)
+endfunction()
