@@ -91,10 +91,10 @@ typedef struct wf__slot { /* memory that a recording names */
     uint32_t object;           /* the api's own number for the array behind it */
 } wf__slot;
 
-typedef struct wf__red {
+typedef struct wf__reduction {
     uint8_t dtype, join; /* wf_join */
     uint8_t instances;   /* accumulators that a lane's code addresses, 1 before tiling */
-} wf__red;
+} wf__reduction;
 
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
@@ -105,7 +105,7 @@ typedef struct wf__ir {
     uint32_t tuple_n, tuple_cap;
     wf__slot *slot;
     uint32_t slot_n, slot_cap;
-    wf__red *red;
+    wf__reduction *red;
     uint32_t red_n, red_cap;
     uint8_t *param; /* dtype of each run-time parameter */
     uint32_t param_n, param_cap;
