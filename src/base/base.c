@@ -35,7 +35,7 @@ bool wf__mul_i64(int64_t a, int64_t b, int64_t *out)
 #ifdef WEFT_DEBUG_CHECKS
 static _Thread_local long fail_after = -1;
 void wf__alloc_fail_after(long n) { fail_after = n; }
-static bool fails(void)
+bool wf__alloc_fails(void)
 {
     if (fail_after < 0)
         return false;
@@ -43,12 +43,12 @@ static bool fails(void)
 }
 #else
 void wf__alloc_fail_after(long n) { WF__UNUSED(n); }
-static bool fails(void) { return false; }
+bool wf__alloc_fails(void) { return false; }
 #endif
 
-void *wf__alloc(size_t bytes) { return fails() ? NULL : malloc(bytes ? bytes : 1); }
-void *wf__alloc0(size_t bytes) { return fails() ? NULL : calloc(1, bytes ? bytes : 1); }
-void *wf__realloc(void *p, size_t bytes) { return fails() ? NULL : realloc(p, bytes ? bytes : 1); }
+void *wf__alloc(size_t bytes) { return wf__alloc_fails() ? NULL : malloc(bytes ? bytes : 1); }
+void *wf__alloc0(size_t bytes) { return wf__alloc_fails() ? NULL : calloc(1, bytes ? bytes : 1); }
+void *wf__realloc(void *p, size_t bytes) { return wf__alloc_fails() ? NULL : realloc(p, bytes ? bytes : 1); }
 void wf__free(void *p) { free(p); }
 
 char *wf__strdup(const char *s)

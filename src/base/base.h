@@ -40,6 +40,7 @@ void *wf__realloc(void *p, size_t bytes);
 void wf__free(void *p);
 char *wf__strdup(const char *s);
 void wf__alloc_fail_after(long n); /* no effect outside debug builds */
+bool wf__alloc_fails(void); /* asked by other allocators of ours: does this call fail? */
 
 /* Makes room for `need` elements in *at, at least doubling. */
 bool wf__grow(void *at_pointer, uint32_t *cap, uint32_t need, size_t element);

@@ -1,0 +1,44 @@
+/* cache.h - compiled code by key: a map in memory, and objects on disk.
+ *
+ * A key is a string of bytes that holds everything the code depends on; it is always compared in full, hashes only find
+ * the place. The disk is never trusted and never needed: a file that is damaged, foreign, of another version or of
+ * another key is a miss, and a disk that is full or read-only only means that nothing is kept.
+ */
+#ifndef WEFT_CACHE_H
+#define WEFT_CACHE_H
+#include "plan/kernel.h"
+
+/* ---- in memory: lookups from any thread take no lock; entries live as long as the map ---- */
+typedef struct wf__map wf__map;
+wf__map *wf__map_new(void (*free_value)(void *value)); /* free_value may be NULL */
+void wf__map_free(wf__map *map);                       /* frees the values; NULL is fine */
+/* `hash` is wf__hash_128(key, key_len), computed once by the caller. NULL: not there. */
+void *wf__map_get(const wf__map *map, wf__hash128 hash, const void *key, size_t key_len);
+/* Copies the key and takes `value` (not NULL). Returns what the map now holds for the key: `value`, or the value that another
+ * thread put first (then the caller still owns its own), or NULL when memory ran out (the same). */
+void *wf__map_put(wf__map *map, wf__hash128 hash, const void *key, size_t key_len, void *value);
+size_t wf__map_count(const wf__map *map);
+
+/* ---- on disk: from any thread, and from any number of processes at once ---- */
+typedef struct wf__disk wf__disk;
+typedef struct wf__disk_stats {
+    uint64_t bytes, entries;       /* on disk now, all processes together */
+    uint64_t hits, misses, stores; /* of this handle */
+} wf__disk_stats;
+
+/* dir: NULL for the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 for 256 MiB.
+ * Touches no file yet; the folder is made by the first store. NULL: out of memory. */
+wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
+void wf__disk_close(wf__disk *disk); /* NULL is fine */
+
+/* true: *object is the object stored for exactly this key, and the caller frees object->at with wf__free. */
+bool wf__disk_load(wf__disk *disk, const void *key, size_t key_len, wf__bytes *object);
+/* Whether it is on disk now; false is no error. */
+bool wf__disk_store(wf__disk *disk, const void *key, size_t key_len, const void *object, size_t object_len);
+
+void wf__disk_clear(wf__disk *disk);                          /* removes every entry, and no other file */
+void wf__disk_get_stats(wf__disk *disk, wf__disk_stats *out); /* reads the folder: not for hot paths */
+const char *wf__disk_dir(const wf__disk *disk);               /* "" if there is none */
+const char *
+wf__disk_problem(const wf__disk *disk); /* why nothing is kept or found, as far as known; "" if all is well */
+#endif
