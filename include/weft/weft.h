@@ -234,6 +234,11 @@ typedef struct wf_args {
     size_t n;
 } wf_args;
 
+/* What a value is, known while recording: WF_NONE for numbers and poison; rank 0 for numbers, scalars and the lanes of
+ * index spaces. */
+WF_API wf_dtype wf_val_dtype(wf_val value);
+WF_API wf_shape wf_val_shape(wf_val value);
+
 /* ---- recording ----------------------------------------------------------------------------------------------
  * Without a shape, values are whole (lazy) arrays, combined by broadcasting. With a shape, values are one lane of an
  * index space. With `reduce`, the space (or, without a shape, the operands' common shape) is reduced. */
@@ -251,6 +256,7 @@ WF_API void wf_drop(wf_graph *graph);         /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph); /* consumes; NULL on error */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
+WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */
 
 /* Elements: the element at the current point (in an array graph: the whole array), broadcast to the space. */
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
