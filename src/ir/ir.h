@@ -87,7 +87,9 @@ typedef struct wf__slot { /* memory that a recording names */
     bool read, written;
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
-    uint32_t epoch;            /* stores so far */
+    uint32_t epoch;            /* stores so far to this memory */
+    wf__ref last_store;        /* the STORE whose value a LOAD of the same tuple would see, or 0 */
+    uint32_t shape;            /* array graphs: id of the array's shape */
     uint32_t object;           /* the api's own number for the array behind it */
 } wf__slot;
 
@@ -112,6 +114,7 @@ typedef struct wf__ir {
     wf_shape *shape; /* shape[0] is rank 0 */
     uint32_t shape_n, shape_cap;
     int32_t rank;     /* axes of the index space; array graphs: 0 */
+    bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
     uint32_t flags;   /* WF_FOLD | WF_VALUE_NUMBERING */
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
     char error[256];
@@ -147,6 +150,11 @@ uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32
 uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
+/* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
+bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
+/* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
+uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
+void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" */
 /* Appends a node as it is, numbered if pure; for passes that copy. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 

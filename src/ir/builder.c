@@ -1,0 +1,461 @@
+/* builder.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Everything that enters a recording
+ * goes through here, so that recording is optimising. After the first error every builder returns 0 and appends nothing.
+ */
+#include "ir/builder.h"
+#include <stdio.h>
+
+void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
+{
+    *ir = (wf__ir){ 0 };
+    wf__ir_reset(ir, rank, flags);
+}
+
+void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
+{
+    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->numbered = 0;
+    ir->rank = rank;
+    ir->arrays = false;
+    ir->flags = flags;
+    ir->status = WF_OK;
+    ir->error[0] = 0;
+    if (ir->bucket_n)
+        memset(ir->bucket, 0, ir->bucket_n * sizeof *ir->bucket);
+    if (!wf__grow(&ir->node, &ir->node_cap, 64, sizeof *ir->node) ||
+        !wf__grow(&ir->tuple, &ir->tuple_cap, 16, sizeof *ir->tuple) ||
+        !wf__grow(&ir->shape, &ir->shape_cap, 4, sizeof *ir->shape)) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording");
+        return;
+    }
+    ir->node[0] = (wf__node){ 0 };
+    ir->tuple[0] = 0;
+    ir->shape[0] = (wf_shape){ 0 };
+    ir->n = ir->tuple_n = ir->shape_n = 1;
+}
+
+void wf__ir_free(wf__ir *ir)
+{
+    wf__free(ir->node);
+    wf__free(ir->bucket);
+    wf__free(ir->tuple);
+    wf__free(ir->slot);
+    wf__free(ir->red);
+    wf__free(ir->param);
+    wf__free(ir->shape);
+    *ir = (wf__ir){ 0 };
+}
+
+void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
+{
+    if (ir->status != WF_OK)
+        return;
+    ir->status = status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ir->error, sizeof ir->error, format, args);
+    va_end(args);
+}
+
+static bool no_memory(wf__ir *ir)
+{
+    wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
+    return false;
+}
+
+/* ---- value numbering ---- */
+static uint32_t hash_node(const wf__node *n)
+{
+    uint64_t h = n->op | (uint64_t)n->dtype << 16 | (uint64_t)n->aux << 24 | (uint64_t)n->shape << 32;
+    h = (h ^ (n->a | (uint64_t)n->b << 32)) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+    h = (h ^ (n->c | (uint64_t)n->d << 32)) * 0xBF58476D1CE4E5B9u;
+    return (uint32_t)(h >> 32);
+}
+
+static bool same_node(const wf__node *x, const wf__node *y)
+{
+    return x->op == y->op && x->dtype == y->dtype && x->aux == y->aux && x->a == y->a && x->b == y->b && x->c == y->c &&
+           x->d == y->d && x->shape == y->shape;
+}
+
+static bool is_numbered(const wf__ir *ir, const wf__node *n)
+{
+    return (ir->flags & WF_VALUE_NUMBERING) && n->op != WF__STORE && n->op != WF__SETRED;
+}
+
+static bool rehash(wf__ir *ir)
+{
+    uint32_t size = ir->bucket_n ? ir->bucket_n * 2 : 256;
+    uint32_t *bucket = wf__realloc(ir->bucket, size * sizeof *bucket);
+    if (!bucket)
+        return no_memory(ir);
+    memset(bucket, 0, size * sizeof *bucket);
+    ir->bucket = bucket;
+    ir->bucket_n = size;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        wf__node *n = &ir->node[r];
+        if (!is_numbered(ir, n) || n->op == WF__NOP)
+            continue;
+        uint32_t *head = &bucket[hash_node(n) & (size - 1)];
+        n->next = *head;
+        *head = r;
+    }
+    return true;
+}
+
+static wf__ref push(wf__ir *ir, const wf__node *node)
+{
+    if (ir->n == ir->node_cap && !wf__grow(&ir->node, &ir->node_cap, ir->n + 1, sizeof *ir->node)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->node[ir->n] = *node;
+    ir->node[ir->n].next = 0;
+    return ir->n++;
+}
+
+wf__ref wf__append(wf__ir *ir, const wf__node *node)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    if (!is_numbered(ir, node))
+        return push(ir, node);
+    if (ir->numbered >= ir->bucket_n && !rehash(ir))
+        return 0;
+    uint32_t at = hash_node(node) & (ir->bucket_n - 1);
+    for (wf__ref r = ir->bucket[at]; r; r = ir->node[r].next)
+        if (same_node(&ir->node[r], node))
+            return r;
+    wf__ref r = push(ir, node);
+    if (!r)
+        return 0;
+    ir->node[r].next = ir->bucket[at];
+    ir->bucket[at] = r;
+    ++ir->numbered;
+    return r;
+}
+
+/* ---- leaves ---- */
+wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
+{
+    if (wf__size(dtype) < 8)
+        bits &= ((uint64_t)1 << 8 * wf__size(dtype)) - 1;
+    wf__node n = { .op = WF__CONST, .dtype = (uint8_t)dtype, .a = (uint32_t)bits, .b = (uint32_t)(bits >> 32) };
+    return wf__append(ir, &n);
+}
+
+wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value)
+{
+    uint64_t bits = 0;
+    wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
+    return wf__const_bits(ir, dtype, bits);
+}
+
+wf__ref wf__param(wf__ir *ir, unsigned dtype)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    if (!wf__grow(&ir->param, &ir->param_cap, ir->param_n + 1, sizeof *ir->param)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->param[ir->param_n] = (uint8_t)dtype;
+    return wf__param_at(ir, ir->param_n++);
+}
+
+wf__ref wf__param_at(wf__ir *ir, uint32_t number)
+{
+    wf__node n = { .op = WF__PARAM, .dtype = ir->param[number], .a = number };
+    return wf__append(ir, &n);
+}
+
+static wf__ref leaf(wf__ir *ir, wf__op op, unsigned dtype, uint32_t a, uint32_t b)
+{
+    wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)dtype, .a = a, .b = b };
+    return wf__append(ir, &n);
+}
+
+wf__ref wf__index(wf__ir *ir, int axis) { return leaf(ir, WF__INDEX, WF_I64, (uint32_t)axis, 0); }
+wf__ref wf__extent(wf__ir *ir, int axis) { return leaf(ir, WF__EXTENT, WF_I64, (uint32_t)axis, 0); }
+wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis) { return leaf(ir, WF__DIM, WF_I64, slot, (uint32_t)axis); }
+wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype) { return leaf(ir, WF__ARG, dtype, number, 0); }
+
+/* ---- shapes of array graphs ---- */
+uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
+{
+    if (ir->status != WF_OK || shape->rank == 0)
+        return 0;
+    for (uint32_t i = 1; i < ir->shape_n; ++i)
+        if (ir->shape[i].rank == shape->rank &&
+            !memcmp(ir->shape[i].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
+            return i;
+    if (!wf__grow(&ir->shape, &ir->shape_cap, ir->shape_n + 1, sizeof *ir->shape)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->shape[ir->shape_n] = *shape;
+    return ir->shape_n++;
+}
+
+void wf__shape_text(const wf_shape *shape, char *buf, size_t cap)
+{
+    size_t used = (size_t)snprintf(buf, cap, "(");
+    for (int d = 0; d < shape->rank && used < cap; ++d)
+        used += (size_t)snprintf(buf + used, cap - used, shape->dim[d] < 0 ? "%s?" : "%s%lld", d ? ", " : "",
+                                 (long long)shape->dim[d]);
+    if (used < cap)
+        snprintf(buf + used, cap - used, ")");
+}
+
+bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out)
+{
+    const wf_shape *longer = a->rank >= b->rank ? a : b, *shorter = longer == a ? b : a;
+    wf_shape r = *longer;
+    int skip = longer->rank - shorter->rank;
+    for (int d = 0; d < shorter->rank; ++d) {
+        int64_t x = longer->dim[d + skip], y = shorter->dim[d];
+        if (x != y && x != 1 && y != 1 && x >= 0 && y >= 0)
+            return false;
+        r.dim[d + skip] = x == 1 ? y : y == 1 ? x : x < 0 ? y : x;
+    }
+    *out = r;
+    return true;
+}
+
+uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b)
+{
+    if (a == b || !b)
+        return a;
+    if (!a)
+        return b;
+    wf_shape out = { 0 };
+    if (wf__broadcast(&ir->shape[a], &ir->shape[b], &out))
+        return wf__shape_id(ir, &out);
+    char sa[128], sb[128];
+    wf__shape_text(&ir->shape[a], sa, sizeof sa);
+    wf__shape_text(&ir->shape[b], sb, sizeof sb);
+    wf__ir_fail(ir, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", what, sa, sb);
+    return 0;
+}
+
+/* ---- pure operations ---- */
+static wf__ref emit(wf__ir *ir, wf__node *n)
+{
+    if (ir->arrays) {
+        const char *what = wf__op_table[n->op].name;
+        unsigned arity = wf__op_table[n->op].arity;
+        n->shape = ir->node[n->a].shape;
+        if (arity > 1)
+            n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->b].shape);
+        if (arity > 2)
+            n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->c].shape);
+        if (ir->status != WF_OK)
+            return 0;
+    }
+    wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
+    return r ? r : wf__append(ir, n);
+}
+
+/* Every operand is live, of one allowed dtype. */
+static bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
+{
+    if (ir->status != WF_OK || !a || (arity > 1 && !b) || (arity > 2 && !c)) {
+        wf__ir_fail(ir, WF_ERR_ARG, "%s: an operand is missing", wf__op_table[op].name);
+        return false;
+    }
+    unsigned types = wf__op_table[op].types, ta = wf__dtype(ir, a);
+    unsigned last = arity == 1 ? ta : arity == 2 ? wf__dtype(ir, b) : wf__dtype(ir, c);
+    bool ok = wf__types_allow(types, last);
+    if (types == WF__T_FIRST_BOOL)
+        ok = ok && ta == WF_BOOL && wf__dtype(ir, b) == last;
+    else
+        ok = ok && ta == last && (arity < 3 || wf__dtype(ir, b) == last);
+    if (!ok)
+        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s%s%s", wf__op_table[op].name, wf_dtype_name((wf_dtype)ta),
+                    arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)wf__dtype(ir, b)) : "",
+                    arity > 2 ? ", " : "", arity > 2 ? wf_dtype_name((wf_dtype)last) : "");
+    return ok;
+}
+
+static wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
+{
+    if (!operands_fit(ir, op, arity, a, b, c))
+        return 0;
+    if (arity == 2 && (wf__op_table[op].flags & WF__COMM)) { /* canonical order: constants right, else older left */
+        bool ca = ir->node[a].op == WF__CONST, cb = ir->node[b].op == WF__CONST;
+        if (ca != cb ? ca : a > b) {
+            wf__ref t = a;
+            a = b;
+            b = t;
+        }
+    }
+    wf__node n = { .op = (uint16_t)op, .a = a, .b = b, .c = c };
+    unsigned t = wf__dtype(ir, arity == 3 ? c : arity == 2 ? b : a);
+    n.dtype = (uint8_t)(wf__op_table[op].to_bool ? WF_BOOL : t);
+    return emit(ir, &n);
+}
+
+wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a) { return operation(ir, op, 1, a, 0, 0); }
+wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return operation(ir, op, 2, a, b, 0); }
+wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c) { return operation(ir, op, 3, a, b, c); }
+
+wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
+{
+    if (ir->status != WF_OK || !a) {
+        wf__ir_fail(ir, WF_ERR_ARG, "cast: an operand is missing");
+        return 0;
+    }
+    if (wf__dtype(ir, a) == dtype)
+        return a;
+    if (!wf__computable((wf_dtype)dtype)) {
+        wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "cast: dtype %s is not supported", wf_dtype_name((wf_dtype)dtype));
+        return 0;
+    }
+    wf__node n = { .op = WF__CAST, .dtype = (uint8_t)dtype, .a = a };
+    return emit(ir, &n);
+}
+
+wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
+{
+    if (ir->status != WF_OK || !a) {
+        wf__ir_fail(ir, WF_ERR_ARG, "bitcast: an operand is missing");
+        return 0;
+    }
+    unsigned from = wf__dtype(ir, a);
+    if (from == dtype)
+        return a;
+    if (from == WF_BOOL || dtype == WF_BOOL || !wf__computable((wf_dtype)dtype) || wf__size(from) != wf__size(dtype)) {
+        wf__ir_fail(ir, WF_ERR_DTYPE, "bitcast: %s to %s: the sizes differ", wf_dtype_name((wf_dtype)from),
+                    wf_dtype_name((wf_dtype)dtype));
+        return 0;
+    }
+    wf__node n = { .op = WF__BITCAST, .dtype = (uint8_t)dtype, .a = a };
+    return emit(ir, &n);
+}
+
+/* ---- memory, reductions, cold paths ---- */
+static uint32_t tuple_shape(wf__ir *ir, uint32_t tuple)
+{
+    uint32_t shape = 0;
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        shape = wf__broadcast_id(ir, "index", shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
+    return shape;
+}
+
+wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    wf__slot *s = &ir->slot[slot];
+    s->read = true;
+    if (s->last_store && (ir->flags & WF_FOLD)) { /* the value just stored, if this is the same place */
+        const wf__node *store = &ir->node[s->last_store];
+        if (store->b == tuple && !store->d && border == WF_BORDER_NONE &&
+            (!ir->arrays || ir->node[store->c].shape == s->shape))
+            return store->c;
+    }
+    wf__node n = { .op = WF__LOAD, .dtype = s->dtype, .aux = (uint8_t)border, .a = slot, .b = tuple, .c = other, .d = s->epoch };
+    if (ir->arrays) {
+        n.shape = tuple ? tuple_shape(ir, tuple) : s->shape;
+        if (other)
+            n.shape = wf__broadcast_id(ir, "read", n.shape, ir->node[other].shape);
+    }
+    return wf__append(ir, &n);
+}
+
+void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate)
+{
+    if (ir->status != WF_OK)
+        return;
+    wf__slot *s = &ir->slot[slot];
+    wf__node n = { .op = WF__STORE, .dtype = s->dtype, .a = slot, .b = tuple, .c = value, .d = predicate };
+    n.shape = ir->arrays ? s->shape : 0;
+    wf__ref r = wf__append(ir, &n);
+    s->written = true;
+    ++s->epoch;
+    s->last_store = r;
+}
+
+wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance)
+{
+    return leaf(ir, WF__RED, ir->red[red].dtype, red, instance);
+}
+
+void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value)
+{
+    wf__node n = { .op = WF__SETRED, .dtype = ir->red[red].dtype, .a = red, .b = instance, .c = value };
+    wf__append(ir, &n);
+}
+
+wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n)
+{
+    if (ir->status != WF_OK || !condition || !otherwise)
+        return 0;
+    const wf__node *c = &ir->node[condition];
+    if (c->op == WF__CONST && (ir->flags & WF_FOLD))
+        return wf__bits(c) ? wf__cold_body(ir, (wf__cold_id)cold_id, args, n) : otherwise;
+    wf__node node = { .op = WF__COLD, .dtype = ir->node[otherwise].dtype, .a = condition, .b = otherwise, .c = cold_id };
+    node.d = wf__tuple(ir, args, n);
+    node.shape = ir->node[otherwise].shape;
+    return wf__append(ir, &node);
+}
+
+uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32_t object)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    if (!wf__grow(&ir->slot, &ir->slot_cap, ir->slot_n + 1, sizeof *ir->slot)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->slot[ir->slot_n] =
+        (wf__slot){ .dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .element = element, .object = object };
+    return ir->slot_n++;
+}
+
+uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    if (!wf__grow(&ir->red, &ir->red_cap, ir->red_n + 1, sizeof *ir->red)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->red[ir->red_n] = (wf__reduction){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .instances = 1 };
+    return ir->red_n++;
+}
+
+uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
+{
+    if (ir->status != WF_OK || n == 0)
+        return 0;
+    for (uint32_t i = 0; i < n; ++i)
+        if (!refs[i]) {
+            wf__ir_fail(ir, WF_ERR_ARG, "an index is missing");
+            return 0;
+        }
+    /* interned through a NOP-like key in the numbering table would cost a node; lists are few, so search from the back */
+    for (uint32_t t = 1, len; t < ir->tuple_n; t += len + 1) {
+        len = ir->tuple[t];
+        if (len == n && !memcmp(ir->tuple + t + 1, refs, n * sizeof *refs))
+            return t;
+    }
+    if (!wf__grow(&ir->tuple, &ir->tuple_cap, ir->tuple_n + n + 1, sizeof *ir->tuple)) {
+        no_memory(ir);
+        return 0;
+    }
+    uint32_t t = ir->tuple_n;
+    ir->tuple[t] = n;
+    memcpy(ir->tuple + t + 1, refs, n * sizeof *refs);
+    ir->tuple_n += n + 1;
+    return t;
+}
+
+bool wf__is_const(const wf__ir *ir, wf__ref r, double value)
+{
+    const wf__node *n = &ir->node[r];
+    if (n->op != WF__CONST)
+        return false;
+    uint64_t want = 0, bits = wf__bits(n);
+    wf__eval_cast(n->dtype, WF_F64, &want, &value, 1);
+    return want == bits;
+}

@@ -1,0 +1,86 @@
+/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in eval.c. */
+#include "ir/ir.h"
+
+enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND };
+enum { SAME = false, BOOL = true };
+
+const wf__op_info wf__op_table[WF__OP_COUNT] = {
+    [WF__NOP] = { "nop", 0, WF__T_NONE, false, 0, "" },
+    [WF__CONST] = { "const", 0, WF__T_NONE, false, 0, "" },
+    [WF__PARAM] = { "param", 0, WF__T_NONE, false, 0, "" },
+    [WF__INDEX] = { "index", 0, WF__T_NONE, false, 0, "" },
+    [WF__EXTENT] = { "extent", 0, WF__T_NONE, false, 0, "" },
+    [WF__DIM] = { "dim", 0, WF__T_NONE, false, 0, "" },
+    [WF__ARG] = { "arg", 0, WF__T_NONE, false, 0, "" },
+    [WF__LOAD] = { "load", 0, WF__T_NONE, false, 0, "" },
+    [WF__STORE] = { "store", 0, WF__T_NONE, false, 0, "" },
+    [WF__RED] = { "red", 0, WF__T_NONE, false, 0, "" },
+    [WF__SETRED] = { "setred", 0, WF__T_NONE, false, 0, "" },
+    [WF__COLD] = { "cold", 0, WF__T_NONE, false, 0, "" },
+    [WF__REDUCE] = { "reduce", 0, WF__T_NONE, false, 0, "" },
+    [WF__IOTA] = { "iota", 0, WF__T_NONE, false, 0, "" },
+    [WF__CAST] = { "cast", 1, WF__T_ANY, false, 0, "converts to the node's dtype" },
+    [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
+#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
+    [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
+#include "ir/ops.def"
+#undef WF_OP
+};
+
+int wf__op_named(const char *name, size_t len)
+{
+    for (int op = WF__BITCAST + 1; op < WF__OP_COUNT; ++op)
+        if (strlen(wf__op_table[op].name) == len && !memcmp(wf__op_table[op].name, name, len))
+            return op;
+    return -1;
+}
+
+bool wf__computable(wf_dtype t) { return t == WF_BOOL || wf__is_int(t) || wf__is_float(t); }
+
+bool wf__types_allow(unsigned types, unsigned t)
+{
+    switch (types) {
+    case WF__T_NUM: return wf__is_int(t) || wf__is_float(t);
+    case WF__T_INT: return wf__is_int(t);
+    case WF__T_FLT: return wf__is_float(t);
+    case WF__T_BITS: return t == WF_BOOL || wf__is_int(t);
+    case WF__T_ANY:
+    case WF__T_FIRST_BOOL: return wf__computable((wf_dtype)t);
+    default: return false;
+    }
+}
+
+unsigned wf__join_op(wf_join join)
+{
+    static const uint8_t ops[] = { [WF_ADD] = WF__OP_add, [WF_MUL] = WF__OP_mul, [WF_MIN] = WF__OP_min,
+                                   [WF_MAX] = WF__OP_max, [WF_AND] = WF__OP_and, [WF_OR] = WF__OP_or,
+                                   [WF_XOR] = WF__OP_xor };
+    return (unsigned)join < WF__COUNT(ops) ? ops[join] : 0;
+}
+
+static uint64_t as_bits(unsigned dtype, double value)
+{
+    if (dtype == WF_F32) {
+        float f = (float)value;
+        uint32_t u;
+        memcpy(&u, &f, sizeof u);
+        return u;
+    }
+    uint64_t u;
+    memcpy(&u, &value, sizeof u);
+    return u;
+}
+
+uint64_t wf__join_neutral(wf_join join, unsigned dtype)
+{
+    unsigned bits = 8 * wf__size(dtype);
+    uint64_t all = dtype == WF_BOOL ? 1 : ~(uint64_t)0 >> (64 - bits), high = (uint64_t)1 << (bits - 1);
+    switch (join) {
+    case WF_ADD: return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
+    case WF_MUL: return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
+    case WF_MIN: return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
+    case WF_MAX: return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
+    case WF_AND: return all;
+    default: return 0;
+    }
+}
