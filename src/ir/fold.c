@@ -233,7 +233,7 @@ static wf__ref fold_cast(view *v)
                  (wf__size(from) > wf__size(origin) ? wf__is_signed(from) || !wf__is_signed(origin)
                                                     : wf__size(from) == wf__size(origin) && origin == WF_BOOL);
     bool exact = wider || (origin == WF_F32 && from == WF_F64) ||
-                 (from == WF_F64 && (wf__is_int(origin) || origin == WF_BOOL) && wf__size(origin) <= 4);
+                 (from == WF_F64 && wf__is_float(to) && (wf__is_int(origin) || origin == WF_BOOL) && wf__size(origin) <= 4);
     return exact ? wf__cast(v->ir, a->a, to) : 0;
 }
 

@@ -71,10 +71,14 @@ extern const wf__codegen_ops wf__llvm; /* src/codegen */
 /* Anything that changes generated code bumps this; it is part of every cache key. */
 #define WF__CODE_VERSION 1
 
-/* The interpreter: the same contract as wf__entry, for any body. `scratch`: wf__interp_scratch(body) bytes, 64-byte
- * aligned, one per thread. */
-size_t wf__interp_scratch(const wf__ir *body);
-void wf__interp(const wf__ir *body, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
+/* The interpreter: the same contract as wf__entry, for any body. Prepared once per body, which must outlive it; run from
+ * any thread, each with `scratch` of wf__interp_scratch bytes, 64-byte aligned. */
+typedef struct wf__interp wf__interp;
+wf__interp *wf__interp_new(const wf__ir *body, wf__str *error); /* NULL: without memory, or an unusable cold body */
+void wf__interp_free(wf__interp *);
+size_t wf__interp_scratch(const wf__interp *);
+void wf__interp_run(const wf__interp *, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
+                    uint64_t *acc);
 
 /* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] + c*width; loads
  * that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions: column c uses
