@@ -1,0 +1,199 @@
+/* pass.c - passes over a whole recording. Each reads one ir and records another through the builder, so folding and value
+ * numbering happen again, for free, on whatever the pass uncovers. */
+#include "ir/pass.h"
+
+/* ---- operands ---- */
+uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
+{
+    uint32_t count = 0;
+    uint32_t tuple = 0;
+    switch (n->op) {
+    case WF__LOAD:
+        tuple = n->b;
+        if (n->c)
+            out[count++] = n->c;
+        break;
+    case WF__STORE:
+        tuple = n->b;
+        out[count++] = n->c;
+        if (n->d)
+            out[count++] = n->d;
+        break;
+    case WF__SETRED: out[count++] = n->c; break;
+    case WF__REDUCE: out[count++] = n->a; break;
+    case WF__COLD:
+        tuple = n->d;
+        out[count++] = n->a;
+        out[count++] = n->b;
+        break;
+    default:
+        if (wf__op_is_pure(n->op)) {
+            const wf__ref refs[3] = { n->a, n->b, n->c };
+            for (uint32_t i = 0; i < wf__op_table[n->op].arity; ++i)
+                out[count++] = refs[i];
+        }
+    }
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        out[count++] = wf__tuple_at(ir, tuple)[i];
+    return count;
+}
+
+void wf__mark_live(const wf__ir *ir, uint8_t *live)
+{
+    for (wf__ref r = ir->n; r-- > 1;) {
+        if (!live[r])
+            continue;
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(ir, &ir->node[r], operand);
+        for (uint32_t i = 0; i < count; ++i)
+            live[operand[i]] = 1;
+    }
+}
+
+/* Effects are live, except stores that a later one to the same place hides with no load of that memory in between. */
+static void mark_effects(const wf__ir *ir, uint8_t *live)
+{
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        live[r] = n->op == WF__STORE || n->op == WF__SETRED;
+        if (n->op != WF__STORE || n->d)
+            continue;
+        for (wf__ref before = r; before-- > 1;) {
+            const wf__node *m = &ir->node[before];
+            if (m->op == WF__STORE && m->a == n->a && m->b == n->b && live[before]) {
+                live[before] = 0;
+                break;
+            }
+            if (m->op == WF__LOAD && ir->slot[m->a].written)
+                break;
+        }
+    }
+}
+
+/* ---- copying ---- */
+bool wf__copy_tables(const wf__ir *in, wf__ir *out)
+{
+    out->arrays = in->arrays;
+    for (uint32_t s = 0; s < in->slot_n; ++s) {
+        const wf__slot *slot = &in->slot[s];
+        uint32_t copy = wf__slot_new(out, slot->dtype, slot->rank, slot->element, slot->object);
+        if (out->status != WF_OK)
+            return false;
+        memcpy(out->slot[copy].step, slot->step, sizeof slot->step);
+        out->slot[copy].shape = slot->shape;
+        out->slot[copy].written = slot->written;
+    }
+    for (uint32_t k = 0; k < in->red_n; ++k) {
+        wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);
+        if (out->status != WF_OK)
+            return false;
+        out->red[k].instances = in->red[k].instances;
+    }
+    for (uint32_t p = 0; p < in->param_n; ++p) {
+        if (!wf__grow(&out->param, &out->param_cap, p + 1, 1)) {
+            wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+            return false;
+        }
+        out->param[out->param_n++] = in->param[p];
+    }
+    return true;
+}
+
+uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out)
+{
+    wf__ref refs[WF__MAX_OPERANDS];
+    uint32_t n = wf__tuple_len(in, tuple);
+    for (uint32_t i = 0; i < n; ++i)
+        refs[i] = map[wf__tuple_at(in, tuple)[i]];
+    return wf__tuple(out, refs, n);
+}
+
+wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    switch (n->op) {
+    case WF__CONST: return wf__const_bits(out, n->dtype, wf__bits(n));
+    case WF__LOAD: return wf__load(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0);
+    case WF__STORE:
+        wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
+        return 0;
+    case WF__SETRED: wf__setred(out, n->a, n->b, map[n->c]); return 0;
+    case WF__COLD: {
+        wf__ref args[WF__MAX_OPERANDS];
+        uint32_t count = wf__tuple_len(in, n->d);
+        for (uint32_t i = 0; i < count; ++i)
+            args[i] = map[wf__tuple_at(in, n->d)[i]];
+        return wf__cold(out, map[n->a], map[n->b], n->c, args, count);
+    }
+    case WF__CAST: return wf__cast(out, map[n->a], n->dtype);
+    case WF__BITCAST: return wf__bitcast(out, map[n->a], n->dtype);
+    default: break;
+    }
+    if (!wf__op_is_pure(n->op)) { /* leaves */
+        wf__node leaf = *n;
+        return wf__append(out, &leaf);
+    }
+    switch (wf__op_table[n->op].arity) {
+    case 1: return wf__op1(out, n->op, map[n->a]);
+    case 2: return wf__op2(out, n->op, map[n->a], map[n->b]);
+    default: return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
+    }
+}
+
+/* ---- lowering ---- */
+static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    const wf__op_info *info = &wf__op_table[n->op];
+    if (!(info->flags & WF__EXPAND))
+        return wf__copy_node(in, r, map, out);
+    switch (info->arity) {
+    case 1: return wf__expand1(out, n->op, map[n->a]);
+    case 2: return wf__expand2(out, n->op, map[n->a], map[n->b]);
+    default: return wf__expand3(out, n->op, map[n->a], map[n->b], map[n->c]);
+    }
+}
+
+/* Records the live nodes of `in` again, each by `rewrite`. */
+static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
+{
+    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    if (!map) {
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+        return false;
+    }
+    for (wf__ref r = 1; r < in->n && out->status == WF_OK; ++r)
+        if (live[r])
+            map[r] = rewrite(in, r, map, out);
+    wf__free(map);
+    return out->status == WF_OK;
+}
+
+static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+{
+    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    uint8_t *live = wf__alloc0(in->n);
+    bool ok = false;
+    if (!live)
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    else if (wf__copy_tables(in, out)) {
+        mark_effects(in, live);
+        wf__mark_live(in, live);
+        ok = rewrite_live(in, out, live, rewrite);
+    }
+    wf__free(live);
+    return ok;
+}
+
+bool wf__pass_lower(const wf__ir *in, wf__ir *out)
+{
+    wf__ir expanded;
+    bool ok = sweep(in, &expanded, lower_node);
+    if (!ok) {
+        *out = expanded;
+        return false;
+    }
+    ok = sweep(&expanded, out, wf__copy_node); /* what expansion left unused */
+    wf__ir_free(&expanded);
+    return ok;
+}

@@ -1,0 +1,17 @@
+/* pass.h - tools for passes: operands, liveness, copying nodes from one recording to another. */
+#ifndef WEFT_IR_PASS_H
+#define WEFT_IR_PASS_H
+#include "ir/ir.h"
+
+enum { WF__MAX_OPERANDS = 16 };
+/* The values that a node uses, tuples included. Returns how many. */
+uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
+/* Spreads the marks in live[] (one byte per node) to everything that marked nodes use. */
+void wf__mark_live(const wf__ir *ir, uint8_t *live);
+/* Slots, reductions and parameters, with the same numbers; `out` is empty. */
+bool wf__copy_tables(const wf__ir *in, wf__ir *out);
+/* Node r recorded again in `out` with operands through map[]; 0 for effects. */
+typedef wf__ref wf__rewrite(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
+wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
+uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
+#endif
