@@ -113,7 +113,12 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     const wf__node *n = &in->node[r];
     switch (n->op) {
     case WF__CONST: return wf__const_bits(out, n->dtype, wf__bits(n));
-    case WF__LOAD: return wf__load(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0);
+    case WF__LOAD:
+        if (out->slot[n->a].epoch != n->d) { /* memory that overlaps was stored to through another slot */
+            out->slot[n->a].epoch = n->d;
+            out->slot[n->a].last_store = 0;
+        }
+        return wf__load(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0);
     case WF__STORE:
         wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;

@@ -1,0 +1,122 @@
+/* print.c - the text form of a recording. wf__parse (parse.c) reads it back: print(parse(print(x))) == print(x).
+ *
+ *   rank 2 flags 3                            or: arrays flags 3
+ *   slot 0 f32 2 element steps any unit       dtype, rank; object numbers are the api's and not printed
+ *   param 0 f32
+ *   red 0 f64 add 1
+ *   %1 = const f32 0x3f800000                 bits; the value follows as a comment
+ *   %2 = index 0
+ *   %5 = load f32 s0 [%2 %3] border value other %1 epoch 0
+ *   %6 = add f32 %5 %1
+ *   store s1 [%2 %3] %6                       effects have ids too, as all nodes, but nothing refers to them
+ *   shapes of array graphs stand behind the dtype: %6 = add f32 (3, 4) %5 %1
+ */
+#include "ir/ir.h"
+
+const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom", [WF_ADD] = "add", [WF_MUL] = "mul", [WF_MIN] = "min",
+                                       [WF_MAX] = "max",           [WF_AND] = "and", [WF_OR] = "or",   [WF_XOR] = "xor" };
+const char *const wf__border_names[] = { [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",
+                                         [WF_BORDER_CLAMP] = "clamp",       [WF_BORDER_PERIODIC] = "periodic",
+                                         [WF_BORDER_MIRROR] = "mirror",     [WF_BORDER_REFLECT] = "reflect" };
+const char *const wf__step_names[] = { [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit" };
+
+static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
+
+static void header(const wf__ir *ir, wf__str *out)
+{
+    if (ir->arrays)
+        wf__str_addf(out, "arrays flags %u\n", (unsigned)ir->flags);
+    else
+        wf__str_addf(out, "rank %d flags %u\n", (int)ir->rank, (unsigned)ir->flags);
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot *slot = &ir->slot[s];
+        wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank, slot->element ? " element" : "");
+        wf__str_add(out, slot->rank ? " steps" : "");
+        for (int k = 0; k < slot->rank; ++k)
+            wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);
+        wf__str_add(out, "\n");
+    }
+    for (uint32_t p = 0; p < ir->param_n; ++p)
+        wf__str_addf(out, "param %u %s\n", (unsigned)p, type(ir->param[p]));
+    for (uint32_t k = 0; k < ir->red_n; ++k)
+        wf__str_addf(out, "red %u %s %s %u\n", (unsigned)k, type(ir->red[k].dtype), wf__join_names[ir->red[k].join],
+                     (unsigned)ir->red[k].instances);
+}
+
+static void tuple(const wf__ir *ir, uint32_t t, wf__str *out)
+{
+    if (!t)
+        return;
+    wf__str_add(out, " [");
+    for (uint32_t i = 0; i < wf__tuple_len(ir, t); ++i)
+        wf__str_addf(out, "%s%%%u", i ? " " : "", (unsigned)wf__tuple_at(ir, t)[i]);
+    wf__str_add(out, "]");
+}
+
+static void constant(const wf__node *n, wf__str *out)
+{
+    uint64_t bits = wf__bits(n);
+    wf__str_addf(out, " 0x%llx", (unsigned long long)bits);
+    double value = 0;
+    wf__eval_cast(WF_F64, n->dtype, &value, &bits, 1);
+    wf__str_addf(out, " # %.17g", value);
+}
+
+static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
+{
+    switch (n->op) {
+    case WF__CONST: constant(n, out); break;
+    case WF__PARAM:
+    case WF__INDEX:
+    case WF__EXTENT:
+    case WF__ARG:
+    case WF__IOTA: wf__str_addf(out, " %u", (unsigned)n->a); break;
+    case WF__DIM: wf__str_addf(out, " s%u %u", (unsigned)n->a, (unsigned)n->b); break;
+    case WF__RED: wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->b); break;
+    case WF__SETRED: wf__str_addf(out, " %u %u %%%u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c); break;
+    case WF__REDUCE: wf__str_addf(out, " %s %%%u", wf__join_names[n->b], (unsigned)n->a); break;
+    case WF__LOAD:
+        wf__str_addf(out, " s%u", (unsigned)n->a);
+        tuple(ir, n->b, out);
+        if (n->aux)
+            wf__str_addf(out, " border %s", wf__border_names[n->aux]);
+        if (n->c)
+            wf__str_addf(out, " other %%%u", (unsigned)n->c);
+        wf__str_addf(out, " epoch %u", (unsigned)n->d);
+        break;
+    case WF__STORE:
+        wf__str_addf(out, " s%u", (unsigned)n->a);
+        tuple(ir, n->b, out);
+        wf__str_addf(out, " %%%u", (unsigned)n->c);
+        if (n->d)
+            wf__str_addf(out, " if %%%u", (unsigned)n->d);
+        break;
+    case WF__COLD:
+        wf__str_addf(out, " %%%u %%%u %u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
+        tuple(ir, n->d, out);
+        break;
+    default: {
+        const wf__ref refs[3] = { n->a, n->b, n->c };
+        for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)
+            wf__str_addf(out, " %%%u", (unsigned)refs[i]);
+    }
+    }
+}
+
+void wf__print(const wf__ir *ir, wf__str *out)
+{
+    header(ir, out);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op != WF__STORE && n->op != WF__SETRED)
+            wf__str_addf(out, "%%%u = ", (unsigned)r);
+        wf__str_addf(out, "%s %s", wf__op_table[n->op].name, type(n->dtype));
+        if (n->shape) {
+            char shape[256];
+            wf__shape_text(&ir->shape[n->shape], shape, sizeof shape);
+            wf__str_addf(out, " %s", shape);
+        }
+        operands(ir, n, out);
+        wf__str_add(out, "\n");
+    }
+}

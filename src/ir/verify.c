@@ -1,0 +1,131 @@
+/* verify.c - checks every invariant that ir.h states. Debug builds run it after each pass; the parser runs it always. */
+#include "ir/pass.h"
+
+typedef struct checker {
+    const wf__ir *ir;
+    wf__str *error;
+    wf__ref at;
+} checker;
+
+static bool bad(const checker *c, const char *what)
+{
+    wf__str_addf(c->error, "node %%%u (%s): %s", (unsigned)c->at, wf__op_table[c->ir->node[c->at].op].name, what);
+    return false;
+}
+
+static bool check_tuple(const checker *c, uint32_t tuple, uint32_t want)
+{
+    const wf__ir *ir = c->ir;
+    if (tuple >= ir->tuple_n && tuple)
+        return bad(c, "unknown index list");
+    if (tuple && wf__tuple_len(ir, tuple) != want)
+        return bad(c, "as many indices as the array has axes");
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i) {
+        wf__ref r = wf__tuple_at(ir, tuple)[i];
+        if (!r || r >= c->at)
+            return bad(c, "an operand is not an earlier node");
+        if (ir->node[r].dtype != WF_I64)
+            return bad(c, "indices must be i64");
+    }
+    return true;
+}
+
+static bool check_memory(const checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (n->a >= ir->slot_n)
+        return bad(c, "unknown slot");
+    const wf__slot *s = &ir->slot[n->a];
+    if (n->op == WF__DIM)
+        return (n->b < s->rank && n->dtype == WF_I64) || bad(c, "axis out of range");
+    if (n->dtype != s->dtype)
+        return bad(c, "dtype differs from the slot's");
+    if (!check_tuple(c, n->b, s->rank))
+        return false;
+    if (n->op == WF__LOAD)
+        return (n->aux <= WF_BORDER_REFLECT && (!n->c || (n->c < c->at && ir->node[n->c].dtype == n->dtype))) ||
+               bad(c, "border");
+    if (!n->c || n->c >= c->at || ir->node[n->c].dtype != n->dtype)
+        return bad(c, "the stored value's dtype");
+    return !n->d || (n->d < c->at && ir->node[n->d].dtype == WF_BOOL) || bad(c, "the predicate must be a bool");
+}
+
+static bool check_pure(const checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    const wf__op_info *info = &wf__op_table[n->op];
+    const wf__ref refs[3] = { n->a, n->b, n->c };
+    for (unsigned i = 0; i < info->arity; ++i)
+        if (!refs[i] || refs[i] >= c->at)
+            return bad(c, "an operand is not an earlier node");
+    unsigned last = ir->node[refs[info->arity - 1]].dtype;
+    if (n->op == WF__CAST)
+        return wf__computable((wf_dtype)n->dtype) || bad(c, "dtype");
+    if (n->op == WF__BITCAST)
+        return wf__size(last) == wf__size(n->dtype) || bad(c, "sizes differ");
+    if (!wf__types_allow(info->types, last) || n->dtype != (info->to_bool ? WF_BOOL : last))
+        return bad(c, "dtype");
+    bool first_bool = info->types == WF__T_FIRST_BOOL;
+    for (unsigned i = 0; i < info->arity; ++i)
+        if (ir->node[refs[i]].dtype != (first_bool && i == 0 ? WF_BOOL : last))
+            return bad(c, "operand dtypes differ");
+    return true;
+}
+
+static bool check_structural(const checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    switch (n->op) {
+    case WF__NOP:
+    case WF__CONST: return true;
+    case WF__PARAM: return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
+    case WF__INDEX:
+    case WF__EXTENT: return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
+    case WF__IOTA:
+        return (n->dtype == WF_I64 && ir->arrays && n->shape < ir->shape_n && (int64_t)n->a < ir->shape[n->shape].rank) ||
+               bad(c, "axis out of range");
+    case WF__ARG: return n->a < 8 || bad(c, "argument out of range");
+    case WF__DIM:
+    case WF__LOAD:
+    case WF__STORE: return check_memory(c, n);
+    case WF__RED:
+    case WF__SETRED:
+        if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)
+            return bad(c, "unknown reduction");
+        return n->op == WF__RED || (n->c && n->c < c->at && ir->node[n->c].dtype == n->dtype) || bad(c, "dtype");
+    case WF__REDUCE: return (ir->arrays && n->a && n->a < c->at && n->b >= WF_ADD && n->b <= WF_XOR) || bad(c, "operand");
+    case WF__COLD:
+        if (!n->a || n->a >= c->at || ir->node[n->a].dtype != WF_BOOL || !n->b || n->b >= c->at ||
+            ir->node[n->b].dtype != n->dtype)
+            return bad(c, "operands");
+        if (n->d >= ir->tuple_n || n->c == WF__COLD_NONE || n->c >= WF__COLD_COUNT)
+            return bad(c, "unknown body");
+        for (uint32_t i = 0; i < wf__tuple_len(ir, n->d); ++i)
+            if (!wf__tuple_at(ir, n->d)[i] || wf__tuple_at(ir, n->d)[i] >= c->at)
+                return bad(c, "an argument is not an earlier node");
+        return true;
+    default: return bad(c, "unknown node");
+    }
+}
+
+bool wf__verify(const wf__ir *ir, wf__str *error)
+{
+    checker c = { .ir = ir, .error = error };
+    if (ir->status != WF_OK) {
+        wf__str_add(error, ir->error);
+        return false;
+    }
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        c.at = r;
+        if (n->op >= WF__OP_COUNT)
+            return bad(&(checker){ ir, error, 0 }, "unknown operation");
+        if (n->op != WF__NOP && !wf__computable((wf_dtype)n->dtype))
+            return bad(&c, "dtype");
+        if (n->shape >= ir->shape_n || (n->shape && !ir->arrays))
+            return bad(&c, "shape");
+        if (!(wf__op_is_pure(n->op) ? check_pure(&c, n) : check_structural(&c, n)))
+            return false;
+    }
+    return true;
+}
