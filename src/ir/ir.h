@@ -209,4 +209,6 @@ bool wf__analyse(const wf__ir *ir, wf__vary *out);
 /* A tuple component as index[axis] + offset, when it is exactly that (offset a constant): the form that border
  * splitting, alias tests and tiling understand. axis -1: a constant alone. */
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset);
+/* A load with a border mode whose every index is such a form: inside a box of points it needs no test. */
+bool wf__load_splits(const wf__ir *ir, const wf__node *load);
 #endif

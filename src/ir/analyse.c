@@ -1,0 +1,172 @@
+/* analyse.c - how each value varies over the space: the difference between a plain vector load and a gather, and between
+ * work done once a row and work done for every point.
+ *
+ * A value is UNIFORM along the lane axis, AFFINE (a 64-bit integer that grows by a known constant from lane to lane) or
+ * VARYING. `level` says which loop it needs: a value of level k is computed once in each turn of loop k-1.
+ */
+#include "ir/ir.h"
+
+typedef struct walk {
+    const wf__ir *ir;
+    const wf__vary *vary; /* of the nodes before */
+    uint8_t kind, level;  /* of what was seen so far: the weakest kind and the innermost level */
+} walk;
+
+static void see(walk *w, wf__ref r)
+{
+    if (!r)
+        return;
+    const wf__vary *v = &w->vary[r];
+    if (v->kind != WF__UNIFORM)
+        w->kind = WF__VARYING;
+    if (v->level > w->level)
+        w->level = v->level;
+}
+
+static void see_tuple(walk *w, uint32_t tuple)
+{
+    for (uint32_t i = 0; i < wf__tuple_len(w->ir, tuple); i++)
+        see(w, wf__tuple_at(w->ir, tuple)[i]);
+}
+
+static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node *n)
+{
+    walk w = { .ir = ir, .vary = vary, .kind = WF__UNIFORM };
+    const wf__slot *slot = &ir->slot[n->a];
+    if (!n->b) /* element by element */
+        return (wf__vary){ .kind = WF__VARYING, .level = (uint8_t)ir->rank };
+    for (uint32_t i = 0; i < wf__tuple_len(ir, n->b); i++)
+        if (n->aux != WF_BORDER_NONE || slot->step[i] != WF__STEP_ZERO)
+            see(&w, wf__tuple_at(ir, n->b)[i]);
+    see(&w, n->c);
+    if (slot->written || w.kind != WF__UNIFORM)
+        w.level = (uint8_t)ir->rank;
+    return (wf__vary){ .kind = w.kind, .level = w.level };
+}
+
+static int64_t const_i64(const wf__node *n) { return (int64_t)wf__bits(n); }
+
+/* The coefficient of an affine result, or false if the op has none. Operands that are uniform count as coefficient 0. */
+static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *n, int64_t *coef)
+{
+    const wf__node *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
+    int64_t x = vary[n->a].coef, y = b ? vary[n->b].coef : 0;
+    switch (n->op) {
+    case WF__OP_neg: return !__builtin_sub_overflow((int64_t)0, x, coef);
+    case WF__OP_add: return !__builtin_add_overflow(x, y, coef);
+    case WF__OP_sub: return !__builtin_sub_overflow(x, y, coef);
+    case WF__OP_mul:
+        if (b->op == WF__CONST)
+            return wf__mul_i64(x, const_i64(b), coef);
+        return wf__at(ir, n->a)->op == WF__CONST && wf__mul_i64(y, const_i64(wf__at(ir, n->a)), coef);
+    case WF__OP_shl:
+        return b->op == WF__CONST && wf__bits(b) < 62 && wf__mul_i64(x, (int64_t)1 << wf__bits(b), coef);
+    case WF__CAST:
+    case WF__BITCAST:
+        *coef = x;
+        return wf__size(wf__dtype(ir, n->a)) == 8 && wf__is_int(wf__dtype(ir, n->a));
+    default: return false;
+    }
+}
+
+static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node *n)
+{
+    walk w = { .ir = ir, .vary = vary, .kind = WF__UNIFORM };
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    int arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    bool varying = false;
+    for (int i = 0; i < arity; i++) {
+        see(&w, operand[i]);
+        varying |= vary[operand[i]].kind == WF__VARYING;
+    }
+    if (w.kind == WF__UNIFORM)
+        return (wf__vary){ .kind = WF__UNIFORM, .level = w.level };
+    int64_t coef;
+    if (varying || !wf__is_int(n->dtype) || wf__size(n->dtype) != 8 || !affine_coef(ir, vary, n, &coef))
+        return (wf__vary){ .kind = WF__VARYING, .level = (uint8_t)ir->rank };
+    return (wf__vary){ .kind = coef ? WF__AFFINE : WF__UNIFORM, .level = w.level, .coef = coef };
+}
+
+bool wf__analyse(const wf__ir *ir, wf__vary *out)
+{
+    const uint8_t rank = (uint8_t)ir->rank;
+    for (uint32_t i = 0; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        wf__vary v = { .kind = WF__UNIFORM };
+        switch (n->op) {
+        case WF__NOP:
+        case WF__CONST:
+        case WF__PARAM:
+        case WF__EXTENT:
+        case WF__DIM: break;
+        case WF__INDEX:
+            v.level = (uint8_t)(n->a + 1);
+            if (n->a + 1 == rank) {
+                v.kind = WF__AFFINE;
+                v.coef = 1;
+            }
+            break;
+        case WF__LOAD: v = vary_load(ir, out, n); break;
+        case WF__COLD: {
+            walk w = { .ir = ir, .vary = out, .kind = WF__UNIFORM };
+            see(&w, n->a);
+            see(&w, n->b);
+            see_tuple(&w, n->d);
+            v.kind = w.kind;
+            v.level = w.kind == WF__UNIFORM ? w.level : rank;
+            break;
+        }
+        default:
+            if (wf__op_is_pure(n->op)) {
+                v = vary_pure(ir, out, n);
+            } else {
+                v.kind = WF__VARYING;
+                v.level = rank;
+            }
+        }
+        out[i] = v;
+    }
+    return true;
+}
+
+bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)
+{
+    int64_t sum = 0;
+    for (;;) {
+        const wf__node *n = wf__at(ir, r);
+        if (n->dtype != WF_I64)
+            return false;
+        if (n->op == WF__INDEX || n->op == WF__CONST) {
+            *axis = n->op == WF__INDEX ? (int)n->a : -1;
+            return n->op == WF__INDEX ? (*offset = sum, true) : !__builtin_add_overflow(sum, const_i64(n), offset);
+        }
+        if (n->op == WF__OP_add && wf__at(ir, n->b)->op == WF__CONST) {
+            if (__builtin_add_overflow(sum, const_i64(wf__at(ir, n->b)), &sum))
+                return false;
+            r = n->a;
+        } else if (n->op == WF__OP_add && wf__at(ir, n->a)->op == WF__CONST) {
+            if (__builtin_add_overflow(sum, const_i64(wf__at(ir, n->a)), &sum))
+                return false;
+            r = n->b;
+        } else if (n->op == WF__OP_sub && wf__at(ir, n->b)->op == WF__CONST) {
+            if (__builtin_sub_overflow(sum, const_i64(wf__at(ir, n->b)), &sum))
+                return false;
+            r = n->a;
+        } else {
+            return false;
+        }
+    }
+}
+
+bool wf__load_splits(const wf__ir *ir, const wf__node *load)
+{
+    if (load->op != WF__LOAD || load->aux == WF_BORDER_NONE)
+        return false;
+    for (uint32_t i = 0; i < wf__tuple_len(ir, load->b); i++) {
+        int axis;
+        int64_t offset;
+        if (!wf__as_offset(ir, wf__tuple_at(ir, load->b)[i], &axis, &offset))
+            return false;
+    }
+    return true;
+}

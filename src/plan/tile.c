@@ -1,0 +1,192 @@
+/* tile.c - a body copied for a tile of rows x columns points, so that value numbering merges what neighbours share.
+ *
+ * The copy is node by node: each node for every point before the next node, which leaves independent chains side by
+ * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group after
+ * the other, so that every accumulator meets its lanes in ascending order. A node whose operands are the same for all
+ * points is copied once.
+ */
+#include "plan/kernel.h"
+
+typedef struct tiler {
+    const wf__ir *body;
+    wf__ir *out;
+    wf__ref *map;   /* [node][point of the group] */
+    bool *shared;   /* [node]: one copy serves all points */
+    int rows, group, first, width, instances; /* group: columns in it; first: its first column */
+    bool interior;
+} tiler;
+
+static wf__ref *at(const tiler *t, wf__ref r) { return t->map + (size_t)r * (size_t)(t->rows * t->group); }
+static int point_row(const tiler *t, int p) { return p / t->group; }
+static int point_column(const tiler *t, int p) { return t->first + p % t->group; }
+
+static bool same(const tiler *t, wf__ref r) { return !r || t->shared[r]; }
+
+static bool same_tuple(const tiler *t, uint32_t tuple)
+{
+    for (uint32_t i = 0; i < wf__tuple_len(t->body, tuple); i++)
+        if (!same(t, wf__tuple_at(t->body, tuple)[i]))
+            return false;
+    return true;
+}
+
+static bool is_shared(const tiler *t, const wf__node *n)
+{
+    switch (n->op) {
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__EXTENT:
+    case WF__DIM:
+    case WF__ARG: return true;
+    case WF__INDEX: {
+        int axis = (int)n->a, rank = t->body->rank;
+        return axis + 1 != rank && (axis + 2 != rank || t->rows == 1);
+    }
+    case WF__LOAD: return same_tuple(t, n->b) && same(t, n->c);
+    case WF__COLD: return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
+    case WF__CAST:
+    case WF__BITCAST: return same(t, n->a);
+    default: break;
+    }
+    if (!wf__op_is_pure(n->op))
+        return false;
+    int arity = wf__op_table[n->op].arity;
+    return same(t, n->a) && (arity < 2 || same(t, n->b)) && (arity < 3 || same(t, n->c));
+}
+
+static uint32_t map_tuple(tiler *t, uint32_t tuple, int p)
+{
+    wf__ref refs[64];
+    uint32_t n = wf__tuple_len(t->body, tuple);
+    if (n > WF__COUNT(refs)) {
+        wf__ir_fail(t->out, WF_ERR_UNSUPPORTED, "a tuple of %u values", n);
+        return 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        refs[i] = at(t, wf__tuple_at(t->body, tuple)[i])[p];
+    return wf__tuple(t->out, refs, n);
+}
+
+static wf__ref copy_index(tiler *t, const wf__node *n, int p)
+{
+    wf__ref r = wf__index(t->out, (int)n->a);
+    int64_t offset = 0;
+    if ((int)n->a == t->body->rank - 1)
+        offset = (int64_t)point_column(t, p) * t->width;
+    else if ((int)n->a == t->body->rank - 2)
+        offset = point_row(t, p);
+    return offset ? wf__op2(t->out, WF__OP_add, r, wf__const_bits(t->out, WF_I64, (uint64_t)offset)) : r;
+}
+
+/* i64 arithmetic goes through the folding builder, so that index + constant + constant becomes one form. */
+static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
+{
+    int arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    wf__ref a = at(t, n->a)[p], b = arity > 1 ? at(t, n->b)[p] : 0, c = arity > 2 ? at(t, n->c)[p] : 0;
+    if (n->dtype == WF_I64 && n->op == WF__OP_add) {
+        int axis;
+        int64_t x, y;
+        const wf__node *k = wf__at(t->out, b);
+        if (k->op == WF__CONST && wf__as_offset(t->out, a, &axis, &x) && axis >= 0 &&
+            !__builtin_add_overflow(x, (int64_t)wf__bits(k), &y)) {
+            wf__ref index = wf__index(t->out, axis);
+            return y ? wf__op2(t->out, WF__OP_add, index, wf__const_bits(t->out, WF_I64, (uint64_t)y)) : index;
+        }
+        return wf__op2(t->out, n->op, a, b);
+    }
+    wf__node copy = *n;
+    copy.a = a;
+    copy.b = b;
+    copy.c = c;
+    return wf__append(t->out, &copy);
+}
+
+static wf__ref copy_node(tiler *t, const wf__node *n, int p)
+{
+    wf__node copy = *n;
+    switch (n->op) {
+    case WF__INDEX: return copy_index(t, n, p);
+    case WF__LOAD:
+        copy.b = map_tuple(t, n->b, p);
+        copy.c = n->c ? at(t, n->c)[p] : 0;
+        if (t->interior && wf__load_splits(t->body, n)) {
+            copy.aux = WF_BORDER_NONE;
+            copy.c = 0;
+        }
+        break;
+    case WF__STORE:
+        copy.b = map_tuple(t, n->b, p);
+        copy.c = at(t, n->c)[p];
+        copy.d = n->d ? at(t, n->d)[p] : 0;
+        break;
+    case WF__RED: copy.b = (uint32_t)(point_column(t, p) % t->instances); break;
+    case WF__SETRED:
+        copy.b = (uint32_t)(point_column(t, p) % t->instances);
+        copy.c = at(t, n->c)[p];
+        break;
+    case WF__COLD:
+        copy.a = at(t, n->a)[p];
+        copy.b = at(t, n->b)[p];
+        copy.d = map_tuple(t, n->d, p);
+        break;
+    default:
+        if (wf__op_is_pure(n->op))
+            return copy_pure(t, n, p);
+    }
+    return wf__append(t->out, &copy);
+}
+
+static bool copy_tables(const wf__ir *in, wf__ir *out, int instances)
+{
+    if (!wf__grow(&out->slot, &out->slot_cap, in->slot_n, sizeof *in->slot) ||
+        !wf__grow(&out->red, &out->red_cap, in->red_n, sizeof *in->red) ||
+        !wf__grow(&out->param, &out->param_cap, in->param_n, sizeof *in->param))
+        return false;
+    if (in->slot_n)
+        memcpy(out->slot, in->slot, in->slot_n * sizeof *in->slot);
+    if (in->param_n)
+        memcpy(out->param, in->param, in->param_n * sizeof *in->param);
+    for (uint32_t i = 0; i < in->red_n; i++) {
+        out->red[i] = in->red[i];
+        out->red[i].instances = (uint8_t)instances;
+    }
+    out->slot_n = in->slot_n;
+    out->red_n = in->red_n;
+    out->param_n = in->param_n;
+    return true;
+}
+
+static void copy_group(tiler *t)
+{
+    int points = t->rows * t->group;
+    for (uint32_t i = 1; i < t->body->n && !t->out->status; i++) {
+        const wf__node *n = &t->body->node[i];
+        wf__ref *image = at(t, i);
+        if (n->op == WF__NOP)
+            continue;
+        t->shared[i] = is_shared(t, n);
+        image[0] = copy_node(t, n, 0);
+        for (int p = 1; p < points; p++)
+            image[p] = t->shared[i] ? image[0] : copy_node(t, n, p);
+    }
+}
+
+bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out)
+{
+    wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
+    int instances = body->red_n ? WF__LANES / width : 1;
+    int group = body->red_n && columns > instances ? instances : columns;
+    tiler t = { .body = body, .out = out, .rows = body->rank > 1 ? rows : 1, .group = group, .width = width,
+                .instances = instances, .interior = interior };
+    size_t cells;
+    bool fits = wf__mul_size(body->n, (size_t)(t.rows * group), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
+    t.map = fits ? wf__alloc0(cells) : NULL;
+    t.shared = wf__alloc0(body->n);
+    if (!t.map || !t.shared || !copy_tables(body, out, instances))
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
+    for (t.first = 0; t.first < columns && !out->status; t.first += group)
+        copy_group(&t);
+    wf__free(t.map);
+    wf__free(t.shared);
+    return !out->status;
+}
