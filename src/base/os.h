@@ -6,6 +6,7 @@
 #ifndef WEFT_OS_H
 #define WEFT_OS_H
 #include "base/base.h"
+#include <fcntl.h>
 #include <pthread.h>
 
 /* ---- threads: the names of pthread, shortened; errors of lock and unlock are our own bugs ---- */
@@ -45,11 +46,13 @@ static inline void wf__pause(void)
 
 /* ---- machine ---- */
 double wf__now(void);         /* monotonic seconds */
+int64_t wf__wall_clock(void); /* nanoseconds since 1970, as files are stamped */
 int wf__cpu_count(void);      /* cores this process may use: affinity and cgroup quota respected; >= 1 */
 uint64_t wf__ram_bytes(void); /* memory this process may use: installed, or the cgroup's limit if that is less */
 size_t wf__page_size(void);
 int64_t wf__process_id(void);
-uint64_t wf__random64(void);              /* for file names, not for secrets */
+uint64_t wf__random64(void);                                      /* for file names, not for secrets */
+const char *wf__errno_text(int error, char *buffer, size_t size); /* what strerror says, from any thread */
 const char *wf__getenv(const char *name); /* NULL if unset or empty, or in a set-user-id program */
 
 /* ---- pages ---- */
@@ -65,23 +68,24 @@ void *wf__dl_symbol(void *library, const char *name, wf__str *error);
 void wf__dl_close(void *library);
 
 /* ---- folders and files: `dir` is a folder handle, or WF__CWD for names relative to the working folder ---- */
-#define WF__CWD (-100) /* AT_FDCWD; checked in os.c */
+#define WF__CWD AT_FDCWD
 
 /* Creates a folder and its parents with mode 0700; existing ones are fine. */
 bool wf__make_dirs(const char *path);
 int wf__dir_open(const char *path); /* -1: errno says why */
 void wf__fd_close(int fd);
 
-/* One entry of a folder. Times are whole seconds of the system clock. */
+/* One entry of a folder. */
 typedef struct wf__dir_entry {
     const char *name; /* borrowed during the call */
     uint64_t size;
-    int64_t mtime;
-    bool regular; /* an ordinary file (links are not followed) */
-    bool own;     /* it belongs to this user, and nobody else may write it */
+    int64_t mtime; /* on wf__wall_clock */
+    bool regular;  /* an ordinary file (links are not followed) */
+    bool own;      /* it belongs to this user, and nobody else may write it */
 } wf__dir_entry;
 /* Calls `each` for every entry but "." and ".."; stops early when it returns false. */
 bool wf__dir_list(int dir, bool (*each)(void *user, const wf__dir_entry *entry), void *user);
+bool wf__owns(const char *path); /* does this path (links followed) belong to this user? */
 bool wf__unlink(int dir, const char *name);
 
 /* Opens a file for reading only if it is an ordinary file of this user that nobody else may write; never follows a link
