@@ -12,6 +12,7 @@ typedef struct tiler {
     wf__ir *out;
     wf__ref *map;   /* [node][point of the group] */
     bool *shared;   /* [node]: one copy serves all points */
+    wf__ref *value; /* [reduction][instance]: what its accumulator holds by now, once it was set */
     int rows, group, first, width, instances; /* group: columns in it; first: its first column */
     bool interior;
 } tiler;
@@ -101,6 +102,11 @@ static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
     return wf__append(t->out, &copy);
 }
 
+static wf__ref *accumulator(const tiler *t, const wf__node *n)
+{
+    return &t->value[n->a * (uint32_t)t->instances + n->b];
+}
+
 static wf__ref copy_node(tiler *t, const wf__node *n, int p)
 {
     wf__node copy = *n;
@@ -119,10 +125,14 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
         copy.c = at(t, n->c)[p];
         copy.d = n->d ? at(t, n->d)[p] : 0;
         break;
-    case WF__RED: copy.b = (uint32_t)(point_column(t, p) % t->instances); break;
+    case WF__RED:
+        copy.b = (uint32_t)(point_column(t, p) % t->instances);
+        if (*accumulator(t, &copy))
+            return *accumulator(t, &copy);
+        break;
     case WF__SETRED:
         copy.b = (uint32_t)(point_column(t, p) % t->instances);
-        copy.c = at(t, n->c)[p];
+        copy.c = *accumulator(t, &copy) = at(t, n->c)[p];
         break;
     case WF__COLD:
         copy.a = at(t, n->a)[p];
@@ -182,11 +192,13 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     bool fits = wf__mul_size(body->n, (size_t)(t.rows * group), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
     t.map = fits ? wf__alloc0(cells) : NULL;
     t.shared = wf__alloc0(body->n);
-    if (!t.map || !t.shared || !copy_tables(body, out, instances))
+    t.value = wf__alloc0((body->red_n * (size_t)instances + 1) * sizeof *t.value);
+    if (!t.map || !t.shared || !t.value || !copy_tables(body, out, instances))
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
     for (t.first = 0; t.first < columns && !out->status; t.first += group)
         copy_group(&t);
     wf__free(t.map);
     wf__free(t.shared);
+    wf__free(t.value);
     return !out->status;
 }
