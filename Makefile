@@ -41,7 +41,7 @@ bench:
 	@tools/install_deps
 	$(configure) -DWEFT_BENCH=ON
 	$(build)
-	@if [ -x bench/run ]; then bench/run; else build/weft bench; fi
+	build/bench/weft-bench
 
 install: all
 	cmake --install build --prefix $(PREFIX)
