@@ -1,0 +1,294 @@
+/* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of extent
+ * 1, merges axes that memory makes one, and gives every element access its address: one index per loop axis.
+ */
+#include "ir/pass.h"
+#include "plan/plan.h"
+
+typedef struct access { /* how far memory moves per step along each axis of the space */
+    bool element, store;
+    int64_t stride[WF_MAX_RANK];
+} access;
+
+typedef struct layout {
+    wf__plan *plan;
+    wf__stage *stage;
+    const wf_shape *space;
+    const wf__bind *bind;
+    access *at;
+    uint32_t access_n;
+    bool index_used[WF_MAX_RANK];
+    int order[WF_MAX_RANK]; /* kept axes, outermost first */
+    int kept;
+    int loop_of[WF_MAX_RANK];             /* axis -> loop axis, -1: dropped */
+    int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
+} layout;
+
+static bool no_memory(layout *l)
+{
+    wf__plan_fail(l->plan, WF_ERR_MEMORY, "out of memory while planning");
+    return false;
+}
+
+/* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
+static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
+{
+    const wf__slot *s = &l->stage->proto.slot[slot];
+    const wf__bind *b = &l->bind[s->object];
+    int skip = l->space->rank - b->rank;
+    char have[160], want[160];
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    wf__shape_text(&shape, have, sizeof have);
+    wf__shape_text(l->space, want, sizeof want);
+    const char *name = b->name ? b->name : "an array";
+    for (int d = 0; d < -skip; ++d)
+        if (b->dim[d] != 1) {
+            wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s has more axes than the space %s", name, have, want);
+            return false;
+        }
+    for (int d = 0; d < l->space->rank; ++d) {
+        int64_t n = d < skip ? 1 : b->dim[d - skip], stride = d < skip ? 0 : b->stride[d - skip];
+        if (n != l->space->dim[d] && (n != 1 || s->written)) {
+            wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s does not fit the space %s%s", name, have, want,
+                          s->written ? " it is written over" : "");
+            return false;
+        }
+        out[d] = n == 1 ? 0 : stride;
+        if (s->written && n > 1 && stride == 0) {
+            wf__plan_fail(l->plan, WF_ERR_ARG, "%s of shape %s is written, but its axis %d repeats one element (stride 0)",
+                          name, have, d - skip);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool collect(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    l->at = wf__alloc0(ir->n * sizeof *l->at);
+    l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
+    if (!l->at || !l->element_stride)
+        return no_memory(l);
+    for (uint32_t s = 0; s < ir->slot_n; ++s)
+        if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
+            return false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__INDEX || n->op == WF__EXTENT)
+            l->index_used[n->a] = true;
+        if (n->op != WF__LOAD && n->op != WF__STORE)
+            continue;
+        access *a = &l->at[l->access_n++];
+        a->store = n->op == WF__STORE;
+        a->element = !n->b;
+        if (a->element)
+            memcpy(a->stride, l->element_stride[n->a], sizeof a->stride);
+        for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
+            int axis;
+            int64_t offset;
+            if (wf__as_offset(ir, wf__tuple_at(ir, n->b)[k], &axis, &offset) && axis >= 0)
+                a->stride[axis] += l->bind[ir->slot[n->a].object].stride[k];
+        }
+    }
+    return true;
+}
+
+/* Should axis p run inside of axis q? The first access that has an opinion decides, stores first. */
+static bool inner(const layout *l, int p, int q)
+{
+    for (int pass = 0; pass < 2; ++pass)
+        for (uint32_t i = 0; i < l->access_n; ++i) {
+            const access *a = &l->at[i];
+            int64_t x = a->stride[p] < 0 ? -a->stride[p] : a->stride[p], y = a->stride[q] < 0 ? -a->stride[q] : a->stride[q];
+            if (a->store == (pass == 0) && x && y && x != y)
+                return x < y;
+        }
+    return p > q;
+}
+
+static void order_axes(layout *l)
+{
+    for (int d = 0; d < l->space->rank; ++d) {
+        l->loop_of[d] = -1;
+        if (l->space->dim[d] == 1)
+            continue;
+        int at = l->kept++;
+        while (at > 0 && inner(l, l->order[at - 1], d)) {
+            l->order[at] = l->order[at - 1];
+            --at;
+        }
+        l->order[at] = d;
+    }
+}
+
+/* Is stepping axis p once the same as stepping axis q to its end, for every access? */
+static bool mergeable(const layout *l, int p, int q)
+{
+    if (l->index_used[p] || l->index_used[q])
+        return false;
+    for (uint32_t i = 0; i < l->access_n; ++i)
+        if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
+            return false;
+    return true;
+}
+
+static void merge_axes(layout *l)
+{
+    int rank = 0;
+    int64_t *extent = l->stage->extent;
+    for (int k = 0; k < l->kept; ++k) {
+        int axis = l->order[k];
+        if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
+            extent[rank - 1] *= l->space->dim[axis];
+            /* an inner axis carries the merged loop's stride */
+            for (int d = 0; d < l->space->rank; ++d)
+                if (l->loop_of[d] == rank - 1)
+                    l->loop_of[d] = -1;
+        } else {
+            extent[rank++] = l->space->dim[axis];
+        }
+        l->loop_of[axis] = rank - 1;
+    }
+    if (rank == 0)
+        extent[rank++] = 1;
+    l->stage->body.rank = rank;
+    l->kept = rank;
+}
+
+/* ---- the body ---- */
+static uint8_t step_of(int64_t stride) { return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY; }
+
+static void lay_slots(layout *l, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    for (uint32_t s = 0; s < in->slot_n; ++s) {
+        wf__slot *slot = &out->slot[s];
+        wf__mem_layout *mem = &l->stage->mem[s];
+        const wf__bind *b = &l->bind[slot->object];
+        mem->object = slot->object;
+        if (slot->element) {
+            slot->rank = (uint8_t)l->kept;
+            for (int d = 0; d < l->space->rank; ++d)
+                if (l->loop_of[d] >= 0)
+                    mem->stride[l->loop_of[d]] = l->element_stride[s][d];
+            memcpy(mem->dim, l->stage->extent, sizeof mem->dim);
+        } else {
+            memcpy(mem->stride, b->stride, sizeof mem->stride);
+            memcpy(mem->dim, b->dim, sizeof mem->dim);
+        }
+        for (int k = 0; k < slot->rank; ++k)
+            slot->step[k] = step_of(mem->stride[k]);
+        if (slot->element)
+            for (int k = 0; k < slot->rank - 1; ++k) /* unit steps matter along the lane axis only */
+                if (slot->step[k] == WF__STEP_UNIT)
+                    slot->step[k] = WF__STEP_ANY;
+    }
+}
+
+static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t everywhere, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    const wf__node *n = &in->node[r];
+    switch (n->op) {
+    case WF__INDEX: return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
+    case WF__EXTENT: return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 1) : wf__extent(out, l->loop_of[n->a]);
+    case WF__LOAD:
+        if (n->b)
+            break;
+        if (out->slot[n->a].epoch != n->d) {
+            out->slot[n->a].epoch = n->d;
+            out->slot[n->a].last_store = 0;
+        }
+        return wf__load(out, n->a, everywhere, WF_BORDER_NONE, 0);
+    case WF__STORE:
+        if (n->b)
+            break;
+        wf__store(out, n->a, everywhere, map[n->c], n->d ? map[n->d] : 0);
+        return 0;
+    default: break;
+    }
+    return wf__copy_node(in, r, map, out);
+}
+
+static bool lay_body(layout *l)
+{
+    const wf__ir *in = &l->stage->proto;
+    wf__ir laid;
+    wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
+    bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
+    if (ok) {
+        lay_slots(l, &laid);
+        wf__ref index[WF_MAX_RANK];
+        for (int k = 0; k < l->kept; ++k)
+            index[k] = wf__index(&laid, k);
+        uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
+        for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
+            map[r] = lay_node(l, r, map, everywhere, &laid);
+        ok = laid.status == WF_OK && wf__pass_lower(&laid, &l->stage->body);
+    }
+    if (!ok) {
+        const wf__ir *failed = laid.status != WF_OK ? &laid : &l->stage->body;
+        wf__plan_fail(l->plan, failed->status != WF_OK ? failed->status : WF_ERR_MEMORY, "%s",
+                      failed->error[0] ? failed->error : "out of memory while planning");
+    }
+    wf__free(map);
+    wf__ir_free(&laid);
+    return ok;
+}
+
+/* Blocks: boxes of about `target` points, inner axes whole first. Reductions are cut by the shape alone. */
+static void cut_blocks(wf__stage *stage)
+{
+    enum { LANE_STEP = 1024, ROW_STEP = 8 };
+    int64_t points = 1, left = stage->body.red_n ? 1 << 16 : 1 << 18;
+    int rank = stage->body.rank;
+    stage->blocks = 1;
+    for (int d = 0; d < rank; ++d)
+        points *= stage->extent[d]; /* the product of any space fits: checked by the front ends */
+    stage->empty = points == 0;
+    for (int d = rank - 1; d >= 0; --d) {
+        int64_t n = stage->extent[d], unit = d == rank - 1 ? LANE_STEP : d == rank - 2 ? ROW_STEP : 1;
+        int64_t size = left < 1 ? 1 : left;
+        size = (size + unit - 1) / unit * unit;
+        stage->block[d] = size < n ? size : n > 0 ? n : 1;
+        left /= n > 0 ? n : 1;
+        stage->blocks *= n > 0 ? (n + stage->block[d] - 1) / stage->block[d] : 0;
+    }
+}
+
+static void estimate(wf__stage *stage)
+{
+    uint64_t points = 1, cost = 0, bytes = 0;
+    for (int d = 0; d < stage->body.rank; ++d)
+        points *= (uint64_t)stage->extent[d];
+    for (wf__ref r = 1; r < stage->body.n; ++r) {
+        const wf__node *n = &stage->body.node[r];
+        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
+        cost += memory ? 4 : wf__op_is_pure(n->op) ? 1 : 0;
+        if (memory && stage->body.slot[n->a].element)
+            bytes += wf__size(n->dtype);
+    }
+    stage->work = points * (cost + 1);
+    stage->streams = bytes * points >= (uint64_t)32 << 20;
+}
+
+bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    bool ok = collect(&l);
+    if (ok) {
+        order_axes(&l);
+        merge_axes(&l);
+        ok = lay_body(&l);
+    }
+    if (ok) {
+        cut_blocks(stage);
+        estimate(stage);
+    }
+    wf__free(l.at);
+    wf__free(l.element_stride);
+    return ok;
+}

@@ -1,0 +1,93 @@
+/* plan.h - from a recording and the layouts of its arrays to the kernels that compute it.
+ *
+ *   recording --split--> stages over one index space each --layout--> loop axes, explicit addresses --lower--> bodies
+ *
+ * A plan depends on dtypes, shapes, strides and on which arrays overlap, never on addresses or parameter values; it is
+ * cached under exactly that (src/run/launch.c) and run any number of times, from any thread.
+ */
+#ifndef WEFT_PLAN_H
+#define WEFT_PLAN_H
+#include "plan/kernel.h"
+
+/* The memory of one array ("object") of a recording. */
+typedef struct wf__bind {
+    char *base; /* element [0, ..., 0] */
+    int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
+    uint8_t dtype, rank;
+    const char *name; /* for messages; may be NULL */
+} wf__bind;
+
+typedef enum wf__kind_of_graph {
+    WF__ARRAYS,  /* lazy arrays: values have shapes */
+    WF__SPACE,   /* an index space of a given shape */
+    WF__ELEMENTS /* an index space whose shape is that of its operands */
+} wf__kind_of_graph;
+
+/* A finished recording. slot.object: index into the binds. */
+typedef struct wf__recording {
+    wf__kind_of_graph kind;
+    wf__ir ir;
+    wf__ir post;       /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
+    uint64_t *initial; /* [ir.red_n] bits, joined in once */
+    wf_shape space;    /* WF__SPACE */
+    uint32_t objects;
+} wf__recording;
+
+typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
+    uint32_t object;
+    int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
+} wf__mem_layout;
+
+/* What runs as one kernel: over extent[0..body.rank-1], in blocks. The results of its reductions are parameters
+ * param_n, param_n + 1, ... of the stage after it. */
+typedef struct wf__stage {
+    wf__ir proto; /* the stage before layout */
+    wf_shape space;
+    wf__ir body;        /* kernel.h's promises */
+    uint64_t *initial;  /* [body.red_n] */
+    wf__mem_layout *mem; /* one per slot */
+    int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
+    bool empty;    /* no points */
+    bool streams;  /* big enough for non-temporal stores, if addresses are aligned */
+    uint64_t work; /* points times cost, to decide on threads */
+    void *code;    /* the run layer's, NULL until needed */
+} wf__stage;
+
+typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
+    uint8_t dtype;
+    wf_shape shape; /* C order */
+} wf__temp;
+
+typedef struct wf__plan {
+    wf__stage *stage;
+    uint32_t stage_n, stage_cap;
+    wf__temp *temp;
+    uint32_t temp_n, temp_cap;
+    uint32_t objects; /* of the recording; temps follow */
+    uint32_t params;  /* of the recording; reductions' results follow */
+    uint32_t most_reds;
+    wf_status status; /* first error */
+    char error[512];
+} wf__plan;
+
+/* false: plan->status and error say why. The caller frees the plan either way. */
+bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
+void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+
+/* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
+typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
+wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b);
+
+/* ---- the stages, each in its own file ---- */
+/* split.c, for array graphs, and space.c, for index spaces. Append stages with proto, space and initial set: an index
+ * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
+bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+/* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
+bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
+/* Object number of a new temp, or UINT32_MAX. */
+uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);
+void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* C order, no address */
+#endif

@@ -1,0 +1,502 @@
+/* split.c - cuts an array graph into stages: kernels over one index space each.
+ *
+ * Roots are the assignments and the reductions, in program order. Each root joins the earliest stage of its shape that
+ * comes after everything it depends on; all values between roots stay in registers (fusion). A reduction's result reaches
+ * later stages through a one-element temporary. Three memory hazards are resolved here:
+ *   - a root that must see an earlier assignment goes to a later stage, one that must not see it to an earlier one or the
+ *     same (every stage reads before it writes); if its dependencies forbid that, the old contents are saved in a copy;
+ *   - an assignment whose operands overlap its own target shifted goes through a temporary.
+ */
+#include "ir/pass.h"
+#include "plan/plan.h"
+
+typedef struct pending { /* a store, appended when its stage is complete */
+    uint32_t slot;
+    wf__ref value;
+} pending;
+
+typedef struct group { /* a stage in the making */
+    wf_shape shape;
+    wf__ir ir;
+    wf__ref *map;          /* recording node -> node of ir */
+    uint32_t *slot_of;     /* object * 2 + indexed -> slot + 1 */
+    uint32_t slot_of_n;
+    pending *store;
+    uint32_t store_n, store_cap;
+    uint32_t *reduce;      /* REDUCE nodes of the recording, in order */
+    uint32_t reduce_n, reduce_cap;
+} group;
+
+typedef struct touch { /* memory that a placed root reads or writes */
+    uint32_t object, group;
+    wf__ref node;
+    bool store, gather;
+} touch;
+
+typedef struct splitter {
+    wf__plan *plan;
+    const wf__recording *rec;
+    const wf__ir *ir;
+    const wf__bind *bind;
+    wf_shape *shape;     /* of each node, with the arrays' real extents */
+    uint8_t *cone;       /* scratch: nodes of the current root */
+    uint32_t *home;      /* REDUCE: its group; others: UINT32_MAX */
+    uint32_t *result;    /* REDUCE: object of its temp */
+    uint32_t *redirect;  /* LOAD: object that replaces it in the current root, or UINT32_MAX */
+    group *group;
+    uint32_t group_n, group_cap;
+    touch *touch;
+    uint32_t touch_n, touch_cap;
+} splitter;
+
+static bool fail(splitter *s, wf_status status, const char *text)
+{
+    wf__plan_fail(s->plan, status, "%s", text);
+    return false;
+}
+
+static bool no_memory(splitter *s) { return fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
+
+/* ---- shapes, now that formals have extents ---- */
+static wf_shape bind_shape(const wf__bind *b)
+{
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    return shape;
+}
+
+static bool meet(splitter *s, wf__ref r, const wf_shape *with)
+{
+    wf_shape *own = &s->shape[r];
+    if (wf__broadcast(own, with, own))
+        return true;
+    char a[160], b[160];
+    wf__shape_text(own, a, sizeof a);
+    wf__shape_text(with, b, sizeof b);
+    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__op_table[s->ir->node[r].op].name, a, b);
+    return false;
+}
+
+static bool infer(splitter *s)
+{
+    for (wf__ref r = 1; r < s->ir->n; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(s->ir, n, operand);
+        if (n->op == WF__LOAD && !n->b)
+            s->shape[r] = bind_shape(&s->bind[s->ir->slot[n->a].object]);
+        else if (n->op == WF__IOTA)
+            s->shape[r] = s->ir->shape[n->shape];
+        for (uint32_t i = 0; i < count; ++i)
+            if (!meet(s, r, &s->shape[operand[i]]))
+                return false;
+        if (n->op == WF__REDUCE)
+            for (int d = 0; d < s->shape[r].rank; ++d)
+                s->shape[r].dim[d] = 1;
+        if (n->op == WF__STORE) {
+            wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
+            char want[160], have[160];
+            wf__shape_text(&target, want, sizeof want);
+            wf__shape_text(&s->shape[r], have, sizeof have);
+            if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
+                memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
+                wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have, want);
+                return false;
+            }
+            s->shape[r] = target;
+        }
+    }
+    return true;
+}
+
+/* ---- groups ---- */
+static group *add_group(splitter *s, uint32_t at, const wf_shape *shape)
+{
+    if (!wf__grow(&s->group, &s->group_cap, s->group_n + 1, sizeof *s->group)) {
+        no_memory(s);
+        return NULL;
+    }
+    memmove(s->group + at + 1, s->group + at, (s->group_n - at) * sizeof *s->group);
+    group *g = &s->group[at];
+    *g = (group){ .shape = *shape };
+    ++s->group_n;
+    wf__ir_init(&g->ir, shape->rank, s->ir->flags);
+    g->map = wf__alloc0(s->ir->n * sizeof *g->map);
+    for (uint32_t i = 0; i < s->touch_n; ++i)
+        s->touch[i].group += s->touch[i].group >= at;
+    for (wf__ref r = 1; r < s->ir->n; ++r)
+        if (s->home[r] != UINT32_MAX)
+            s->home[r] += s->home[r] >= at;
+    bool ok = g->map != NULL;
+    for (uint32_t p = 0; ok && p < s->ir->param_n; ++p)
+        wf__param(&g->ir, s->ir->param[p]);
+    if (!ok || g->ir.status != WF_OK) {
+        no_memory(s);
+        return NULL;
+    }
+    return g;
+}
+
+static bool slot_in(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out)
+{
+    uint32_t key = object * 2 + indexed, old = g->slot_of_n;
+    if (key >= old) {
+        if (!wf__grow(&g->slot_of, &g->slot_of_n, key + 1, sizeof *g->slot_of))
+            return no_memory(s);
+        memset(g->slot_of + old, 0, (g->slot_of_n - old) * sizeof *g->slot_of);
+    }
+    if (!g->slot_of[key])
+        g->slot_of[key] = wf__slot_new(&g->ir, dtype, rank, !indexed, object) + 1;
+    *out = g->slot_of[key] - 1;
+    return g->ir.status == WF_OK || no_memory(s);
+}
+
+static bool record_load(splitter *s, group *g, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    const wf__slot *slot = &s->ir->slot[n->a];
+    uint32_t object = s->redirect[r] != UINT32_MAX ? s->redirect[r] : slot->object, at;
+    if (!slot_in(s, g, object, n->b != 0, slot->dtype, slot->rank, &at))
+        return false;
+    g->map[r] = wf__load(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux, n->c ? g->map[n->c] : 0);
+    return true;
+}
+
+static bool record_node(splitter *s, group *g, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    uint32_t at;
+    switch (n->op) {
+    case WF__LOAD: return record_load(s, g, r);
+    case WF__DIM:
+        if (!slot_in(s, g, s->ir->slot[n->a].object, true, s->ir->slot[n->a].dtype, s->ir->slot[n->a].rank, &at))
+            return false;
+        g->map[r] = wf__dim(&g->ir, at, (int)n->b);
+        return true;
+    case WF__REDUCE:
+        if (!slot_in(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
+            return false;
+        g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
+        return true;
+    case WF__IOTA:
+        g->map[r] = s->shape[r].dim[n->a] == 1
+                        ? wf__const_bits(&g->ir, WF_I64, 0)
+                        : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
+        return true;
+    default: g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir); return true;
+    }
+}
+
+/* Records the current cone (but `root` itself) in group g. */
+static bool record_cone(splitter *s, group *g, wf__ref root)
+{
+    for (wf__ref r = 1; r < root; ++r) {
+        bool renewed = s->redirect[r] != UINT32_MAX; /* a redirected load and its users are recorded anew */
+        if (!s->cone[r] || (g->map[r] && !renewed && s->cone[r] < 2))
+            continue;
+        if (!record_node(s, g, r))
+            return false;
+    }
+    if (g->ir.status != WF_OK)
+        wf__plan_fail(s->plan, g->ir.status, "%s", g->ir.error);
+    return g->ir.status == WF_OK;
+}
+
+static bool push_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value)
+{
+    uint32_t slot;
+    if (!slot_in(s, g, object, false, like->dtype, rank, &slot) ||
+        !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
+        return no_memory(s);
+    g->ir.slot[slot].written = true;
+    g->store[g->store_n++] = (pending){ slot, value };
+    return true;
+}
+
+/* A stage before group `at` that copies object `from` into a new temp. */
+static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
+{
+    const wf__bind *b = &s->bind[from];
+    wf_shape shape = bind_shape(b);
+    uint32_t temp = wf__plan_add_temp(s->plan, b->dtype, &shape), source;
+    group *g = temp == UINT32_MAX ? NULL : add_group(s, at, &shape);
+    if (!g || !slot_in(s, g, from, false, b->dtype, b->rank, &source))
+        return UINT32_MAX;
+    wf__node like = { .dtype = b->dtype };
+    wf__ref value = wf__load(&g->ir, source, 0, WF_BORDER_NONE, 0);
+    return push_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
+}
+
+/* ---- placing one root ---- */
+static void mark_cone(splitter *s, wf__ref root)
+{
+    memset(s->cone, 0, s->ir->n);
+    wf__ref operand[WF__MAX_OPERANDS];
+    s->cone[root] = 1;
+    for (wf__ref r = root; r >= 1; --r) {
+        if (!s->cone[r] || (r != root && s->ir->node[r].op == WF__REDUCE))
+            continue;
+        uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
+        for (uint32_t i = 0; i < count; ++i)
+            s->cone[operand[i]] = 1;
+    }
+}
+
+static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bool store, bool gather)
+{
+    if (!wf__grow(&s->touch, &s->touch_cap, s->touch_n + 1, sizeof *s->touch))
+        return no_memory(s);
+    s->touch[s->touch_n++] = (touch){ object, g, node, store, gather };
+    return true;
+}
+
+static wf__overlap between(const splitter *s, uint32_t a, uint32_t b, bool gather)
+{
+    wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
+    return o == WF__SAME && gather ? WF__PARTIAL : o;
+}
+
+/* The first group that may hold the root. */
+static uint32_t lower_bound(const splitter *s, wf__ref root)
+{
+    uint32_t bound = 0;
+    const wf__node *n = &s->ir->node[root];
+    for (wf__ref r = 1; r < root; ++r) {
+        if (!s->cone[r])
+            continue;
+        const wf__node *m = &s->ir->node[r];
+        if (m->op == WF__REDUCE && s->home[r] + 1 > bound)
+            bound = s->home[r] + 1;
+        for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
+            const touch *t = &s->touch[i];
+            if (t->store && t->node < r && t->group + 1 > bound &&
+                between(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                bound = t->group + 1;
+        }
+    }
+    for (uint32_t i = 0; n->op == WF__STORE && i < s->touch_n; ++i) {
+        const touch *t = &s->touch[i];
+        wf__overlap o = between(s, t->object, s->ir->slot[n->a].object, t->gather);
+        uint32_t least = o == WF__APART ? 0 : o == WF__SAME ? t->group : t->group + 1;
+        if (least > bound)
+            bound = least;
+    }
+    return bound;
+}
+
+static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
+{
+    for (uint32_t g = lower_bound(s, root); g < s->group_n; ++g)
+        if (s->group[g].shape.rank == shape->rank &&
+            !memcmp(s->group[g].shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
+            return g;
+    return add_group(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
+}
+
+/* Loads that would see an assignment made after them read a copy saved before it. Returns the root's group, which moves
+ * when stages are inserted. */
+static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
+{
+    for (wf__ref r = 1; r < root; ++r) {
+        const wf__node *m = &s->ir->node[r];
+        if (!s->cone[r] || m->op != WF__LOAD)
+            continue;
+        uint32_t object = s->ir->slot[m->a].object, first = UINT32_MAX;
+        for (uint32_t i = 0; i < s->touch_n; ++i) {
+            const touch *t = &s->touch[i];
+            if (!t->store || t->node < r || t->object >= s->plan->objects)
+                continue;
+            wf__overlap o = between(s, t->object, object, m->b != 0);
+            bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && t->group < g;
+            if (late && t->group < first)
+                first = t->group;
+        }
+        if (first == UINT32_MAX)
+            continue;
+        uint32_t temp = snapshot(s, first, object);
+        if (temp == UINT32_MAX)
+            return UINT32_MAX;
+        s->redirect[r] = temp;
+        ++g;
+    }
+    /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (wf__ref r = 1; r < root; ++r) {
+        if (!s->cone[r])
+            continue;
+        uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
+        for (uint32_t i = 0; i < count; ++i)
+            if (s->redirect[operand[i]] != UINT32_MAX || s->cone[operand[i]] == 2)
+                s->cone[r] = 2;
+    }
+    return g;
+}
+
+static bool note_loads(splitter *s, wf__ref root, uint32_t g)
+{
+    for (wf__ref r = 1; r < root; ++r) {
+        const wf__node *m = &s->ir->node[r];
+        if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
+            !add_touch(s, s->ir->slot[m->a].object, g, r, false, m->b != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool overlaps_itself(const splitter *s, wf__ref root)
+{
+    uint32_t target = s->ir->slot[s->ir->node[root].a].object;
+    for (wf__ref r = 1; r < root; ++r) {
+        const wf__node *m = &s->ir->node[r];
+        if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
+            between(s, target, s->ir->slot[m->a].object, m->b != 0) == WF__PARTIAL)
+            return true;
+    }
+    return false;
+}
+
+static bool place_store(splitter *s, wf__ref root, uint32_t g)
+{
+    const wf__node *n = &s->ir->node[root];
+    const wf__slot *slot = &s->ir->slot[n->a];
+    wf_shape shape = s->shape[root];
+    if (!overlaps_itself(s, root))
+        return push_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
+               note_loads(s, root, g) && add_touch(s, slot->object, g, root, true, false);
+    /* through a temporary: the whole value first, then the array */
+    uint32_t temp = wf__plan_add_temp(s->plan, n->dtype, &shape), source;
+    if (temp == UINT32_MAX || !push_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
+        !note_loads(s, root, g))
+        return false;
+    group *copy = add_group(s, g + 1, &shape);
+    if (!copy || !slot_in(s, copy, temp, false, n->dtype, slot->rank, &source))
+        return false;
+    wf__ref value = wf__load(&copy->ir, source, 0, WF_BORDER_NONE, 0);
+    return push_store(s, copy, slot->object, n, slot->rank, value) && add_touch(s, slot->object, g + 1, root, true, false);
+}
+
+static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
+{
+    const wf__node *n = &s->ir->node[root];
+    group *to = &s->group[g];
+    s->home[root] = g;
+    s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
+    if (s->result[root] == UINT32_MAX || !wf__grow(&to->reduce, &to->reduce_cap, to->reduce_n + 1, sizeof *to->reduce))
+        return no_memory(s);
+    to->reduce[to->reduce_n++] = root;
+    /* f32 sums and products are accumulated in f64 */
+    bool wide = n->dtype == WF_F32 && (n->b == WF_ADD || n->b == WF_MUL);
+    unsigned dtype = wide ? WF_F64 : n->dtype;
+    uint32_t k = wf__red_new(&to->ir, dtype, (wf_join)n->b);
+    if (to->ir.status != WF_OK)
+        return no_memory(s);
+    wf__ref value = wf__cast(&to->ir, to->map[n->a], dtype);
+    wf__setred(&to->ir, k, 0, wf__op2(&to->ir, wf__join_op((wf_join)n->b), wf__red(&to->ir, k, 0), value));
+    return note_loads(s, root, g);
+}
+
+static bool place(splitter *s, wf__ref root)
+{
+    const wf__node *n = &s->ir->node[root];
+    memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
+    mark_cone(s, root);
+    const wf_shape *shape = &s->shape[n->op == WF__REDUCE ? n->a : root];
+    uint32_t g = choose(s, root, shape);
+    if (g != UINT32_MAX)
+        g = save_old_contents(s, root, g);
+    if (g == UINT32_MAX || !record_cone(s, &s->group[g], root))
+        return false;
+    return n->op == WF__REDUCE ? place_reduce(s, root, g) : place_store(s, root, g);
+}
+
+/* ---- groups become stages ---- */
+static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
+{
+    stage->initial = wf__alloc(g->ir.red_n * sizeof *stage->initial);
+    if (!stage->initial)
+        return no_memory(s);
+    for (uint32_t k = 0; k < g->ir.red_n; ++k)
+        stage->initial[k] = wf__join_neutral((wf_join)g->ir.red[k].join, g->ir.red[k].dtype);
+    wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
+    if (!post)
+        return false;
+    wf__ir *ir = &post->proto;
+    wf__ir_init(ir, 0, s->ir->flags);
+    for (uint32_t p = 0; p < s->ir->param_n; ++p)
+        wf__param(ir, s->ir->param[p]);
+    for (uint32_t k = 0; k < g->reduce_n; ++k) {
+        wf__ref root = g->reduce[k];
+        unsigned dtype = s->ir->node[root].dtype;
+        wf__ref value = wf__cast(ir, wf__param(ir, g->ir.red[k].dtype), dtype);
+        uint32_t slot = wf__slot_new(ir, dtype, s->shape[root].rank, true, s->result[root]);
+        if (ir->status != WF_OK)
+            return no_memory(s);
+        wf__store(ir, slot, 0, value, 0);
+    }
+    return ir->status == WF_OK || no_memory(s);
+}
+
+static bool finish(splitter *s, group *g)
+{
+    wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
+    if (!stage)
+        return false;
+    for (uint32_t i = 0; i < g->store_n; ++i)
+        wf__store(&g->ir, g->store[i].slot, 0, g->store[i].value, 0);
+    stage->space = g->shape;
+    stage->proto = g->ir;
+    bool ok = g->ir.status == WF_OK || no_memory(s);
+    if (ok && g->reduce_n)
+        ok = finish_reduce(s, g, stage);
+    g->ir = (wf__ir){ 0 };
+    return ok;
+}
+
+static bool run(splitter *s)
+{
+    uint32_t n = s->ir->n;
+    uint8_t *live = wf__alloc0(n);
+    s->shape = wf__alloc0(n * sizeof *s->shape);
+    s->cone = wf__alloc0(n);
+    s->home = wf__alloc(n * sizeof *s->home);
+    s->result = wf__alloc0(n * sizeof *s->result);
+    s->redirect = wf__alloc(n * sizeof *s->redirect);
+    bool ok = live && s->shape && s->cone && s->home && s->result && s->redirect;
+    if (!ok)
+        no_memory(s);
+    ok = ok && infer(s);
+    if (ok) {
+        memset(s->home, 0xff, n * sizeof *s->home);
+        for (wf__ref r = 1; r < n; ++r)
+            live[r] = s->ir->node[r].op == WF__STORE;
+        wf__mark_live(s->ir, live);
+        for (wf__ref r = 1; ok && r < n; ++r)
+            if (live[r] && (s->ir->node[r].op == WF__STORE || s->ir->node[r].op == WF__REDUCE))
+                ok = place(s, r);
+    }
+    for (uint32_t g = 0; ok && g < s->group_n; ++g)
+        ok = finish(s, &s->group[g]);
+    wf__free(live);
+    return ok;
+}
+
+bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+{
+    splitter s = { .plan = plan, .rec = recording, .ir = &recording->ir, .bind = bind };
+    bool ok = run(&s);
+    for (uint32_t g = 0; g < s.group_n; ++g) {
+        wf__ir_free(&s.group[g].ir);
+        wf__free(s.group[g].map);
+        wf__free(s.group[g].slot_of);
+        wf__free(s.group[g].store);
+        wf__free(s.group[g].reduce);
+    }
+    wf__free(s.group);
+    wf__free(s.touch);
+    wf__free(s.shape);
+    wf__free(s.cone);
+    wf__free(s.home);
+    wf__free(s.result);
+    wf__free(s.redirect);
+    return ok;
+}
