@@ -191,12 +191,9 @@ static void test_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_impossible),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_least_recent_goes),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_impossible),
+        cmocka_unit_test(test_bound),    cmocka_unit_test(test_least_recent_goes),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,15 +311,9 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_block_counts),
-        cmocka_unit_test(test_many_runs),
-        cmocka_unit_test(test_set_threads),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_several_callers),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_slow_blocks),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_machine),     cmocka_unit_test(test_block_counts), cmocka_unit_test(test_many_runs),
+        cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_slow_blocks),  cmocka_unit_test(test_failures),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

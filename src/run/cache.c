@@ -389,7 +389,7 @@ typedef struct scan {
     int dir;
     bool clear;     /* remove all entries */
     bool keep_list; /* fill `at` */
-    int64_t now;
+    int64_t now;    /* 0: leave old temporary files alone */
     uint64_t bytes, entries;
     found *at;
     uint32_t n, cap;
@@ -404,7 +404,7 @@ static bool scan_entry(void *user, const wf__dir_entry *e)
     if (!e->regular || !e->own)
         return true;
     if (!strncmp(e->name, WF__TEMP_PREFIX, sizeof WF__TEMP_PREFIX - 1)) {
-        if (s->keep_list && s->now - e->mtime > TEMP_LIFE)
+        if (s->now - e->mtime > TEMP_LIFE)
             wf__unlink(s->dir, e->name);
         return true;
     }
@@ -448,7 +448,7 @@ static void evict(wf__disk *d, int dir)
 void wf__disk_clear(wf__disk *d)
 {
     int dir = folder(d, false);
-    scan s = { .dir = dir, .clear = true };
+    scan s = { .dir = dir, .clear = true, .now = wf__wall_clock() };
     if (dir >= 0)
         wf__dir_list(dir, scan_entry, &s);
 }
