@@ -239,16 +239,21 @@ static bool lay_body(layout *l)
     return ok;
 }
 
-/* Blocks: boxes of about `target` points, inner axes whole first. Reductions are cut by the shape alone. */
+/* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
+ * into up to 64 parts that are worth a thread's while. */
 static void cut_blocks(wf__stage *stage)
 {
-    enum { LANE_STEP = 1024, ROW_STEP = 8 };
-    int64_t points = 1, left = stage->body.red_n ? 1 << 16 : 1 << 18;
+    enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16 };
+    int64_t points = 1, left = 1 << 16;
     int rank = stage->body.rank;
     stage->blocks = 1;
     for (int d = 0; d < rank; ++d)
         points *= stage->extent[d]; /* the product of any space fits: checked by the front ends */
     stage->empty = points == 0;
+    if (!stage->body.red_n && points) {
+        int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
+        left = points / PARTS > least ? points / PARTS : least;
+    }
     for (int d = rank - 1; d >= 0; --d) {
         int64_t n = stage->extent[d], unit = d == rank - 1 ? LANE_STEP : d == rank - 2 ? ROW_STEP : 1;
         int64_t size = left < 1 ? 1 : left;
@@ -285,8 +290,8 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
         ok = lay_body(&l);
     }
     if (ok) {
-        cut_blocks(stage);
         estimate(stage);
+        cut_blocks(stage);
     }
     wf__free(l.at);
     wf__free(l.element_stride);

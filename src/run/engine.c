@@ -1,0 +1,266 @@
+/* engine.c - code for bodies: looked up in memory, then on disk, then compiled. The compiler library is opened only when
+ * both caches miss; without one, everything is interpreted, and the log says so once.
+ */
+#include "run/engine.h"
+#include "base/os.h"
+#include "run/engine_internal.h"
+#include "run/llvm_find.h"
+#include "run/loader.h"
+#include <stdio.h>
+
+/* ---- life ---- */
+static void free_executable(void *value)
+{
+    wf__executable *x = value;
+    wf__code_free(x->code);
+    wf__free(x);
+}
+
+wf__engine *wf__engine_new(const wf__engine_config *config)
+{
+    wf__engine *e = wf__alloc0(sizeof *e);
+    if (!e)
+        return NULL;
+    e->log = config->log;
+    e->log_user = config->log_user;
+    e->codegen_ops = config->codegen;
+    e->target = wf__target_host();
+    e->use_disk = true;
+    e->pool = wf__pool_new(config->threads);
+    e->memory = wf__mem_new(0);
+    e->disk = wf__disk_open(config->cache_dir, config->cache_bytes);
+    e->code = wf__map_new(free_executable);
+    e->has_lock = wf__mutex_init(&e->lock);
+    if (!e->pool || !e->memory || !e->disk || !e->code || !e->has_lock) {
+        wf__engine_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void wf__engine_free(wf__engine *e)
+{
+    if (!e)
+        return;
+    wf__pool_free(e->pool);
+    wf__map_free(e->code);
+    wf__disk_close(e->disk);
+    wf__mem_free_all(e->memory);
+    if (e->codegen)
+        e->codegen_ops->free(e->codegen);
+    wf__free(e->llvm_path);
+    if (e->has_lock)
+        wf__mutex_free(&e->lock);
+    wf__free(e);
+}
+
+wf__pool *wf__engine_pool(wf__engine *e) { return e->pool; }
+wf__mem_cache *wf__engine_memory(wf__engine *e) { return e->memory; }
+wf__disk *wf__engine_disk(wf__engine *e) { return e->disk; }
+void wf__engine_use_disk(wf__engine *e, bool use) { e->use_disk = use; }
+const wf__target *wf__engine_target(const wf__engine *e) { return e->target; }
+
+wf__engine_counts wf__engine_count(const wf__engine *e)
+{
+    return (wf__engine_counts){ .compiled = atomic_load(&e->compiled),
+                                .memory_hits = atomic_load(&e->memory_hits),
+                                .disk_hits = atomic_load(&e->disk_hits),
+                                .evaluated = atomic_load(&e->evaluated) };
+}
+
+void wf__engine_log(wf__engine *e, int level, const char *text)
+{
+    if (e->log)
+        e->log(level, text, e->log_user);
+}
+
+/* ---- the compiler library ---- */
+static void find_llvm(wf__engine *e) /* under the lock */
+{
+    if (e->searched)
+        return;
+    e->searched = true;
+    wf__llvm_list list = { 0 };
+    if (e->codegen_ops && e->target->isa != WF__ISA_NONE && wf__llvm_find(&list) && list.n) {
+        const wf__llvm_library *first = &list.at[0];
+        char identity[64];
+        e->llvm_path = wf__strdup(first->path);
+        snprintf(identity, sizeof identity, "%llu.%lld", (unsigned long long)first->size, (long long)first->mtime_ns);
+        e->llvm_identity = wf__hash64(identity, strlen(identity), wf__hash64(first->path, strlen(first->path), 0));
+    }
+    wf__llvm_list_free(&list);
+}
+
+static wf__codegen *open_llvm(wf__engine *e) /* under the lock */
+{
+    find_llvm(e);
+    if (e->codegen || e->open_failed)
+        return e->codegen;
+    wf__str error = { 0 };
+    if (!e->llvm_path)
+        wf__str_add(&error, !e->codegen_ops ? "this build has no code generator"
+                            : e->target->isa == WF__ISA_NONE
+                                ? "there is no code generation for this processor"
+                                : "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM");
+    else if (!e->codegen_ops->open(&e->codegen, e->llvm_path, &error))
+        e->codegen = NULL;
+    if (!e->codegen) {
+        wf__str text = { 0 };
+        e->open_failed = true;
+        wf__str_addf(&text, "%s; computing with the interpreter, which is slower", wf__str_get(&error));
+        wf__engine_log(e, 1, wf__str_get(&text));
+        wf__str_free(&text);
+    }
+    wf__str_free(&error);
+    return e->codegen;
+}
+
+const char *wf__engine_llvm_path(wf__engine *e)
+{
+    wf__mutex_lock(&e->lock);
+    find_llvm(e);
+    wf__mutex_unlock(&e->lock);
+    return e->llvm_path ? e->llvm_path : "";
+}
+
+int wf__engine_llvm_major(wf__engine *e, bool open)
+{
+    wf__mutex_lock(&e->lock);
+    wf__codegen *c = open ? open_llvm(e) : e->codegen;
+    wf__mutex_unlock(&e->lock);
+    return c ? e->codegen_ops->major(c) : 0;
+}
+
+/* ---- keys: everything that code depends on ---- */
+static void add(wf__str *key, const void *p, size_t n) { wf__str_addn(key, p, n); }
+
+void wf__body_key(const wf__ir *ir, wf__str *key)
+{
+    uint32_t head[] = { (uint32_t)ir->rank, ir->n, ir->slot_n, ir->red_n, ir->param_n, ir->tuple_n };
+    add(key, head, sizeof head);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d };
+        add(key, words, sizeof words);
+    }
+    add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot *slot = &ir->slot[s];
+        uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank, (uint8_t)(slot->read | slot->written << 1), slot->element };
+        memcpy(bytes + 4, slot->step, WF_MAX_RANK);
+        add(key, bytes, sizeof bytes);
+    }
+    for (uint32_t k = 0; k < ir->red_n; ++k) {
+        uint8_t bytes[] = { ir->red[k].dtype, ir->red[k].join, ir->red[k].instances };
+        add(key, bytes, sizeof bytes);
+    }
+    if (ir->param_n)
+        add(key, ir->param, ir->param_n);
+}
+
+static void code_key(wf__engine *e, const wf__ir *body, bool nontemporal, wf__str *key)
+{
+    const char *version = wf_version();
+    uint32_t head[] = { WF__CODE_VERSION, nontemporal, (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
+    wf__str_addf(key, "weft %s %s %s %s|", version, e->target->triple, e->target->cpu, e->target->features);
+    add(key, head, sizeof head);
+    add(key, &e->llvm_identity, sizeof e->llvm_identity);
+    wf__body_key(body, key);
+}
+
+/* ---- code ---- */
+static wf__executable *load(const wf__bytes *object, wf__str *error)
+{
+    wf__executable *x = wf__alloc0(sizeof *x);
+    wf__code *code = x ? wf__code_load(object->at, object->n, error) : NULL;
+    if (!code) {
+        wf__free(x);
+        return NULL;
+    }
+    x->code = code;
+    x->entry = wf__code_entry(code);
+    return x;
+}
+
+static wf__executable *from_disk(wf__engine *e, const wf__str *key)
+{
+    wf__bytes object = { 0 };
+    wf__str ignored = { 0 };
+    wf__executable *x = NULL;
+    if (e->use_disk && wf__disk_load(e->disk, key->at, key->len, &object))
+        x = load(&object, &ignored);
+    if (x)
+        atomic_fetch_add(&e->disk_hits, 1);
+    wf__free(object.at);
+    wf__str_free(&ignored);
+    return x;
+}
+
+static wf__executable *compile(wf__engine *e, const wf__ir *body, bool nontemporal, const wf__str *key, wf__str *error)
+{
+    wf__mutex_lock(&e->lock);
+    wf__codegen *codegen = open_llvm(e);
+    wf__mutex_unlock(&e->lock);
+    if (!codegen)
+        return NULL;
+    wf__bytes object = { 0 };
+    wf__code_options options = { .target = e->target, .nontemporal = nontemporal };
+    wf__executable *x = NULL;
+    if (e->codegen_ops->object(codegen, body, &options, &object, error))
+        x = load(&object, error);
+    if (x) {
+        atomic_fetch_add(&e->compiled, 1);
+        if (e->use_disk)
+            wf__disk_store(e->disk, key->at, key->len, object.at, object.n);
+    }
+    wf__free(object.at);
+    return x;
+}
+
+wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, bool nontemporal, wf__str *error)
+{
+    if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
+        wf__mutex_lock(&e->lock);
+        open_llvm(e); /* says why, once */
+        wf__mutex_unlock(&e->lock);
+        return NULL;
+    }
+    wf__mutex_lock(&e->lock);
+    find_llvm(e);
+    wf__mutex_unlock(&e->lock);
+    wf__str key = { 0 };
+    code_key(e, body, nontemporal, &key);
+    wf__entry *entry = NULL;
+    if (!key.failed) {
+        wf__hash128 hash = wf__hash_128(key.at, key.len);
+        wf__executable *x = wf__map_get(e->code, hash, key.at, key.len);
+        if (x)
+            atomic_fetch_add(&e->memory_hits, 1);
+        else {
+            x = from_disk(e, &key);
+            if (!x)
+                x = compile(e, body, nontemporal, &key, error);
+            wf__executable *kept = x ? wf__map_put(e->code, hash, key.at, key.len, x) : NULL;
+            if (x && kept != x) {
+                free_executable(x);
+                x = kept;
+            }
+        }
+        entry = x ? x->entry : NULL;
+    }
+    wf__str_free(&key);
+    return entry;
+}
+
+bool wf__engine_text(wf__engine *e, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out, wf__str *error)
+{
+    wf__mutex_lock(&e->lock);
+    wf__codegen *codegen = open_llvm(e);
+    wf__mutex_unlock(&e->lock);
+    if (!codegen) {
+        wf__str_add(error, "there is no code generator here (no LLVM library was found); the interpreter is used");
+        return false;
+    }
+    wf__code_options options = { .target = e->target, .nontemporal = nontemporal };
+    return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
+}

@@ -1,0 +1,51 @@
+/* engine.h - what runs plans: threads, array memory, compiled code by key, the choice of backend. One per context. */
+#ifndef WEFT_ENGINE_H
+#define WEFT_ENGINE_H
+#include "plan/plan.h"
+#include "run/cache.h"
+#include "run/memory.h"
+#include "run/pool.h"
+#include "run/target.h"
+
+typedef struct wf__engine wf__engine;
+
+typedef struct wf__engine_config {
+    int threads;
+    const char *cache_dir;
+    uint64_t cache_bytes;
+    const wf__codegen_ops *codegen; /* NULL: none, everything is interpreted */
+    void (*log)(int level, const char *text, void *user);
+    void *log_user;
+} wf__engine_config;
+
+wf__engine *wf__engine_new(const wf__engine_config *config); /* NULL without memory. Opens no library, starts no thread */
+void wf__engine_free(wf__engine *engine);
+
+wf__pool *wf__engine_pool(wf__engine *engine);
+wf__mem_cache *wf__engine_memory(wf__engine *engine);
+wf__disk *wf__engine_disk(wf__engine *engine);
+void wf__engine_use_disk(wf__engine *engine, bool use);
+const wf__target *wf__engine_target(const wf__engine *engine);
+const char *wf__engine_llvm_path(wf__engine *engine);                 /* the library that is or would be opened; "" if none */
+int wf__engine_llvm_major(wf__engine *engine, bool open);             /* 0: not open */
+typedef struct wf__engine_counts {
+    uint64_t compiled, memory_hits, disk_hits, evaluated;
+} wf__engine_counts;
+wf__engine_counts wf__engine_count(const wf__engine *engine);
+
+/* Runs a plan: bind[objects] has the addresses; param[params] the values. `interpret`: by the interpreter, on this thread.
+ * Synchronous; from any thread. false: status and error say why; arrays may then be half-written only if memory ran out
+ * between stages. */
+typedef struct wf__failure {
+    wf_status status;
+    wf__str text;
+} wf__failure;
+bool wf__engine_run(wf__engine *engine, wf__plan *plan, const wf__bind *bind, const uint64_t *param, bool interpret,
+                    wf__failure *failure);
+void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
+
+/* The code of one body. NULL: no compiler (not an error; *failed false), or it failed on this body (reported in `error`). */
+wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, bool nontemporal, wf__str *error);
+/* LLVM IR or assembly of one body. */
+bool wf__engine_text(wf__engine *engine, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out, wf__str *error);
+#endif

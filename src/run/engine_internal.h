@@ -1,0 +1,34 @@
+/* engine_internal.h - the engine's state, shared by engine.c (code) and launch.c (running). */
+#ifndef WEFT_ENGINE_INTERNAL_H
+#define WEFT_ENGINE_INTERNAL_H
+#include "base/os.h"
+#include "run/engine.h"
+#include "run/loader.h"
+#include <stdatomic.h>
+
+typedef struct wf__executable {
+    wf__code *code;
+    wf__entry *entry;
+} wf__executable;
+
+struct wf__engine {
+    wf__pool *pool;
+    wf__mem_cache *memory;
+    wf__disk *disk;
+    wf__map *code; /* key -> wf__executable */
+    const wf__target *target;
+    const wf__codegen_ops *codegen_ops;
+    wf__mutex lock; /* of what follows: finding and opening the compiler library, preparing stages */
+    bool has_lock, searched, open_failed;
+    wf__codegen *codegen;
+    char *llvm_path;
+    uint64_t llvm_identity;
+    _Atomic bool use_disk;
+    _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
+    void (*log)(int level, const char *text, void *user);
+    void *log_user;
+};
+
+void wf__engine_log(wf__engine *e, int level, const char *text);
+void wf__body_key(const wf__ir *ir, wf__str *key); /* everything of a body that code depends on */
+#endif
