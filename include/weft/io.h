@@ -1,7 +1,11 @@
 /* io.h - image and volume files as arrays. Built on weft.h only.
  *
- * Formats: MRC (modes 0, 1, 2, 4, 6, 12, 101), NPY, PNG (8 and 16 bit), TIFF (8/16/32-bit integers, f32, f64; none, LZW
- * and deflate; multi-page).
+ * Formats: MRC (modes 0, 1, 2, 4, 6, 12, 101), NPY (1.0 to 3.0), PNG (1 to 16 bit, grey, colour, palette), TIFF and
+ * BigTIFF (8, 16, 32 and 64 bit integers, f16, f32, f64; none, LZW, deflate, PackBits; strips and tiles; multi-page).
+ *
+ * All functions are synchronous and may be called from any thread. Files are untrusted input: a truncated or hostile
+ * header is an error that names file, field and value, and nothing is allocated that the length of the file does not
+ * account for (compressed data: at the highest ratio its method can reach).
  */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
@@ -12,39 +16,79 @@ extern "C" {
 
 typedef enum wf_format { WF_BY_NAME, WF_MRC, WF_NPY, WF_PNG, WF_TIFF } wf_format;
 
-/* How values are stored in the file, beyond the array's own dtype. */
+/* How values are stored in a file. */
 typedef enum wf_stored {
-    WF_STORED_DEFAULT, /* on saving: the array's dtype if the format has it, else the nearest that holds it (documented at
-                          wf_save) */
-    WF_STORED_BOOL, WF_STORED_I8, WF_STORED_U8, WF_STORED_I16, WF_STORED_U16, WF_STORED_I32, WF_STORED_U32,
-    WF_STORED_I64, WF_STORED_U64, WF_STORED_F16, WF_STORED_F32, WF_STORED_F64,
-    WF_STORED_C64, /* pairs of f32 (MRC mode 4, NPY c8): loaded as f32 with a last axis of extent 2: re, im */
-    WF_STORED_U4   /* MRC mode 101 */
+    WF_STORED_DEFAULT, /* the array's dtype if the format has it, else what wf_save documents */
+    WF_STORED_BOOL,
+    WF_STORED_I8,
+    WF_STORED_U8,
+    WF_STORED_I16,
+    WF_STORED_U16,
+    WF_STORED_I32,
+    WF_STORED_U32,
+    WF_STORED_I64,
+    WF_STORED_U64,
+    WF_STORED_F16, /* loaded as f32 */
+    WF_STORED_F32,
+    WF_STORED_F64,
+    WF_STORED_C64,  /* pairs of f32 (MRC mode 4, NPY c8): f32 with a last axis of extent 2: real, imaginary */
+    WF_STORED_C128, /* pairs of f64 (NPY c16): f64, likewise */
+    WF_STORED_U4    /* MRC mode 101: u8, 0 to 15 */
 } wf_stored;
 
+/* Beside the values. A zeroed struct with `size` set is right for both directions; what wf_load filled in may be given
+ * to wf_save as it is, even if the array was computed from the loaded one or the file is of another format. */
 typedef struct wf_meta {
-    size_t size; /* sizeof(wf_meta), set by the caller */
-    wf_format format;
-    wf_stored stored;
-    double spacing[3]; /* Angstrom per sample along z, y, x; 0: unknown */
-    double origin[3];  /* Angstrom, z y x */
-    bool is_stack;     /* the first axis counts images (or volumes, rank 4), it is not a z axis */
-    bool lzw, deflate; /* TIFF compression: set by loading, obeyed by saving */
+    size_t size;        /* sizeof(wf_meta), set by the caller */
+    wf_format format;   /* loading: the file's format. Saving: used only if the suffix of the path names no format */
+    wf_stored stored;   /* loading: the type of the values in the file. Saving: not used */
+    wf_stored store_as; /* saving: the type wanted; values are converted. Loading: WF_STORED_DEFAULT */
+    double spacing[3];  /* Angstrom per sample along z, y, x; 0: unknown. MRC; TIFF: y and x, if the unit is cm */
+    double origin[3];   /* Angstrom, z y x. MRC */
+    bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
+    bool lzw, deflate;  /* TIFF compression (both on saving: deflate) */
 } wf_meta;
 
 /* The whole file as a new array in C order: [h,w], [n,h,w], [d,h,w] or (stacks of volumes) [n,d,h,w]; NPY: its shape;
- * PNG with more than one channel: [h,w,c]. Single images load as [h,w]. The array's dtype is the stored one, except that
- * f16 becomes f32 and U4 becomes U8. Axis order: an MRC whose MAPC/MAPR/MAPS permute the axes is loaded so that axes are
- * z, y, x. Byte-swapped files are recognised. `meta` may be NULL. Synchronous. NULL on error: the context's message names
- * file, field and value. A file that claims more data than it has is an error before anything is allocated. */
+ * PNG and TIFF with c > 1 channels: [h,w,c] or (several pages) [n,h,w,c]; complex values: a last axis of extent 2.
+ * Single images load as [h,w].
+ *
+ * The format is recognised by content, else by suffix (see wf_save). The dtype is the stored one, except that f16
+ * becomes f32, complex the dtype of its parts, and U4 becomes u8.
+ *   MRC: either byte order. MAPC/MAPR/MAPS are honoured: axes are z, y, x in memory whatever their order in the file.
+ *     Stacks: ISPG 0, or a suffix .mrcs .st .ali; ISPG 401 to 630: [n,d,h,w]. Mode 0 is i8, but u8 where an IMOD stamp
+ *     says so. The origin is ORIGIN, or, where that is zero, NXSTART.. times the spacing.
+ *   NPY: either byte order, C and Fortran order, dtypes b1 i1-i8 u1-u8 f2 f4 f8 c8 c16, rank up to 8.
+ *   PNG: u8, or u16 for 16 bit. Palettes become RGB(A); grey of 1, 2 and 4 bits is scaled to 0..255; a transparent
+ *     colour becomes an alpha channel.
+ *   TIFF: pages become the first axis and must agree in size and type; thumbnails and masks are skipped. Samples are
+ *     given as stored. Palettes, YCbCr and other compressions are refused.
+ *
+ * `meta` may be NULL; it is untouched on failure. NULL on error; release the array when done. */
 WF_API wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta);
-/* Reads only the header: fills meta, dtype and shape (each may be NULL) as wf_load would give them. */
+
+/* Reads only the header: fills meta, dtype and shape (each may be NULL, all untouched on failure) as wf_load would give
+ * them. Also checks that the file is as long as its header claims. */
 WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
-/* Writes atomically: a temporary file in the same folder, renamed over `path` when complete. meta NULL: format by suffix
- * (.mrc .mrcs .map .rec .st .ali, .npy, .png, .tif .tiff), no spacing. Values outside the stored range are clamped, NaN
- * becomes 0 for integers. MRC stores bool and u8 as mode 6 (u16), i8 as mode 0, i32 and larger and f64 as mode 2 (f32);
- * PNG stores integers of 8 and 16 bits, everything else is refused with a message that names `weft view`. Statistics (min,
- * max, mean, rms) of MRC headers are right. Any strides. */
+
+/* Writes `array` (any strides, of any of the dtypes) to a file that appears whole or not at all: a temporary file in
+ * the same folder, flushed to the disk and renamed over `path` when complete, removed on any failure. A file that
+ * exists keeps its permissions; a symbolic link is followed. What is not a regular file (a device, a pipe) is refused.
+ *
+ * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
+ * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to
+ * its range; NaN becomes 0 for integers; infinities and NaN stay in floats. Without meta->store_as that type is
+ *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, everything else mode 2 (f32). Of `store_as`, U8 is mode 0 with an
+ *     IMOD stamp, F16 mode 12, C64 mode 4, U4 mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the
+ *     suffix is .mrcs .st .ali; rank 4 is a stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values
+ *     stored.
+ *   NPY: the array's dtype.
+ *   PNG: u8 and u16; bool as 1 bit, black and white. [h,w], or [h,w,c] with c <= 4: grey, grey + alpha, RGB, RGBA.
+ *     Other dtypes are refused unless `store_as` asks for U8 or U16; `weft view` stretches their contrast.
+ *   TIFF: the array's dtype, bool as u8. [h,w]; [n,h,w] as n pages; [n,h,w,c] with c from 2 to 4. A rank 3 whose last
+ *     extent is 2, 3 or 4 and which is not meta->is_stack is one page of channels, as wf_load gave it. BigTIFF beyond
+ *     4 GB.
+ * `meta` may be NULL: all defaults. */
 WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta);
 
 #ifdef __cplusplus

@@ -1,0 +1,336 @@
+/* file.c - the bounded reader and the atomic writer under all formats.
+ *
+ * The reader opens regular files only and knows their length, so that every format can compare what a header claims
+ * with what is there before it allocates anything.
+ *
+ * The writer's file has no name until it is complete (O_TMPFILE): even a process that is killed leaves nothing behind.
+ * Where the file system cannot do that, it is a hidden temporary name in the same folder. Data is flushed to the disk
+ * before the rename, because a rename may otherwise reach the disk first; the flush also brings out late errors (quota,
+ * NFS).
+ */
+#include "io_internal.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_TRANSFER ((size_t)1 << 30) /* some systems transfer at most 2 GiB in one call */
+
+const char *wf__io_errno_text(int code)
+{
+    switch (code) {
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case EDQUOT:
+        return "disk quota exceeded";
+    case EEXIST:
+        return "the file exists";
+    case EFBIG:
+        return "file too large";
+    case EIO:
+        return "input/output error";
+    case EISDIR:
+        return "is a directory";
+    case ELOOP:
+        return "too many symbolic links";
+    case EMFILE:
+    case ENFILE:
+        return "too many open files";
+    case ENAMETOOLONG:
+        return "file name too long";
+    case ENODEV:
+    case ENXIO:
+        return "not a regular file";
+    case ENOENT:
+        return "no such file or directory";
+    case ENOMEM:
+        return "out of memory";
+    case ENOSPC:
+        return "no space left on device";
+    case ENOTDIR:
+        return "a part of the path is not a directory";
+    case EROFS:
+        return "read-only file system";
+    case ETXTBSY:
+        return "the file is being executed";
+    default:
+        return "system error";
+    }
+}
+
+static wf_status fail_errno(wf_context *ctx, const char *path, const char *what, int code)
+{
+    return wf__io_fail(ctx, path, code == ENOMEM ? WF_ERR_MEMORY : WF_ERR_IO, "cannot %s: %s (errno %d)", what,
+                       wf__io_errno_text(code), code);
+}
+
+/* ---- reading ---- */
+
+wf_status wf__io_open(wf_context *ctx, const char *path, wf__io_reader *reader)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make this wait for its writer */
+    if (fd < 0)
+        return fail_errno(ctx, path, "open", errno);
+    struct stat info;
+    wf_status status = WF_OK;
+    if (fstat(fd, &info) != 0)
+        status = fail_errno(ctx, path, "open", errno);
+    else if (S_ISDIR(info.st_mode))
+        status = fail_errno(ctx, path, "open", EISDIR);
+    else if (!S_ISREG(info.st_mode))
+        status = wf__io_fail(ctx, path, WF_ERR_IO, "cannot open: not a regular file");
+    else if (info.st_size == 0)
+        status = wf__io_fail(ctx, path, WF_ERR_IO, "the file is empty");
+    if (status != WF_OK) {
+        close(fd);
+        return status;
+    }
+    *reader = (wf__io_reader){ .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
+    return WF_OK;
+}
+
+void wf__io_close(wf__io_reader *reader)
+{
+    close(reader->fd);
+    reader->fd = -1;
+}
+
+/* Bytes read, fewer only at the end of the file; -1 with errno set. */
+static int64_t read_fully(int fd, int64_t offset, void *to, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        size_t part = bytes - done < MAX_TRANSFER ? bytes - done : MAX_TRANSFER;
+        ssize_t n = pread(fd, (char *)to + done, part, (off_t)(offset + (int64_t)done));
+        if (n == 0)
+            break;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
+wf_status wf__io_read_at(wf__io_reader *reader, int64_t offset, void *to, size_t bytes)
+{
+    int64_t got = read_fully(reader->fd, offset, to, bytes);
+    if (got < 0)
+        return fail_errno(reader->ctx, reader->path, "read", errno);
+    if (got < (int64_t)bytes)
+        return wf__io_fail(reader->ctx, reader->path, WF_ERR_IO,
+                           "the file ends at byte %lld, in the middle of what it should hold",
+                           (long long)(offset + got));
+    return WF_OK;
+}
+
+int64_t wf__io_read_some(wf__io_reader *reader, void *to, size_t bytes)
+{
+    int64_t got = read_fully(reader->fd, reader->pos, to, bytes);
+    if (got > 0)
+        reader->pos += got;
+    return got;
+}
+
+/* ---- writing ---- */
+
+/* The folder part of `path` with its slash, or "./": a new string. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+}
+
+/* A name in the folder of writer->target that nobody else is likely to use. */
+static char *new_temp_name(const wf__io_writer *writer, const char *folder, unsigned attempt)
+{
+    struct timespec now = { 0 };
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t id = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40;
+    id = (id ^ (uint64_t)(uintptr_t)writer ^ attempt) * 0x9E3779B97F4A7C15u;
+    size_t cap = strlen(folder) + 40;
+    char *name = malloc(cap);
+    if (name)
+        snprintf(name, cap, "%s.weft-%016llx.tmp", folder, (unsigned long long)id);
+    return name;
+}
+
+/* Gives the file a name of its own: creates it, or links the nameless one. Returns 0 or an errno. */
+static int make_named(wf__io_writer *writer, const char *folder, const char *link_from)
+{
+    for (unsigned attempt = 0; attempt < 64; attempt++) {
+        free(writer->temp);
+        writer->temp = new_temp_name(writer, folder, attempt);
+        if (!writer->temp)
+            return ENOMEM;
+        int got;
+        if (link_from)
+            got = linkat(AT_FDCWD, link_from, AT_FDCWD, writer->temp, AT_SYMLINK_FOLLOW);
+        else
+            got = writer->fd = open(writer->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        writer->named = got >= 0;
+        if (writer->named)
+            return 0;
+        if (errno != EEXIST)
+            return errno;
+    }
+    return EEXIST;
+}
+
+static void proc_name(int fd, char text[40]) { snprintf(text, 40, "/proc/self/fd/%d", fd); }
+
+/* A file in `folder`, without a name if that works here. Returns 0 or an errno. */
+static int open_temp(wf__io_writer *writer, const char *folder)
+{
+#ifdef O_TMPFILE
+    writer->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (writer->fd >= 0) {
+        char link_from[40];
+        proc_name(writer->fd, link_from);
+        if (access(link_from, F_OK) == 0)
+            return 0;
+        close(writer->fd); /* without /proc it could never get a name */
+    }
+#endif
+    return make_named(writer, folder, NULL);
+}
+
+/* What is at the target now must be a regular file that may be written; the new file takes over its permissions. */
+static wf_status check_target(wf__io_writer *writer, struct stat *old, bool *exists)
+{
+    *exists = stat(writer->target, old) == 0;
+    if (!*exists)
+        return WF_OK;
+    if (S_ISDIR(old->st_mode))
+        return fail_errno(writer->ctx, writer->path, "write", EISDIR);
+    if (!S_ISREG(old->st_mode))
+        return wf__io_fail(writer->ctx, writer->path, WF_ERR_IO, "cannot write: not a regular file");
+    if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS) != 0)
+        return fail_errno(writer->ctx, writer->path, "write", errno);
+    return WF_OK;
+}
+
+wf_status wf__io_create(wf_context *ctx, const char *path, wf__io_writer *writer)
+{
+    *writer = (wf__io_writer){ .ctx = ctx, .path = path, .fd = -1 };
+    char *folder = NULL;
+    wf_status status = WF_OK;
+    size_t length = strlen(path);
+    if (path[length - 1] == '/')
+        return fail_errno(ctx, path, "write", EISDIR);
+
+    writer->target = realpath(path, NULL); /* NULL: it does not exist yet, and is made under the name given */
+    if (!writer->target)
+        writer->target = strdup(path);
+    if (writer->target)
+        folder = folder_of(writer->target);
+    if (!folder) {
+        status = wf__io_fail_memory(ctx, path, (int64_t)length);
+        goto done;
+    }
+    struct stat old;
+    bool exists;
+    status = check_target(writer, &old, &exists);
+    if (status != WF_OK)
+        goto done;
+    int code = open_temp(writer, folder);
+    if (code) {
+        writer->fd = -1;
+        status = fail_errno(ctx, path, "write", code);
+        goto done;
+    }
+    if (exists) {
+        /* Only root can give a file away; for everyone else it stays theirs. */
+        if (fchown(writer->fd, old.st_uid, old.st_gid) != 0)
+            errno = 0;
+        if (fchmod(writer->fd, old.st_mode & 0777) != 0)
+            errno = 0;
+    }
+done:
+    free(folder);
+    if (status != WF_OK)
+        wf__io_finish(writer, status);
+    return status;
+}
+
+bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes && !writer->code) {
+        size_t part = bytes - done < MAX_TRANSFER ? bytes - done : MAX_TRANSFER;
+        ssize_t n = pwrite(writer->fd, (const char *)from + done, part, (off_t)writer->pos);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            writer->code = errno;
+        if (n == 0)
+            writer->code = ENOSPC;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+        writer->pos += n;
+        if (writer->pos > writer->size)
+            writer->size = writer->pos;
+    }
+    return !writer->code;
+}
+
+int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes)
+{
+    int64_t got = read_fully(writer->fd, writer->pos, to, bytes);
+    if (got < 0 && !writer->code)
+        writer->code = errno;
+    if (got > 0)
+        writer->pos += got;
+    return got;
+}
+
+/* Flushes, closes, renames. Returns 0 or an errno. */
+static int publish(wf__io_writer *writer)
+{
+    if (fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
+        return errno;
+    int code = 0;
+    if (!writer->named) {
+        char link_from[40];
+        proc_name(writer->fd, link_from);
+        char *folder = folder_of(writer->target);
+        code = folder ? make_named(writer, folder, link_from) : ENOMEM;
+        free(folder);
+        if (code)
+            return code;
+    }
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0 && errno != EINTR)
+        return errno;
+    if (rename(writer->temp, writer->target) != 0)
+        return errno;
+    writer->named = false;
+    return 0;
+}
+
+wf_status wf__io_finish(wf__io_writer *writer, wf_status status)
+{
+    if (status == WF_OK && !writer->code)
+        writer->code = publish(writer);
+    if (writer->code) {
+        wf_status failed = fail_errno(writer->ctx, writer->path, "write", writer->code);
+        if (status == WF_OK)
+            status = failed;
+    }
+    if (writer->fd >= 0)
+        close(writer->fd);
+    if (writer->named)
+        unlink(writer->temp);
+    free(writer->temp);
+    free(writer->target);
+    *writer = (wf__io_writer){ .fd = -1 };
+    return status;
+}

@@ -1,0 +1,280 @@
+/* io.c - wf_load, wf_probe, wf_save: finds the format, checks what all formats have in common, and hands over.
+ *
+ * A file is recognised by content first, because suffixes lie; only MRC, whose older files carry no mark, may need its
+ * suffix. Writing goes by suffix first, because a file named .png that holds anything else helps nobody.
+ */
+#include "io_internal.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One row per format: a new one is added here. */
+static const wf__io_format *const formats[] = { &wf__io_mrc, &wf__io_npy, &wf__io_png, &wf__io_tiff };
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* ---- helpers for the formats ---- */
+
+wf_status wf__io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...)
+{
+    char text[1536];
+    int used = snprintf(text, sizeof text, "%.1000s: ", path);
+    va_list args;
+    va_start(args, format);
+    if (used > 0)
+        vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return wf_error(ctx, status, text);
+}
+
+wf_status wf__io_fail_memory(wf_context *ctx, const char *path, int64_t bytes)
+{
+    return wf__io_fail(ctx, path, WF_ERR_MEMORY, "out of memory: %lld bytes", (long long)bytes);
+}
+
+bool wf__io_little_endian(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+bool wf__io_mul(int64_t a, int64_t b, int64_t *out)
+{
+    if (b != 0 && a > INT64_MAX / b)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+bool wf__io_suffix_is(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    if (n <= m || path[n - m - 1] == '/')
+        return false;
+    for (size_t i = 0; i < m; i++)
+        if (lower(path[n - m + i]) != suffix[i])
+            return false;
+    return true;
+}
+
+static const wf__io_format *format_by_suffix(const char *path)
+{
+    for (int f = 0; f < FORMATS; f++)
+        for (const char *const *suffix = formats[f]->suffixes; *suffix; suffix++)
+            if (wf__io_suffix_is(path, *suffix))
+                return formats[f];
+    return NULL;
+}
+
+wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data)
+{
+    wf_array *array = wf_empty_with(reader->ctx, image->dtype, image->shape, NULL);
+    if (!array)
+        return NULL;
+    if (wf_map(array, data, NULL) != WF_OK) {
+        wf_release(array);
+        return NULL;
+    }
+    return array;
+}
+
+#define X(stored_, name_, bytes_, parts_, dtype_) { WF_STORED_##stored_, name_, bytes_, parts_, dtype_ },
+static const wf__io_type types[] = { IO_TYPES(X) };
+#undef X
+
+const wf__io_type *wf__io_type_of(wf_stored stored)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].stored == stored)
+            return &types[i];
+    return NULL;
+}
+
+const wf__io_type *wf__io_type_native(wf_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].dtype == dtype && types[i].bytes == wf_dtype_size(dtype))
+            return &types[i];
+    return NULL;
+}
+
+wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
+                             uint32_t defaults, wf_stored fallback, const char *advice, const wf__io_type **type,
+                             int *rank)
+{
+    const wf__io_type *chosen;
+    if (meta->store_as != WF_STORED_DEFAULT) {
+        chosen = wf__io_type_of(meta->store_as);
+        if (!chosen)
+            return wf__io_fail(source->ctx, source->path, WF_ERR_ARG, "meta.store_as is %d, which is no stored type",
+                               (int)meta->store_as);
+        if (!(allowed & 1u << chosen->stored))
+            return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "%s cannot store %s%s", format,
+                               chosen->name, advice);
+    } else {
+        chosen = wf__io_type_native(source->dtype);
+        if (!chosen || !(defaults & 1u << chosen->stored))
+            chosen = wf__io_type_of(fallback);
+        if (!chosen)
+            return wf__io_fail(source->ctx, source->path, WF_ERR_DTYPE, "%s cannot store %s%s", format,
+                               wf_dtype_name(source->dtype), advice);
+    }
+    int axes = source->shape.rank;
+    if (chosen->parts == 2 && (axes < 1 || source->shape.dim[axes - 1] != 2))
+        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+                           "to store %s the array needs a last axis of extent 2 (real, imaginary)", chosen->name);
+    *type = chosen;
+    *rank = chosen->parts == 2 ? axes - 1 : axes;
+    return WF_OK;
+}
+
+/* ---- the public functions ---- */
+
+/* Versions of wf_meta differ in what they have at the end. */
+static void copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size)
+{
+    memcpy(to, from, to_size < from_size ? to_size : from_size);
+    to->size = to_size;
+}
+
+static wf_status check_arguments(wf_context *ctx, const char *path, const wf_meta *meta)
+{
+    if (!ctx)
+        return WF_ERR_ARG;
+    if (!path || !*path)
+        return wf_error(ctx, WF_ERR_ARG, "the path of a file is NULL or empty");
+    if (meta && meta->size < sizeof meta->size)
+        return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.size is %zu (must be sizeof(wf_meta))", meta->size);
+    return WF_OK;
+}
+
+/* The names of all suffixes, ".mrc .mrcs ...". */
+static void list_suffixes(char *text, size_t cap)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int f = 0; f < FORMATS; f++)
+        for (const char *const *suffix = formats[f]->suffixes; *suffix; suffix++) {
+            size_t n = strlen(*suffix);
+            if (used + n + 2 > cap)
+                return;
+            if (used)
+                text[used++] = ' ';
+            memcpy(text + used, *suffix, n + 1);
+            used += n;
+        }
+}
+
+static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
+{
+    uint8_t head[IO_HEAD_BYTES];
+    size_t bytes = reader->size < IO_HEAD_BYTES ? (size_t)reader->size : IO_HEAD_BYTES;
+    wf_status status = wf__io_read_at(reader, 0, head, bytes);
+    if (status != WF_OK)
+        return status;
+    const wf__io_format *named = format_by_suffix(reader->path);
+    const wf__io_format *found = named && named->match(head, bytes) ? named : NULL;
+    for (int f = 0; f < FORMATS && !found; f++)
+        if (formats[f]->match(head, bytes))
+            found = formats[f];
+    if (!found)
+        found = named;
+    if (!found) {
+        char known[128];
+        list_suffixes(known, sizeof known);
+        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
+                           "neither the content nor the suffix is of a known format (%s)", known);
+    }
+    *format = found;
+    return WF_OK;
+}
+
+wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
+{
+    wf__io_reader reader;
+    if (check_arguments(ctx, path, meta) != WF_OK || wf__io_open(ctx, path, &reader) != WF_OK)
+        return NULL;
+    wf__io_image image = { .meta = { .size = sizeof image.meta } };
+    const wf__io_format *format = NULL;
+    wf_array *array = recognise(&reader, &format) == WF_OK ? format->load(&reader, &image) : NULL;
+    wf__io_close(&reader);
+    if (array && meta) {
+        image.meta.format = format->format;
+        copy_meta(meta, meta->size, &image.meta, sizeof image.meta);
+    }
+    return array;
+}
+
+wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
+{
+    wf__io_reader reader;
+    wf_status status = check_arguments(ctx, path, meta);
+    if (status == WF_OK)
+        status = wf__io_open(ctx, path, &reader);
+    if (status != WF_OK)
+        return status;
+    wf__io_image image = { .meta = { .size = sizeof image.meta } };
+    const wf__io_format *format = NULL;
+    status = recognise(&reader, &format);
+    if (status == WF_OK)
+        status = format->probe(&reader, &image);
+    wf__io_close(&reader);
+    if (status != WF_OK)
+        return status;
+    image.meta.format = format->format;
+    if (meta)
+        copy_meta(meta, meta->size, &image.meta, sizeof image.meta);
+    if (dtype)
+        *dtype = image.dtype;
+    if (shape)
+        *shape = image.shape;
+    return WF_OK;
+}
+
+static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *meta)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (!(meta->spacing[axis] >= 0) || isinf(meta->spacing[axis]))
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.spacing[%d] is %g (must be finite and not negative)", axis,
+                               meta->spacing[axis]);
+        if (!isfinite(meta->origin[axis]))
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.origin[%d] is %g (must be finite)", axis,
+                               meta->origin[axis]);
+    }
+    return WF_OK;
+}
+
+wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
+{
+    wf_context *ctx = wf_array_context(array);
+    wf_status status = check_arguments(ctx, path, given);
+    if (status != WF_OK)
+        return status;
+    wf_meta meta = { .size = sizeof meta };
+    if (given)
+        copy_meta(&meta, sizeof meta, given, given->size);
+    status = check_meta(ctx, path, &meta);
+    if (status != WF_OK)
+        return status;
+
+    const wf__io_format *format = format_by_suffix(path);
+    for (int f = 0; f < FORMATS && !format; f++)
+        if (formats[f]->format == meta.format)
+            format = formats[f];
+    if (!format) {
+        char known[128];
+        list_suffixes(known, sizeof known);
+        return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED,
+                           "the suffix names no format (known: %s), and neither does meta.format", known);
+    }
+    wf__io_source source;
+    status = wf__io_source_open(array, path, &source);
+    return status == WF_OK ? format->save(&source, &meta) : status;
+}

@@ -1,0 +1,189 @@
+/* io_internal.h - what the file formats share: the table of formats, the bounded reader, the atomic writer, and the
+ * conversion of samples between files and arrays.
+ *
+ * A new format is one file with `probe`, `load` and `save` functions and one row in the table of io.c.
+ */
+#ifndef WEFT_IO_INTERNAL_H
+#define WEFT_IO_INTERNAL_H
+#include "weft/io.h"
+#include "weft/weft.h"
+
+#if defined(__GNUC__)
+#define IO_PRINTF(text, values) __attribute__((format(printf, text, values)))
+#else
+#define IO_PRINTF(text, values)
+#endif
+
+/* Buffers of about this size carry data between files and arrays. */
+#define IO_CHUNK ((size_t)1 << 20)
+/* The longest row of pixels (PNG, TIFF) that is buffered as a whole. */
+#define IO_MAX_ROW ((int64_t)1 << 30)
+
+/* ---- stored types --------------------------------------------------------------------------------------------- */
+
+/* X(stored, name, bytes of a part in memory order, parts of a value, dtype it is loaded as). U4: bytes when unpacked.
+ * */
+#define IO_TYPES(X)                \
+    X(BOOL, "bool", 1, 1, WF_BOOL) \
+    X(I8, "i8", 1, 1, WF_I8)       \
+    X(U8, "u8", 1, 1, WF_U8)       \
+    X(I16, "i16", 2, 1, WF_I16)    \
+    X(U16, "u16", 2, 1, WF_U16)    \
+    X(I32, "i32", 4, 1, WF_I32)    \
+    X(U32, "u32", 4, 1, WF_U32)    \
+    X(I64, "i64", 8, 1, WF_I64)    \
+    X(U64, "u64", 8, 1, WF_U64)    \
+    X(F16, "f16", 2, 1, WF_F32)    \
+    X(F32, "f32", 4, 1, WF_F32)    \
+    X(F64, "f64", 8, 1, WF_F64)    \
+    X(C64, "c64", 4, 2, WF_F32)    \
+    X(C128, "c128", 8, 2, WF_F64)  \
+    X(U4, "u4", 1, 1, WF_U8)
+
+typedef struct wf__io_type {
+    wf_stored stored;
+    const char *name;
+    size_t bytes;
+    int parts;
+    wf_dtype dtype;
+} wf__io_type;
+
+#define IO_BIT(name) (1u << WF_STORED_##name)
+/* The row of `stored`; NULL for WF_STORED_DEFAULT and what is out of range. */
+const wf__io_type *wf__io_type_of(wf_stored stored);
+/* The type that stores `dtype` as it is; NULL for dtypes that arrays do not have. */
+const wf__io_type *wf__io_type_native(wf_dtype dtype);
+
+/* ---- errors and small helpers ----------------------------------------------------------------------------------- */
+
+/* Sets the context's error "path: text" and returns `status`. Bytes that are not printable become '?'. */
+wf_status wf__io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...) IO_PRINTF(4, 5);
+wf_status wf__io_fail_memory(wf_context *ctx, const char *path, int64_t bytes);
+/* "permission denied"; thread-safe. */
+const char *wf__io_errno_text(int code);
+bool wf__io_little_endian(void);
+/* a * b for a, b >= 0; false on overflow. */
+bool wf__io_mul(int64_t a, int64_t b, int64_t *out);
+bool wf__io_suffix_is(const char *path, const char *suffix); /* ".mrc"; letter case does not matter */
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+typedef struct wf__io_reader {
+    wf_context *ctx;
+    const char *path;
+    int fd;
+    int64_t size, pos; /* pos: of wf__io_read_some */
+} wf__io_reader;
+
+/* Opens a regular file. Nothing to close on error. */
+wf_status wf__io_open(wf_context *ctx, const char *path, wf__io_reader *reader);
+void wf__io_close(wf__io_reader *reader);
+/* Exactly `bytes` bytes at `offset`, else an error. */
+wf_status wf__io_read_at(wf__io_reader *reader, int64_t offset, void *to, size_t bytes);
+/* Up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file; -1 on error. Sets no message. */
+int64_t wf__io_read_some(wf__io_reader *reader, void *to, size_t bytes);
+
+/* Where samples lie in a file and where they go: the file's axes, slowest first, with the stride of each in the array.
+ * */
+typedef struct wf__io_layout {
+    const wf__io_type *type;
+    bool swap;      /* byte order differs from the machine's */
+    int64_t offset; /* of the first sample; the rest follow without gaps (U4: lines start at whole bytes) */
+    int rank;
+    int64_t extent[WF_MAX_RANK];
+    int64_t stride[WF_MAX_RANK]; /* in elements of the array */
+} wf__io_layout;
+/* The layout of a file in the array's own (C) order. */
+void wf__io_layout_c(wf__io_layout *layout, const wf_shape *shape);
+wf_status wf__io_read_samples(wf__io_reader *reader, const wf__io_layout *layout, void *to);
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+typedef struct wf__io_writer {
+    wf_context *ctx;
+    const char *path; /* as the caller wrote it, for messages */
+    char *target;     /* the file that appears, symbolic links resolved */
+    char *temp;       /* in the same folder */
+    bool named;       /* temp exists in the folder; else it gets its name at the end */
+    int fd;
+    int64_t pos, size;
+    int code; /* errno of the first failure */
+} wf__io_writer;
+
+/* Opens a temporary file beside `path`. On success, end with wf__io_finish. */
+wf_status wf__io_create(wf_context *ctx, const char *path, wf__io_writer *writer);
+/* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
+bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes);
+int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes);
+/* status WF_OK: makes the file appear. Otherwise, or if that fails: leaves no trace. Frees the writer in any case. A
+ * failed write (writer->code) counts as an error and is reported. Returns the final status. */
+wf_status wf__io_finish(wf__io_writer *writer, wf_status status);
+
+/* ---- conversion ------------------------------------------------------------------------------------------------- */
+
+/* An array to be saved. Axes are merged where their strides allow it. */
+typedef struct wf__io_source {
+    wf_context *ctx;
+    const char *path;
+    wf_dtype dtype;
+    wf_shape shape;   /* of the array */
+    const char *data; /* element [0, ..., 0] */
+    int64_t count;
+    int rank; /* of the merged axes, >= 1 */
+    int64_t extent[WF_MAX_RANK];
+    int64_t step[WF_MAX_RANK]; /* in bytes */
+} wf__io_source;
+
+wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_source *source);
+/* Elements first, first + 1, ... (C order) of the source, converted to parts of `type`; U4 one byte each. */
+void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, const wf__io_type *type, void *to);
+/* Samples from a file, in the machine's byte order, to array elements `stride` apart; U4 one byte each. */
+void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, void *to, int64_t stride);
+/* 4-bit values, the first in the low half of a byte. */
+void wf__io_pack4(const uint8_t *from, int64_t count, uint8_t *to);
+void wf__io_unpack4(const uint8_t *from, int64_t count, uint8_t *to);
+/* Reverses the bytes of each of `count` elements in place. */
+void wf__io_swap(void *data, int64_t count, size_t bytes);
+float wf__io_f16_to_f32(uint16_t half);
+uint16_t wf__io_f32_to_f16(float value);  /* nearest, ties to even; finite values stay finite */
+uint16_t wf__io_f64_to_f16(double value); /* likewise, rounded once */
+
+/* Running minimum, maximum, mean and sum of squared deviations of the finite values. */
+typedef struct wf__io_stats {
+    int64_t count;
+    double min, max, mean, m2;
+} wf__io_stats;
+void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *values, int64_t count);
+
+/* The type to save as: meta->store_as, which must be one of the bits `allowed`, or the native type if it is one of
+ * `defaults`, or `fallback` (DEFAULT: refused). Sets *type, and *rank to the number of axes without that of complex
+ * parts. `advice` ends the message of a refusal. */
+wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
+                             uint32_t defaults, wf_stored fallback, const char *advice, const wf__io_type **type,
+                             int *rank);
+
+/* ---- formats ---------------------------------------------------------------------------------------------------- */
+
+/* What a header says. meta is zeroed before and has its `format` and `size` set afterwards. */
+typedef struct wf__io_image {
+    wf_meta meta;
+    wf_dtype dtype;
+    wf_shape shape;
+} wf__io_image;
+
+typedef struct wf__io_format {
+    wf_format format;
+    const char *name;
+    const char *suffixes[8];
+    bool (*match)(const uint8_t *head, size_t bytes); /* does a file beginning like this look like the format? */
+    wf_status (*probe)(wf__io_reader *reader, wf__io_image *image);
+    wf_array *(*load)(wf__io_reader *reader, wf__io_image *image);
+    wf_status (*save)(const wf__io_source *source, const wf_meta *meta);
+} wf__io_format;
+#define IO_HEAD_BYTES 216 /* what `match` is shown, if the file is that long */
+
+/* A new array of image->dtype and image->shape, in C order, and the address of its memory. NULL on error. */
+wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data);
+
+extern const wf__io_format wf__io_mrc, wf__io_npy, wf__io_png, wf__io_tiff;
+#endif

@@ -1,0 +1,311 @@
+/* png.c - PNG images through libpng.
+ *
+ * Loading is set to give whole bytes: palettes and transparent colours are expanded, grey below 8 bits is scaled, 16
+ * bits come in the machine's order. libpng reports errors by longjmp: every function that calls setjmp keeps its state
+ * in a struct `job` and changes no local variable afterwards.
+ */
+#include "io_internal.h"
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Deflate cannot expand beyond 1032:1. */
+#define MAX_RATIO 1032
+/* Text, profiles and other chunks beside the image may use this much memory each. */
+#define MAX_CHUNK ((png_alloc_size_t)8 << 20)
+
+static const uint8_t signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
+
+typedef struct job {
+    wf__io_reader *reader;
+    wf__io_writer *writer;
+    png_structp png;
+    png_infop info;
+    char text[128]; /* libpng's message */
+    wf__io_image *image;
+    uint8_t *rows; /* the array's memory */
+    size_t row_bytes;
+    const wf__io_source *source;
+    const wf__io_type *type;
+    png_uint_32 width, height;
+    int channels, passes;
+} job;
+
+static bool png_match(const uint8_t *head, size_t bytes) { return bytes >= 8 && memcmp(head, signature, 8) == 0; }
+
+/* ---- libpng's callbacks ---- */
+
+static PNG_NORETURN void on_error(png_structp png, png_const_charp text)
+{
+    job *j = png_get_error_ptr(png);
+    snprintf(j->text, sizeof j->text, "%s", text);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text;
+}
+
+static void on_read(png_structp png, png_bytep to, size_t bytes)
+{
+    job *j = png_get_io_ptr(png);
+    if (wf__io_read_some(j->reader, to, bytes) != (int64_t)bytes)
+        png_error(png, "the file ends in the middle of a chunk");
+}
+
+static void on_write(png_structp png, png_bytep from, size_t bytes)
+{
+    job *j = png_get_io_ptr(png);
+    if (!wf__io_write(j->writer, from, bytes))
+        png_error(png, "cannot write");
+}
+
+static void on_flush(png_structp png) { (void)png; }
+
+/* ---- loading ---- */
+
+static wf_status bad_field(const wf__io_reader *r, const char *field, long long value, const char *must)
+{
+    return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header field %s is %lld (must be %s)", field, value, must);
+}
+
+static bool depth_fits_colour(unsigned depth, unsigned colour)
+{
+    bool small = depth == 1 || depth == 2 || depth == 4;
+    if (depth != 8 && depth != 16 && !small)
+        return false;
+    if (colour == PNG_COLOR_TYPE_GRAY)
+        return true;
+    if (colour == PNG_COLOR_TYPE_PALETTE)
+        return depth != 16;
+    return !small;
+}
+
+/* Checks the header ourselves first: libpng's messages name no values, and it does not know the length of the file. */
+static wf_status check_header(wf__io_reader *r)
+{
+    uint8_t head[33]; /* signature; length, type, 13 bytes of data and checksum of IHDR */
+    if (r->size < (int64_t)sizeof head)
+        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header is cut: the file has %lld bytes",
+                           (long long)r->size);
+    wf_status status = wf__io_read_at(r, 0, head, sizeof head);
+    if (status != WF_OK)
+        return status;
+    if (!png_match(head, 8) || memcmp(head + 8, "\0\0\0\15IHDR", 8) != 0)
+        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "not a PNG file: it does not begin with a PNG header");
+    int64_t width = png_get_uint_32(head + 16), height = png_get_uint_32(head + 20);
+    unsigned depth = head[24], colour = head[25];
+    if (width < 1 || width > INT32_MAX)
+        return bad_field(r, "width", width, "1..2^31-1");
+    if (height < 1 || height > INT32_MAX)
+        return bad_field(r, "height", height, "1..2^31-1");
+    if (colour > 6 || colour == 1 || colour == 5)
+        return bad_field(r, "colour type", colour, "0, 2, 3, 4 or 6");
+    if (!depth_fits_colour(depth, colour))
+        return bad_field(r, "bit depth", depth, "one that fits the colour type");
+    if (head[26] != 0)
+        return bad_field(r, "compression method", head[26], "0");
+    if (head[27] != 0)
+        return bad_field(r, "filter method", head[27], "0");
+    if (head[28] > 1)
+        return bad_field(r, "interlace method", head[28], "0 or 1");
+    static const uint8_t channels[7] = { 1, 0, 3, 1, 2, 0, 4 };
+    int64_t line = (width * channels[colour] * depth + 7) / 8, bytes;
+    if (!wf__io_mul(line, height, &bytes) || bytes / MAX_RATIO > r->size)
+        return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+                           "PNG header fields width and height are %lld and %lld: a file of %lld bytes cannot hold "
+                           "that many pixels",
+                           (long long)width, (long long)height, (long long)r->size);
+    return WF_OK;
+}
+
+/* Reads up to the image data and sets the transformations. */
+static bool read_info(job *j)
+{
+    if (setjmp(png_jmpbuf(j->png)))
+        return false;
+    png_set_read_fn(j->png, j, on_read);
+    png_set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
+    png_set_chunk_malloc_max(j->png, MAX_CHUNK);
+    png_set_chunk_cache_max(j->png, 64);
+    png_read_info(j->png, j->info);
+    png_set_expand(j->png); /* palette, small grey, transparent colours */
+    if (wf__io_little_endian())
+        png_set_swap(j->png);
+    j->passes = png_set_interlace_handling(j->png);
+    png_read_update_info(j->png, j->info);
+    j->width = png_get_image_width(j->png, j->info);
+    j->height = png_get_image_height(j->png, j->info);
+    j->channels = png_get_channels(j->png, j->info);
+    j->row_bytes = png_get_rowbytes(j->png, j->info);
+    bool deep = png_get_bit_depth(j->png, j->info) == 16;
+    j->type = wf__io_type_of(deep ? WF_STORED_U16 : WF_STORED_U8);
+    return true;
+}
+
+/* Straight into the array, whose rows have libpng's form. */
+static bool read_rows(job *j)
+{
+    if (setjmp(png_jmpbuf(j->png)))
+        return false;
+    for (int pass = 0; pass < j->passes; pass++)
+        for (png_uint_32 y = 0; y < j->height; y++)
+            png_read_row(j->png, j->rows + y * j->row_bytes, NULL);
+    png_read_end(j->png, NULL);
+    return true;
+}
+
+static wf_status begin(job *j)
+{
+    wf_status status = check_header(j->reader);
+    if (status != WF_OK)
+        return status;
+    j->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, j, on_error, on_warning);
+    if (j->png)
+        j->info = png_create_info_struct(j->png);
+    if (!j->info)
+        return wf__io_fail_memory(j->reader->ctx, j->reader->path, 0);
+    if (!read_info(j))
+        return wf__io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: %s", j->text);
+    wf__io_image *image = j->image;
+    image->dtype = j->type->dtype;
+    image->meta.stored = j->type->stored;
+    image->shape = (wf_shape){ .rank = j->channels > 1 ? 3 : 2, .dim = { j->height, j->width, j->channels } };
+    if (j->channels == 1)
+        image->shape.dim[2] = 0;
+    size_t expected = (size_t)j->width * (size_t)j->channels * j->type->bytes;
+    if (j->row_bytes != expected)
+        return wf__io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: rows have %zu bytes instead of %zu",
+                           j->row_bytes, expected);
+    return WF_OK;
+}
+
+static void end(job *j) { png_destroy_read_struct(&j->png, &j->info, NULL); }
+
+static wf_status png_probe(wf__io_reader *r, wf__io_image *image)
+{
+    job j = { .reader = r, .image = image };
+    wf_status status = begin(&j);
+    end(&j);
+    return status;
+}
+
+static wf_array *png_load(wf__io_reader *r, wf__io_image *image)
+{
+    job j = { .reader = r, .image = image };
+    wf_array *array = NULL;
+    void *data;
+    if (begin(&j) == WF_OK)
+        array = wf__io_new_array(r, image, &data);
+    if (array) {
+        j.rows = data;
+        if (!read_rows(&j)) {
+            wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG: %s", j.text);
+            wf_release(array);
+            array = NULL;
+        }
+    }
+    end(&j);
+    return array;
+}
+
+/* ---- saving ---- */
+
+static bool write_image(job *j)
+{
+    static const int colours[5] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
+                                    PNG_COLOR_TYPE_RGB_ALPHA };
+    if (setjmp(png_jmpbuf(j->png)))
+        return false;
+    png_set_write_fn(j->png, j, on_write, on_flush);
+    png_set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
+    int depth = j->type->stored == WF_STORED_BOOL ? 1 : 8 * (int)j->type->bytes;
+    png_set_IHDR(j->png, j->info, j->width, j->height, depth, colours[j->channels], PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(j->png, j->info);
+    if (depth == 1)
+        png_set_packing(j->png);
+    if (depth == 16 && wf__io_little_endian())
+        png_set_swap(j->png);
+    int64_t samples = (int64_t)j->width * j->channels;
+    for (png_uint_32 y = 0; y < j->height; y++) {
+        wf__io_gather(j->source, (int64_t)y * samples, samples, j->type, j->rows);
+        png_write_row(j->png, j->rows);
+    }
+    png_write_end(j->png, NULL);
+    return true;
+}
+
+static wf_status check_shape(const wf__io_source *source, const wf__io_type *type, job *j)
+{
+    const wf_shape *s = &source->shape;
+    int64_t channels = s->rank == 3 ? s->dim[2] : 1;
+    if ((s->rank != 2 && s->rank != 3) || channels < 1 || channels > 4)
+        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+                           "PNG holds one image, [h,w] or [h,w,c] with c from 1 to 4; this array has rank %d%s "
+                           "(`weft view` shows stacks and volumes)",
+                           s->rank, s->rank == 3 ? " and another last extent" : "");
+    for (int d = 0; d < 2; d++)
+        if (s->dim[d] < 1 || s->dim[d] > INT32_MAX)
+            return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (PNG holds 1..2^31-1)",
+                               (long long)s->dim[d], d);
+    if (s->dim[1] > IO_MAX_ROW / (channels * (int64_t)type->bytes))
+        return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "rows of %lld pixels are too long for PNG",
+                           (long long)s->dim[1]);
+    if (type->stored == WF_STORED_BOOL && channels > 1)
+        return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED,
+                           "PNG stores bool as black and white, of one channel, not %d", (int)channels);
+    j->width = (png_uint_32)s->dim[1];
+    j->height = (png_uint_32)s->dim[0];
+    j->channels = (int)channels;
+    return WF_OK;
+}
+
+static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
+{
+    job j = { .source = source };
+    wf__io_writer writer;
+    int rank;
+    uint32_t held = IO_BIT(BOOL) | IO_BIT(U8) | IO_BIT(U16);
+    wf_status status = wf__io_choose_type(source, meta, "PNG", held, held, WF_STORED_DEFAULT,
+                                          ", only u8, u16 and bool: convert it, or use `weft view`, which stretches "
+                                          "the contrast",
+                                          &j.type, &rank);
+    if (status == WF_OK)
+        status = check_shape(source, j.type, &j);
+    if (status != WF_OK)
+        return status;
+
+    size_t row = (size_t)j.width * (size_t)j.channels * j.type->bytes;
+    j.rows = malloc(row);
+    j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    if (j.png)
+        j.info = png_create_info_struct(j.png);
+    if (!j.rows || !j.info) {
+        status = wf__io_fail_memory(source->ctx, source->path, (int64_t)row);
+    } else {
+        status = wf__io_create(source->ctx, source->path, &writer);
+        if (status == WF_OK) {
+            j.writer = &writer;
+            bool good = write_image(&j);
+            if (!good && !writer.code)
+                status = wf__io_fail(source->ctx, source->path, WF_ERR_IO, "PNG: %s", j.text);
+            status = wf__io_finish(&writer, status);
+        }
+    }
+    png_destroy_write_struct(&j.png, &j.info);
+    free(j.rows);
+    return status;
+}
+
+const wf__io_format wf__io_png = { .format = WF_PNG,
+                                   .name = "PNG",
+                                   .suffixes = { ".png" },
+                                   .match = png_match,
+                                   .probe = png_probe,
+                                   .load = png_load,
+                                   .save = png_save };
