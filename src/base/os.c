@@ -40,7 +40,7 @@ void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
 
 void wf__run_once(wf__once *once, void (*fn)(void)) { pthread_once(once, fn); }
 
-bool wf__thread_start(wf__thread *out, const char *name, void *(*fn)(void *), void *user)
+bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
 {
     if (wf__alloc_fails()) {
         errno = EAGAIN;
@@ -56,13 +56,17 @@ bool wf__thread_start(wf__thread *out, const char *name, void *(*fn)(void *), vo
         errno = error;
         return false;
     }
-#if defined(__linux__)
-    pthread_setname_np(t, name);
-#else
-    WF__UNUSED(name);
-#endif
     *out = t;
     return true;
+}
+
+void wf__thread_name(const char *name)
+{
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), name);
+#else
+    pthread_setname_np(name);
+#endif
 }
 
 void wf__thread_join(wf__thread t) { pthread_join(t, NULL); }
@@ -136,6 +140,8 @@ static void cgroup_folder(char *out, int size)
     int n = snprintf(out, (size_t)size, "/sys/fs/cgroup%.*s", (int)strcspn(at, "\n"), at);
     if (n < 0 || n >= size)
         out[0] = 0;
+    else if (out[n - 1] == '/') /* the root */
+        out[n - 1] = 0;
 }
 
 /* The least of a limit over this cgroup and its parents. `read_limit` returns a number > 0, or 0 for no limit. */
@@ -160,10 +166,19 @@ static double cpu_limit(const char *text) /* "quota period" or "max period" */
     return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-static double byte_limit(const char *text) /* a number or "max" */
+static double number_limit(const char *text) /* a number or "max" */
 {
     double bytes;
     return sscanf(text, "%lf", &bytes) == 1 && bytes > 0 ? bytes : 0;
+}
+
+/* Of the older cgroups only the container's own: there it is mounted as the root. */
+static double old_cpu_limit(void)
+{
+    char line[128];
+    double quota = number_limit(system_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line));
+    double period = number_limit(system_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line));
+    return quota > 0 && period > 0 ? quota / period : 0;
 }
 #endif
 
@@ -177,6 +192,8 @@ int wf__cpu_count(void)
         count = sysconf(_SC_NPROCESSORS_ONLN);
 #if defined(__linux__)
     double quota = cgroup_limit("cpu.max", cpu_limit);
+    if (quota <= 0)
+        quota = old_cpu_limit();
     if (quota > 0 && quota < (double)count)
         count = quota > 1 ? (long)(quota + 0.99) : 1;
 #endif
@@ -188,7 +205,7 @@ uint64_t wf__ram_bytes(void)
     long pages = sysconf(_SC_PHYS_PAGES);
     uint64_t bytes = pages > 0 ? (uint64_t)pages * wf__page_size() : (uint64_t)1 << 30;
 #if defined(__linux__)
-    double limit = cgroup_limit("memory.max", byte_limit);
+    double limit = cgroup_limit("memory.max", number_limit);
     if (limit > 0 && limit < (double)bytes)
         bytes = (uint64_t)limit;
 #endif

@@ -29,8 +29,9 @@ void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 void wf__run_once(wf__once *once, void (*fn)(void));
 
-/* Starts a thread that receives no signals (they stay with the threads of the program). `name` is for debuggers. */
-bool wf__thread_start(wf__thread *out, const char *name, void *(*fn)(void *), void *user);
+/* Starts a thread that receives no signals (they stay with the threads of the program). */
+bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
+void wf__thread_name(const char *name); /* of the calling thread, for debuggers; at most 15 characters */
 void wf__thread_join(wf__thread t);
 void wf__yield(void);
 

@@ -437,7 +437,7 @@ static void evict(wf__disk *d, int dir)
     scan s = { .dir = dir, .keep_list = true, .now = wf__wall_clock() };
     if (wf__dir_list(dir, scan_entry, &s) && s.bytes > d->max_bytes - d->max_bytes / 8) {
         qsort(s.at, s.n, sizeof *s.at, by_age);
-        for (uint32_t i = 0; i < s.n && s.bytes > d->max_bytes - d->max_bytes / 4; i++) {
+        for (uint32_t i = 0; i < s.n && s.bytes > d->max_bytes / 16 * 13; i++) {
             wf__unlink(dir, s.at[i].name); /* another process may have been first: gone is gone */
             s.bytes -= s.at[i].size;
         }

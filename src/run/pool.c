@@ -161,6 +161,7 @@ static void *work(void *user)
 {
     worker *w = user;
     wf__pool *pool = w->pool;
+    wf__thread_name("weft");
     uint32_t seen = 0; /* runs count from 1, so the one that started this thread is news */
     double patience = SPIN_MOST;
     while (!atomic_load_explicit(&pool->quit, memory_order_acquire)) {
@@ -285,7 +286,7 @@ static bool start_worker(wf__pool *pool)
     atomic_init(&w->asleep, false);
     wf__mutex_init(&w->lock);
     wf__cond_init(&w->wake);
-    if (!wf__thread_start(&w->thread, "weft", work, w)) {
+    if (!wf__thread_start(&w->thread, work, w)) {
         wf__mutex_free(&w->lock);
         wf__cond_free(&w->wake);
         free(w);
