@@ -1,0 +1,108 @@
+/* bench.h - rows, contenders and their measurement.
+ *
+ * A row is one workload. Its contenders are Weft, hand-written C ("plain", "plain fast-math", "best"; several variants
+ * may carry the same name, and the fastest one counts) and other systems that run as child processes. All of them are
+ * measured in turns, A B C A B C ..., so that a change in the machine's speed meets everyone, and they are compared by
+ * the ratios within a turn. Contenders of one row work on the same memory, and each one's result is checked before it
+ * is measured.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+#include "pool.h"
+#include "weft/weft.h"
+#include <stdio.h>
+
+enum { BENCH_CONTENDERS = 16, BENCH_ROUNDS = 400, BENCH_PEERS = 4 };
+
+typedef struct bench_peer bench_peer;
+typedef struct bench {
+    wf_context *ctx;
+    bench_pool *pool;
+    int threads;
+    bool quick;
+    double budget;       /* seconds to spend on one row */
+    const char *self;    /* path of this program */
+    const char *scratch; /* an empty folder of this run */
+    bench_peer *peer[BENCH_PEERS];
+    int peers;
+    char error[512]; /* of the contender that ran last; "" if none */
+} bench;
+
+typedef struct bench_contender {
+    const char *who;              /* "weft", "plain", "plain fast-math", "best", "drjit" */
+    const char *variant;          /* what distinguishes it from others of the same name, or "" */
+    void (*call)(void *data);     /* one unit of work, timed by the framework */
+    double (*figure)(void *data); /* instead: does the work once and returns its seconds (or another figure) */
+    bench_peer *peer;             /* instead: a child process */
+    bool once;                    /* the figure is a constant: one measurement is enough */
+    /* results */
+    int64_t calls;                /* per turn */
+    double seconds[BENCH_ROUNDS]; /* per call, by turn; NaN where it sat out */
+    double median, min;
+    double ratio, ratio_low, ratio_high; /* Weft's time over this one's: median and quartiles */
+} bench_contender;
+
+typedef struct bench_case {
+    void *data;
+    void (*clear)(void *data);                        /* spoils the result; may be NULL */
+    bool (*check)(void *data, char *why, size_t cap); /* whether the result is right; may be NULL */
+    void (*done)(void *data);                         /* frees */
+    bench_contender at[BENCH_CONTENDERS];
+    int n;
+    int rounds;
+} bench_case;
+
+typedef struct bench_row {
+    const char *name, *what; /* "triad_64m", "a*b + c, n = 2^26" */
+    const char *unit;
+    double scale;                           /* units per second */
+    const char *target;                     /* what Weft is to reach, in words */
+    bool (*setup)(bench *b, bench_case *c); /* false: b->error */
+} bench_row;
+
+/* All rows, in the order of the table; ends with a row without a name. */
+extern const bench_row *const bench_rows[];
+
+bench_contender *bench_add(bench_case *c, const char *who, const char *variant, void (*call)(void *data));
+bench_contender *bench_add_figure(bench_case *c, const char *who, const char *variant, double (*figure)(void *data));
+
+double bench_now(void); /* seconds, monotonic */
+/* Keeps the first error of a contender; returns whether status is WF_OK. */
+bool bench_ok(bench *b, wf_status status, wf_context *ctx, const char *what);
+bool bench_fail(bench *b, const char *format, ...) __attribute__((format(printf, 2, 3))); /* always false */
+/* Checks, measures and compares; false: a contender failed (already said on stderr). */
+bool bench_measure(bench *b, const bench_row *row, bench_case *c);
+/* The contender of this name with the smallest median, or NULL. */
+const bench_contender *bench_fastest(const bench_case *c, const char *who);
+
+/* peers.c: child processes that run the same rows (bench/peers/peer.py) */
+bool bench_peers_start(bench *b, const char *python, const char *script);
+void bench_peers_stop(bench *b);
+const char *bench_peer_name(const bench_peer *peer);
+const char *bench_peer_version(const bench_peer *peer);
+bool bench_peer_prepare(bench_peer *peer, const char *row);
+double bench_peer_run(bench_peer *peer, int64_t calls); /* seconds per call; NaN on error */
+
+/* report.c */
+typedef struct bench_report bench_report;
+bench_report *bench_report_new(const char *json_path, const bench *b); /* NULL: the file cannot be written */
+void bench_report_row(bench_report *r, const bench_row *row, const bench_case *c);
+bool bench_report_free(bench_report *r); /* false: writing failed */
+
+/* children.c: what this program does when it is started as a child of itself */
+int bench_child(int argc, char **argv);
+
+/* data.c: inputs that every contender shares */
+typedef struct bench_stream {
+    bench *b;
+    int64_t n;
+    int arrays;
+    wf_array *array[6]; /* f32 [n] */
+    float *at[6];       /* the same memory */
+} bench_stream;
+/* `arrays` arrays of n values, uniform in [low, high), different in each. */
+bool bench_stream_new(bench_stream *s, bench *b, int64_t n, int arrays, float low, float high);
+void bench_stream_free(bench_stream *s);
+/* Value i of stream `stream` of random numbers, in [0, 1). */
+float bench_random(uint64_t stream, uint64_t i);
+#endif

@@ -1,0 +1,35 @@
+/* kernels.h - the hand-written C that Weft is compared with. Every function covers lo <= i < hi (conv: rows).
+ *
+ * plain_*: what a scientist writes, compiled with -O3 -march=native; fast_*: the same source with -ffast-math.
+ * best_*: intrinsics, several accumulators, streaming stores, register tiles; only where bench_best_available.
+ */
+#ifndef BENCH_KERNELS_H
+#define BENCH_KERNELS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
+
+#define BENCH_PLAIN(set)                                                                                           \
+    /* out = a*b + c */                                                                                            \
+    void set##_triad(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);          \
+    /* out = cos(x/a + b) + exp(-x*x) * sqrt(x) */                                                                 \
+    void set##_math(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);                         \
+    /* sum of x, and of (a - b)^2, accumulated in f64 */                                                           \
+    double set##_sum(const float *x, int64_t lo, int64_t hi);                                                      \
+    double set##_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi);                                   \
+    /* 11x11 window, zero outside; img and out are [h, w] */                                                       \
+    void set##_conv(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi); \
+    /* out = a, five times multiplied by b and increased by c: 10 operations */                                    \
+    void set##_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
+BENCH_PLAIN(plain)
+BENCH_PLAIN(fast)
+BENCH_PLAIN(best)
+
+/* With streaming stores; the caller aligns lo and hi to 16 elements and the arrays to 64 bytes. */
+void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
+/* As best_math, but dividing and taking roots as IEEE has it. */
+void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
+bool bench_best_available(void);
+const char *bench_best_isa(void); /* "avx512", "avx2", "" */
+#endif

@@ -1,0 +1,186 @@
+/* main.c - weft-bench: Weft beside hand-written C and other systems. See docs/performance.md. */
+#include "bench.h"
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: weft-bench [options]\n"
+    "  --rows A,B,...   rows whose names begin with A, B, ... (all)\n"
+    "  --list           names the rows\n"
+    "  --threads N      threads of every contender (all cores)\n"
+    "  --quick          a rough answer in a few seconds a row\n"
+    "  --budget S       seconds to spend on one row (4)\n"
+    "  --json FILE      writes the results there, too\n"
+    "  --peers PYTHON   runs Dr.Jit, numexpr and NumPy through this interpreter (bench/peers/install makes one)\n"
+    "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
+
+extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m,
+    bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_launch_prepared,
+    bench_launch_traced, bench_tracing, bench_node_bytes, bench_cold_10, bench_cold_100, bench_cold_1000, bench_disk_10,
+    bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory;
+const bench_row *const bench_rows[] = {
+    &bench_triad_1k_prepared, &bench_triad_1k_traced,
+    &bench_triad_64k,         &bench_triad_64m,
+    &bench_chained_64k,       &bench_math_16m,
+    &bench_sum_64m,           &bench_sqdiff_64m,
+    &bench_conv_4096,         &bench_launch_prepared,
+    &bench_launch_traced,     &bench_tracing,
+    &bench_node_bytes,        &bench_cold_10,
+    &bench_cold_100,          &bench_cold_1000,
+    &bench_disk_10,           &bench_disk_100,
+    &bench_disk_1000,         &bench_process_start,
+    &bench_process_memory,    NULL,
+};
+
+typedef struct options {
+    const char *rows, *json, *python;
+    int threads;
+    bool quick, list;
+    double budget;
+} options;
+
+static bool parse(int argc, char **argv, options *o)
+{
+    for (int i = 1; i < argc; ++i) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(name, "--quick") == 0)
+            o->quick = true;
+        else if (strcmp(name, "--list") == 0)
+            o->list = true;
+        else if (!value)
+            return false;
+        else if (++i, strcmp(name, "--rows") == 0)
+            o->rows = value;
+        else if (strcmp(name, "--json") == 0)
+            o->json = value;
+        else if (strcmp(name, "--peers") == 0)
+            o->python = value;
+        else if (strcmp(name, "--threads") == 0 && atoi(value) > 0)
+            o->threads = atoi(value);
+        else if (strcmp(name, "--budget") == 0 && atof(value) > 0)
+            o->budget = atof(value);
+        else
+            return false;
+    }
+    return true;
+}
+
+static bool wanted(const char *list, const char *name)
+{
+    if (!list)
+        return true;
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t len = strcspn(p, ",");
+        if (len && strncmp(name, p, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool run_row(bench *b, bench_report *report, const bench_row *row)
+{
+    bench_case *c = calloc(1, sizeof *c);
+    bool good = c && row->setup(b, c);
+    if (!good) {
+        fprintf(stderr, "weft-bench: %s: %s\n", row->name, b->error[0] ? b->error : "out of memory");
+        b->error[0] = 0;
+    } else {
+        for (int i = 0; i < b->peers; ++i)
+            if (bench_peer_prepare(b->peer[i], row->name))
+                bench_add(c, bench_peer_name(b->peer[i]), "", NULL)->peer = b->peer[i];
+        good = bench_measure(b, row, c);
+        bench_report_row(report, row, c);
+    }
+    if (c && c->done)
+        c->done(c->data);
+    free(c);
+    return good;
+}
+
+/* Removes a folder that holds only files and one level of folders, as a kernel cache does. */
+static void remove_folder(const char *path, int depth)
+{
+    char name[1024];
+    DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+        struct stat s;
+        if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode) && depth > 0)
+            remove_folder(name, depth - 1);
+        else
+            unlink(name);
+    }
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strncmp(argv[1], "--child=", 8) == 0)
+        return bench_child(argc, argv);
+    options o = { .threads = (int)sysconf(_SC_NPROCESSORS_ONLN) };
+    if (!parse(argc, argv, &o)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    for (int i = 0; o.list && bench_rows[i]; ++i)
+        printf("%-20s %s\n", bench_rows[i]->name, bench_rows[i]->what);
+    if (o.list)
+        return 0;
+    signal(SIGPIPE, SIG_IGN); /* a peer that dies is an error of that peer */
+
+    char scratch[] = "/tmp/weft-bench-XXXXXX", cache[64];
+    if (!mkdtemp(scratch)) {
+        perror("weft-bench: /tmp");
+        return 1;
+    }
+    snprintf(cache, sizeof cache, "%s/cache", scratch); /* nothing is left in, or taken from, the user's own */
+    bench b = { .threads = o.threads,
+                .quick = o.quick,
+                .budget = o.budget > 0 ? o.budget
+                          : o.quick    ? 0.4
+                                       : 4,
+                .self = "/proc/self/exe",
+                .scratch = scratch };
+    wf_config config = { .size = sizeof config, .threads = o.threads, .cache_dir = cache };
+    bool good = true;
+    b.ctx = wf_context_new(&config);
+    b.pool = bench_pool_new(o.threads);
+    bench_report *report = NULL;
+    if (!b.ctx || !b.pool) {
+        fputs("weft-bench: out of memory\n", stderr);
+        good = false;
+        goto done;
+    }
+    if (o.python && !bench_peers_start(&b, o.python, WEFT_BENCH_PEER)) {
+        fputs("weft-bench: no other system runs\n", stderr);
+        good = false;
+    }
+    report = bench_report_new(o.json, &b);
+    if (!report) {
+        perror(o.json ? o.json : "weft-bench");
+        good = false;
+        goto done;
+    }
+    for (int i = 0; bench_rows[i]; ++i)
+        if (wanted(o.rows, bench_rows[i]->name))
+            good = run_row(&b, report, bench_rows[i]) && good;
+done:
+    if (report && !bench_report_free(report)) {
+        fprintf(stderr, "weft-bench: %s was not written\n", o.json);
+        good = false;
+    }
+    bench_peers_stop(&b);
+    bench_pool_free(b.pool);
+    wf_context_free(b.ctx);
+    remove_folder(scratch, 3);
+    return !good;
+}

@@ -1,0 +1,65 @@
+/* plain.c - the workloads as a scientist writes them. Compiled twice: KERNELS=plain, and KERNELS=fast with -ffast-math. */
+#include "kernels.h"
+#include <math.h>
+
+#define NAME_(set, name) set##_##name
+#define NAME(set, name) NAME_(set, name)
+#define KERNEL(name) NAME(KERNELS, name)
+
+void KERNEL(triad)(float *restrict out, const float *restrict a, const float *restrict b, const float *restrict c,
+                   int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i)
+        out[i] = a[i] * b[i] + c[i];
+}
+
+void KERNEL(math)(float *restrict out, const float *restrict x, float a, float b, int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i)
+        out[i] = cosf(x[i] / a + b) + expf(-x[i] * x[i]) * sqrtf(x[i]);
+}
+
+double KERNEL(sum)(const float *x, int64_t lo, int64_t hi)
+{
+    double sum = 0;
+    for (int64_t i = lo; i < hi; ++i)
+        sum += (double)x[i];
+    return sum;
+}
+
+double KERNEL(sqdiff)(const float *a, const float *b, int64_t lo, int64_t hi)
+{
+    double sum = 0;
+    for (int64_t i = lo; i < hi; ++i) {
+        float d = a[i] - b[i];
+        sum += (double)(d * d);
+    }
+    return sum;
+}
+
+void KERNEL(conv)(float *restrict out, const float *restrict img, const float *restrict ker, int64_t h, int64_t w,
+                  int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i)
+        for (int64_t j = 0; j < w; ++j) {
+            float sum = 0;
+            for (int y = 0; y < CONV_K; ++y)
+                for (int x = 0; x < CONV_K; ++x) {
+                    int64_t iy = i + y - CONV_HALO, ix = j + x - CONV_HALO;
+                    if (iy >= 0 && iy < h && ix >= 0 && ix < w)
+                        sum += img[iy * w + ix] * ker[y * CONV_K + x];
+                }
+            out[i * w + j] = sum;
+        }
+}
+
+void KERNEL(ten)(float *restrict out, const float *restrict a, const float *restrict b, const float *restrict c,
+                 int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i) {
+        float v = a[i];
+        for (int k = 0; k < 5; ++k)
+            v = v * b[i] + c[i];
+        out[i] = v;
+    }
+}

@@ -1,0 +1,124 @@
+/* rows_compile.c - the first run of a recording: compiled from nothing, and found in the cache on disk. Recording, the
+ * plan and the run on 1024 elements are part of the time; the context is new each time, with LLVM opened (cold) and not
+ * opened (disk). */
+#include "bench.h"
+#include "program.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 1024 };
+
+typedef struct compile_row {
+    bench *b;
+    int ops;
+    char cache[256];
+    double salt; /* makes each cold program a new one */
+} compile_row;
+
+static bool right(compile_row *r, const float *x, const float *y, const float *out, double salt)
+{
+    for (int i = 0; i < N; ++i) {
+        double want = bench_program_value((double)x[i], (double)y[i], r->ops, salt);
+        if (!(fabs((double)out[i] - want) <= 1e-4 * (1 + fabs(want))))
+            return bench_fail(r->b, "element %d is %.9g, not %.9g", i, (double)out[i], want);
+    }
+    return true;
+}
+
+/* Seconds from wf_begin to the result; NaN on error. `x`, `y`, `out`: f32 [N]. */
+static double first_run(compile_row *r, wf_context *ctx, double salt)
+{
+    static float x[N], y[N], out[N];
+    for (int i = 0; i < N; ++i) {
+        x[i] = 0.5f + bench_random(1, (uint64_t)i);
+        y[i] = 0.5f + bench_random(2, (uint64_t)i);
+        out[i] = NAN;
+    }
+    wf_array *ax = wf_wrap(ctx, x, WF_F32, WF_SHAPE(N), NULL, NULL),
+             *ay = wf_wrap(ctx, y, WF_F32, WF_SHAPE(N), NULL, NULL);
+    wf_array *ao = wf_wrap(ctx, out, WF_F32, WF_SHAPE(N), NULL, NULL);
+    double start = bench_now();
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, ao, bench_program(wf_in(g, ax), wf_in(g, ay), r->ops, salt));
+    wf_status status = wf_run(g);
+    double seconds = bench_now() - start;
+    bool good = bench_ok(r->b, status, ctx, "wf_run") && right(r, x, y, out, salt);
+    wf_release(ax);
+    wf_release(ay);
+    wf_release(ao);
+    return good ? seconds : NAN;
+}
+
+static wf_info info(wf_context *ctx, bool open_llvm)
+{
+    wf_info i = { .size = sizeof i };
+    wf_get_info(ctx, open_llvm, &i);
+    return i;
+}
+
+static double cold(void *data)
+{
+    compile_row *r = data;
+    wf_config config = { .size = sizeof config, .threads = r->b->threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_context *ctx = wf_context_new(&config);
+    if (info(ctx, true).llvm_major == 0)
+        bench_fail(r->b, "LLVM was not found");
+    r->salt += 1e-6;
+    double seconds = first_run(r, ctx, r->salt);
+    if (info(ctx, false).compiled != 1)
+        bench_fail(r->b, "%d kernels were compiled, not 1", (int)info(ctx, false).compiled);
+    wf_context_free(ctx);
+    return seconds;
+}
+
+static double disk(void *data)
+{
+    compile_row *r = data;
+    wf_config config = { .size = sizeof config, .threads = r->b->threads, .cache_dir = r->cache };
+    wf_context *ctx = wf_context_new(&config);
+    double seconds = first_run(r, ctx, 0);
+    wf_info i = info(ctx, false);
+    if (i.disk_hits != 1 || i.compiled != 0 || i.llvm_major != 0)
+        bench_fail(r->b, "not from disk: %d found, %d compiled, LLVM %d", (int)i.disk_hits, (int)i.compiled,
+                   i.llvm_major);
+    wf_context_free(ctx);
+    return seconds;
+}
+
+static bool setup(bench *b, bench_case *c, int ops, bool from_disk)
+{
+    compile_row *r = calloc(1, sizeof *r);
+    if (!r)
+        return false;
+    *r = (compile_row){ .b = b, .ops = ops };
+    snprintf(r->cache, sizeof r->cache, "%s/disk-%d", b->scratch, ops);
+    c->data = r;
+    c->done = free;
+    if (from_disk) { /* compiled once; every measurement finds it */
+        wf_config config = { .size = sizeof config, .threads = b->threads, .cache_dir = r->cache };
+        wf_context *ctx = wf_context_new(&config);
+        double seconds = first_run(r, ctx, 0);
+        wf_context_free(ctx);
+        if (isnan(seconds))
+            return false;
+    }
+    bench_add_figure(c, "weft", "", from_disk ? disk : cold);
+    return true;
+}
+
+static bool cold_10(bench *b, bench_case *c) { return setup(b, c, 10, false); }
+static bool cold_100(bench *b, bench_case *c) { return setup(b, c, 100, false); }
+static bool cold_1000(bench *b, bench_case *c) { return setup(b, c, 1000, false); }
+static bool disk_10(bench *b, bench_case *c) { return setup(b, c, 10, true); }
+static bool disk_100(bench *b, bench_case *c) { return setup(b, c, 100, true); }
+static bool disk_1000(bench *b, bench_case *c) { return setup(b, c, 1000, true); }
+
+const bench_row bench_cold_10 = { "cold_10", "compile and run 10 operations", "ms", 1e3, "<= 2 ms", cold_10 };
+const bench_row bench_cold_100 = { "cold_100", "compile and run 100 operations", "ms", 1e3, "<= 4 ms", cold_100 };
+const bench_row bench_cold_1000 = { "cold_1000", "compile and run 1000 operations", "ms", 1e3, "<= 22 ms", cold_1000 };
+const bench_row bench_disk_10 = { "disk_10", "load from disk and run 10 operations", "us", 1e6, "<= 30 us", disk_10 };
+const bench_row bench_disk_100 = {
+    "disk_100", "load from disk and run 100 operations", "us", 1e6, "<= 40 us", disk_100
+};
+const bench_row bench_disk_1000 = { "disk_1000", "load from disk and run 1000 operations", "us", 1e6, "<= 150 us",
+                                    disk_1000 };

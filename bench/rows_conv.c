@@ -1,0 +1,139 @@
+/* rows_conv.c - the naive 11x11 convolution, written by index with a value outside, over a 4096 x 4096 image. */
+#include "bench.h"
+#include "kernels.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 4096 };
+
+typedef struct conv_row {
+    bench_stream s; /* img, out: [SIDE, SIDE] as [SIDE*SIDE] */
+    wf_array *img, *out, *ker;
+    float *ker_at;
+    void (*fn)(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi);
+} conv_row;
+
+static void weft(void *data)
+{
+    conv_row *r = data;
+    wf_graph *g = wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .name = "convolve");
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = WF_V(0);
+    for (int y = 0; y < CONV_K; ++y)
+        for (int x = 0; x < CONV_K; ++x) {
+            wf_val pixel = wf_read_or(g, r->img, 0, wf_add(i, y - CONV_HALO), wf_add(j, x - CONV_HALO));
+            sum = wf_fma(pixel, wf_read(g, r->ker, y, x), sum);
+        }
+    wf_write(g, r->out, sum, i, j);
+    bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
+}
+
+static void part(void *arg, int part, int parts)
+{
+    const conv_row *r = arg;
+    int64_t lo, hi;
+    bench_part(SIDE, 32, part, parts, &lo, &hi);
+    r->fn(r->s.at[1], r->s.at[0], r->ker_at, SIDE, SIDE, lo, hi);
+}
+
+static void plain(void *data)
+{
+    conv_row *r = data;
+    r->fn = plain_conv;
+    bench_pool_run(r->s.b->pool, part, r);
+}
+static void fast(void *data)
+{
+    conv_row *r = data;
+    r->fn = fast_conv;
+    bench_pool_run(r->s.b->pool, part, r);
+}
+static void best(void *data)
+{
+    conv_row *r = data;
+    r->fn = best_conv;
+    bench_pool_run(r->s.b->pool, part, r);
+}
+
+static void clear(void *data)
+{
+    conv_row *r = data;
+    memset(r->s.at[1], 0xff, (size_t)SIDE * SIDE * sizeof(float));
+}
+
+static double reference(const conv_row *r, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t y = 0; y < CONV_K; ++y)
+        for (int64_t x = 0; x < CONV_K; ++x) {
+            int64_t iy = i + y - CONV_HALO, ix = j + x - CONV_HALO;
+            if (iy >= 0 && iy < SIDE && ix >= 0 && ix < SIDE)
+                sum += (double)r->s.at[0][iy * SIDE + ix] * (double)r->ker_at[y * CONV_K + x];
+        }
+    return sum;
+}
+
+/* The border whole, and some of the interior. */
+static bool check(void *data, char *why, size_t cap)
+{
+    const conv_row *r = data;
+    for (int64_t i = 0; i < SIDE; ++i)
+        for (int64_t j = 0; j < SIDE; ++j) {
+            bool edge = i < 40 || j < 40 || i >= SIDE - 40 || j >= SIDE - 40;
+            if (!edge && (i * 7 + j) % 61)
+                continue;
+            double want = reference(r, i, j), got = (double)r->s.at[1][i * SIDE + j];
+            if (fabs(got - want) <= 1e-5 * fabs(want))
+                continue;
+            snprintf(why, cap, "pixel [%lld, %lld] is %.9g, not %.9g", (long long)i, (long long)j, got, want);
+            return false;
+        }
+    return true;
+}
+
+static void done(void *data)
+{
+    conv_row *r = data;
+    wf_release(r->ker);
+    wf_release(r->img);
+    wf_release(r->out);
+    bench_stream_free(&r->s);
+    free(r);
+}
+
+static bool setup(bench *b, bench_case *c)
+{
+    conv_row *r = calloc(1, sizeof *r);
+    void *at = NULL;
+    if (!r || !bench_stream_new(&r->s, b, (int64_t)SIDE * SIDE, 2, 0.5f, 1.5f)) {
+        free(r);
+        return false;
+    }
+    c->data = r;
+    c->clear = clear;
+    c->check = check;
+    c->done = done;
+    r->img = wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE));
+    r->out = wf_view_reshape(r->s.array[1], WF_SHAPE(SIDE, SIDE));
+    r->ker = wf_empty(b->ctx, WF_F32, WF_SHAPE(CONV_K, CONV_K));
+    if (!r->img || !r->out || !r->ker)
+        return bench_ok(b, wf_check(b->ctx), b->ctx, "arrays");
+    if (!bench_ok(b, wf_map(r->ker, &at, NULL), b->ctx, "wf_map"))
+        return false;
+    r->ker_at = at;
+    for (int k = 0; k < CONV_K * CONV_K; ++k)
+        r->ker_at[k] = 0.1f + bench_random(77, (uint64_t)k);
+    bench_add(c, "weft", "", weft);
+    bench_add(c, "plain", "", plain);
+    bench_add(c, "plain fast-math", "", fast);
+    if (bench_best_available())
+        bench_add(c, "best", "packed blocks, 4 x 2 vectors", best);
+    return true;
+}
+
+const bench_row bench_conv_4096 = { "conv_4096",
+                                    "11x11 convolution by index, 4096 x 4096, zero outside",
+                                    "ms",
+                                    1e3,
+                                    "<= 35 ms, and <= 25 ms as a stretch",
+                                    setup };

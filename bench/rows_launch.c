@@ -1,0 +1,163 @@
+/* rows_launch.c - what a small kernel costs: 10 operations on 1024 elements; and what recording costs. */
+#include "bench.h"
+#include "kernels.h"
+#include "program.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDED = 100000 };
+
+typedef struct launch_row {
+    bench_stream s; /* a, b, c, out */
+    wf_kernel *kernel;
+} launch_row;
+
+static wf_val ten(wf_val a, wf_val b, wf_val c)
+{
+    for (int k = 0; k < 5; ++k)
+        a = wf_add(wf_mul(a, b), c);
+    return a;
+}
+
+static void weft_traced(void *data)
+{
+    launch_row *r = data;
+    wf_graph *g = wf_begin(r->s.b->ctx);
+    wf_val a = wf_in(g, r->s.array[0]), b = wf_in(g, r->s.array[1]), c = wf_in(g, r->s.array[2]);
+    wf_out(g, r->s.array[3], ten(a, b, c));
+    bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
+}
+
+static void weft_prepared(void *data)
+{
+    launch_row *r = data;
+    wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[3];
+    bench_ok(r->s.b, wf_launch(r->kernel, WF_NAMED(a, b, c, out)), r->s.b->ctx, "wf_launch");
+}
+
+static void plain(void *data)
+{
+    launch_row *r = data;
+    plain_ten(r->s.at[3], r->s.at[0], r->s.at[1], r->s.at[2], 0, r->s.n);
+}
+static void best(void *data)
+{
+    launch_row *r = data;
+    best_ten(r->s.at[3], r->s.at[0], r->s.at[1], r->s.at[2], 0, r->s.n);
+}
+
+static void clear(void *data)
+{
+    launch_row *r = data;
+    memset(r->s.at[3], 0xff, (size_t)r->s.n * sizeof(float));
+}
+
+static bool check(void *data, char *why, size_t cap)
+{
+    const launch_row *r = data;
+    for (int64_t i = 0; i < r->s.n; ++i) {
+        double want = (double)r->s.at[0][i], got = (double)r->s.at[3][i];
+        for (int k = 0; k < 5; ++k)
+            want = want * (double)r->s.at[1][i] + (double)r->s.at[2][i];
+        if (fabs(got - want) <= 4e-6 * fabs(want))
+            continue;
+        snprintf(why, cap, "element %lld is %.9g, not %.9g", (long long)i, got, want);
+        return false;
+    }
+    return true;
+}
+
+static void done(void *data)
+{
+    launch_row *r = data;
+    wf_kernel_free(r->kernel);
+    bench_stream_free(&r->s);
+    free(r);
+}
+
+static bool setup(bench *b, bench_case *c, void (*weft)(void *))
+{
+    launch_row *r = calloc(1, sizeof *r);
+    if (!r || !bench_stream_new(&r->s, b, 1024, 4, 0.5f, 1.5f)) {
+        free(r);
+        return false;
+    }
+    c->data = r;
+    c->clear = clear;
+    c->check = check;
+    c->done = done;
+    wf_graph *g = wf_begin(b->ctx, .name = "ten");
+    wf_val x = wf_in(g, wf_formal(g, "a", WF_F32, 1)), y = wf_in(g, wf_formal(g, "b", WF_F32, 1));
+    wf_val z = wf_in(g, wf_formal(g, "c", WF_F32, 1));
+    wf_out(g, wf_formal(g, "out", WF_F32, 1), ten(x, y, z));
+    r->kernel = wf_compile(g);
+    if (!r->kernel)
+        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_compile");
+    bench_add(c, "weft", "", weft);
+    bench_add(c, "plain", "1 thread", plain);
+    if (bench_best_available())
+        bench_add(c, "best", "1 thread", best);
+    return true;
+}
+static bool prepared(bench *b, bench_case *c) { return setup(b, c, weft_prepared); }
+static bool traced(bench *b, bench_case *c) { return setup(b, c, weft_traced); }
+
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+static double record(void *data)
+{
+    launch_row *r = data;
+    wf_graph *g = wf_begin(r->s.b->ctx);
+    wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]);
+    double start = bench_now();
+    wf_val v = bench_program(x, y, RECORDED, 0);
+    double seconds = bench_now() - start;
+    if (v.h.num == 0)
+        bench_fail(r->s.b, "recording failed: %s", wf_message(r->s.b->ctx)); /* poison */
+    wf_drop(g);
+    wf_clear(r->s.b->ctx);
+    return seconds / (double)RECORDED;
+}
+
+/* The same again in the same graph: every operation is found. */
+static double record_again(void *data)
+{
+    launch_row *r = data;
+    wf_graph *g = wf_begin(r->s.b->ctx);
+    wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]);
+    wf_val first = bench_program(x, y, RECORDED, 0);
+    double start = bench_now();
+    wf_val second = bench_program(x, y, RECORDED, 0);
+    double seconds = bench_now() - start;
+    if (!(first.h.num == second.h.num))
+        bench_fail(r->s.b, "equal expressions are two nodes");
+    wf_drop(g);
+    wf_clear(r->s.b->ctx);
+    return seconds / (double)RECORDED;
+}
+
+static bool tracing(bench *b, bench_case *c)
+{
+    launch_row *r = calloc(1, sizeof *r);
+    if (!r || !bench_stream_new(&r->s, b, 1024, 2, 0.5f, 1.5f)) {
+        free(r);
+        return false;
+    }
+    c->data = r;
+    c->done = done;
+    bench_add_figure(c, "weft", "new operations", record);
+    bench_add_figure(c, "weft", "operations that are there already", record_again);
+    return true;
+}
+
+const bench_row bench_launch_prepared = {
+    "launch_prepared", "10 operations, n = 1024, one wf_launch", "us", 1e6, "<= 0.3 us", prepared
+};
+const bench_row bench_launch_traced = {
+    "launch_traced", "10 operations, n = 1024, wf_begin to wf_run", "us", 1e6, "<= 2 us", traced
+};
+const bench_row bench_tracing = {
+    "tracing", "recording one operation, with folding and value numbering", "ns", 1e9, "<= 20 ns (50 million a second)",
+    tracing
+};
