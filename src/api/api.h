@@ -1,0 +1,157 @@
+/* api.h - the objects behind the public handles, shared by the files of this folder. */
+#ifndef WEFT_API_H
+#define WEFT_API_H
+#include "base/os.h"
+#include "plan/plan.h"
+#include "run/engine.h"
+#include <stdatomic.h>
+
+/* ---- context ---- */
+typedef struct wf__thread_error { /* the first error of one thread */
+    struct wf__thread_error *next;
+    const void *thread;
+    wf_status status;
+    char text[1024];
+} wf__thread_error;
+
+typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
+    uint64_t hash;
+    size_t key_len, recording_len; /* the key: a recording's part, then the layouts' part */
+    unsigned char *key;
+    wf__plan plan;
+    uint32_t users; /* under the context's lock; the table is one */
+} wf__plan_entry;
+
+typedef struct wf__plan_table {
+    wf__plan_entry **slot;
+    uint32_t n, cap; /* cap: power of two */
+} wf__plan_table;
+
+struct wf_context {
+    _Atomic int64_t refs; /* the owner, arrays, graphs and kernels */
+    wf__engine *engine;
+    wf_device device;
+    _Atomic uint32_t flags;
+    wf__mutex lock; /* of what follows */
+    wf__thread_error *errors;
+    wf__plan_table plans;
+    wf_graph *open, *spare; /* recordings in progress; emptied ones kept for their memory */
+    uint32_t spares;
+    void (*log)(int level, const char *text, void *user);
+    void *log_user;
+};
+void wf__context_retain(wf_context *ctx);
+void wf__context_release(wf_context *ctx);
+wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* returns status */
+
+/* ---- arrays ---- */
+typedef struct wf__buffer { /* memory, shared by views */
+    _Atomic int64_t refs;
+    char *data;
+    size_t bytes;            /* from the context's allocator; 0: the caller's memory */
+    void (*release)(void *); /* the caller's memory */
+    void *user;
+} wf__buffer;
+
+struct wf_array {
+    _Atomic int64_t refs;
+    wf_context *ctx;
+    wf__buffer *buffer; /* NULL: a formal */
+    char *base;         /* element [0, ..., 0] */
+    wf_dtype dtype;
+    wf_shape shape;
+    int64_t stride[WF_MAX_RANK];
+    _Atomic int state; /* wf_state */
+    bool read_only;
+    char *name; /* of a formal; else NULL */
+    wf_graph *graph;    /* of a formal, until the recording is finished */
+};
+wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
+void wf__c_order(const wf_shape *shape, int64_t *stride);
+wf_array *wf__array_new(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* C order, own memory */
+wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+void wf__array_bind(const wf_array *a, wf__bind *out);
+bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
+/* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
+bool wf__shape_count(const wf_shape *shape, int64_t *out);
+
+/* ---- recordings ---- */
+typedef struct wf__object { /* an array named by a recording */
+    wf_array *array;   /* retained */
+    uint32_t element, indexed; /* slot + 1 */
+} wf__object;
+
+typedef struct wf__variable {
+    uint8_t dtype, join;
+    int32_t red;   /* reduction number, or -1 */
+    wf__ref value; /* in the section it was last set in */
+    wf__ref post;  /* reduced: its value in WF_POST */
+} wf__variable;
+
+typedef struct wf__named_param {
+    char *name;
+    uint64_t initial; /* bits */
+} wf__named_param;
+
+/* What a finished recording needs to be launched. */
+typedef struct wf__program {
+    wf__recording rec;
+    wf__object *object;
+    uint32_t object_n, object_cap;
+    wf__named_param *param;
+    uint32_t param_n, param_cap;
+    uint32_t initial_cap;
+    wf_device device;
+    char *name;
+} wf__program;
+
+struct wf_graph {
+    wf_context *ctx;
+    wf_graph *next, *prev; /* in ctx->open */
+    wf__program program;
+    wf__variable *var;
+    uint32_t var_n, var_cap;
+    wf_array **kept; /* retained; ready once the recording has run */
+    uint32_t kept_n, kept_cap;
+    const char *here;
+    bool reducing;
+    wf_section_id section;
+    wf__str key; /* scratch of wf_run */
+};
+
+struct wf_kernel {
+    wf_context *ctx;
+    wf__program program;
+    wf_array **kept;
+    uint32_t kept_n;
+    wf__str recording_key;
+    wf__mutex lock;
+    wf__plan_entry *last; /* under the lock: the plan of the latest launch */
+};
+
+/* The ir that is being recorded into (the section's). */
+static inline wf__ir *wf__graph_ir(wf_graph *g)
+{
+    return g->section == WF_POST ? &g->program.rec.post : &g->program.rec.ir;
+}
+#define WF__POST_BASE 2147483648.0 /* ids of values of WF_POST begin here */
+wf_val wf__value(wf_graph *g, wf__ref ref);         /* 0: poison */
+wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
+wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */
+/* A value or number as `dtype`, converting. */
+wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
+void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+wf_graph *wf__graph_of(wf_val v);
+
+/* ---- launching (launch.c) ---- */
+void wf__program_key(const wf__program *p, wf__str *key); /* of the recording */
+void wf__program_clear(wf__program *p);                   /* releases arrays, keeps the ir's memory */
+void wf__program_free(wf__program *p);
+/* Runs with the given arrays (one per object) and parameter bits. `last` may be NULL. */
+wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
+                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
+                             const wf_shape *space);
+void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
+void wf__plans_free(wf_context *ctx);
+#endif

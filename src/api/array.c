@@ -1,0 +1,376 @@
+/* array.c - arrays: reference-counted handles over reference-counted memory. */
+#include "api/api.h"
+
+bool wf__shape_count(const wf_shape *shape, int64_t *out)
+{
+    int64_t n = 1;
+    bool zero = false, fits = shape->rank >= 0 && shape->rank <= WF_MAX_RANK;
+    for (int d = 0; fits && d < shape->rank; ++d) {
+        zero = zero || shape->dim[d] == 0;
+        fits = shape->dim[d] >= 0 && (shape->dim[d] == 0 || wf__mul_i64(n, shape->dim[d], &n));
+    }
+    if (fits)
+        *out = zero ? 0 : n;
+    return fits;
+}
+
+void wf__c_order(const wf_shape *shape, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int d = shape->rank - 1; d >= 0; --d) {
+        stride[d] = step;
+        step *= shape->dim[d] > 0 ? shape->dim[d] : 1;
+    }
+}
+
+/* Smallest and largest element offsets; false on overflow. */
+static bool reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int64_t *hi)
+{
+    *lo = *hi = 0;
+    for (int d = 0; d < shape->rank; ++d) {
+        int64_t far;
+        if (shape->dim[d] == 0) {
+            *lo = 0, *hi = -1;
+            return true;
+        }
+        if (!wf__mul_i64(shape->dim[d] - 1, stride[d], &far) || __builtin_add_overflow(far < 0 ? *lo : *hi, far, far < 0 ? lo : hi))
+            return false;
+    }
+    return true;
+}
+
+static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, int64_t *count)
+{
+    if (!ctx)
+        return false;
+    if (!wf__computable(dtype)) {
+        wf__error(ctx, (unsigned)dtype > WF_C128 || dtype == WF_NONE ? WF_ERR_ARG : WF_ERR_UNSUPPORTED,
+                  "%s: arrays of dtype %s are not supported", function, wf_dtype_name(dtype));
+        return false;
+    }
+    if (shape->rank < 0 || shape->rank > WF_MAX_RANK) {
+        wf__error(ctx, WF_ERR_SHAPE, "%s: rank %d is not between 0 and %d", function, (int)shape->rank, WF_MAX_RANK);
+        return false;
+    }
+    if (!wf__shape_count(shape, count)) {
+        char text[256];
+        wf__shape_text(shape, text, sizeof text);
+        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s has a negative extent or too many elements", function, text);
+        return false;
+    }
+    return true;
+}
+
+wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape)
+{
+    wf_array *a = wf__alloc0(sizeof *a);
+    if (!a) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for an array handle");
+        return NULL;
+    }
+    atomic_init(&a->refs, 1);
+    atomic_init(&a->state, WF_READY);
+    a->ctx = ctx;
+    a->dtype = dtype;
+    a->shape.rank = shape->rank;
+    memcpy(a->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim);
+    wf__context_retain(ctx);
+    return a;
+}
+
+static void drop_handle(wf_array *a)
+{
+    wf_context *ctx = a->ctx;
+    wf__free(a->name);
+    wf__free(a);
+    wf__context_release(ctx);
+}
+
+static void release_buffer(wf_context *ctx, wf__buffer *b)
+{
+    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (b->bytes)
+        wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
+    else if (b->release)
+        b->release(b->user);
+    wf__free(b);
+}
+
+static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides)
+{
+    int64_t count, lo, hi;
+    size_t bytes;
+    if (!acceptable(ctx, function, dtype, shape, &count))
+        return NULL;
+    wf_array *a = wf__array_handle(ctx, dtype, shape);
+    if (!a)
+        return NULL;
+    if (strides)
+        memcpy(a->stride, strides, (size_t)shape->rank * sizeof *strides);
+    else
+        wf__c_order(&a->shape, a->stride);
+    bool sized = reach(&a->shape, a->stride, &lo, &hi) && lo >= 0 && hi < INT64_MAX &&
+                 wf__mul_size((size_t)(hi + 1), wf_dtype_size(dtype), &bytes) && bytes < SIZE_MAX / 4;
+    if (!sized) {
+        char text[256];
+        wf__shape_text(shape, text, sizeof text);
+        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s with these strides needs negative or too much memory", function, text);
+        drop_handle(a);
+        return NULL;
+    }
+    bytes = bytes ? bytes : 1;
+    a->buffer = wf__alloc0(sizeof *a->buffer);
+    if (a->buffer)
+        a->buffer->data = wf__mem_alloc(wf__engine_memory(ctx->engine), bytes);
+    if (!a->buffer || !a->buffer->data) {
+        char text[256];
+        wf__shape_text(shape, text, sizeof text);
+        wf__error(ctx, WF_ERR_MEMORY, "%s: out of memory for %s %s (%llu bytes)", function, wf_dtype_name(dtype), text,
+                  (unsigned long long)bytes);
+        wf__free(a->buffer);
+        drop_handle(a);
+        return NULL;
+    }
+    atomic_init(&a->buffer->refs, 1);
+    a->buffer->bytes = bytes;
+    a->base = a->buffer->data;
+    return a;
+}
+
+wf_array *wf__array_new(wf_context *ctx, wf_dtype dtype, const wf_shape *shape)
+{
+    return make(ctx, "wf_keep", dtype, shape, NULL);
+}
+
+wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank)
+{
+    wf_shape shape = { .rank = rank };
+    for (int d = 0; d < rank; ++d)
+        shape.dim[d] = -1;
+    wf_array *a = wf__array_handle(ctx, dtype, &shape);
+    if (a && !(a->name = wf__strdup(name))) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a formal");
+        drop_handle(a);
+        return NULL;
+    }
+    if (a)
+        atomic_store(&a->state, WF_FORMAL);
+    return a;
+}
+
+static bool known_device(wf_context *ctx, const char *function, const wf_place *place)
+{
+    if (!place || place->device == 0 || place->device == WF_CPU || place->device == WF_INTERP)
+        return true;
+    wf__error(ctx, WF_ERR_DEVICE, "%s: there is no device %d here", function, (int)place->device);
+    return false;
+}
+
+wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
+{
+    if (!ctx || !known_device(ctx, "wf_empty", place))
+        return NULL;
+    return make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL);
+}
+
+wf_array *wf_like(const wf_array *array) { return array ? make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL; }
+
+wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
+                       void (*release)(void *user), void *user)
+{
+    int64_t count, lo, hi;
+    wf_array *a = NULL;
+    if (ctx && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+        if (!data && count)
+            wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
+        else if ((uintptr_t)data % wf_dtype_size(dtype))
+            wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is not aligned for %s", wf_dtype_name(dtype));
+        else
+            a = wf__array_handle(ctx, dtype, &shape);
+    }
+    if (a && place && place->strides)
+        memcpy(a->stride, place->strides, (size_t)shape.rank * sizeof *place->strides);
+    else if (a)
+        wf__c_order(&a->shape, a->stride);
+    if (a && !reach(&a->shape, a->stride, &lo, &hi)) {
+        wf__error(ctx, WF_ERR_SHAPE, "wf_wrap: the strides reach beyond the address space");
+        drop_handle(a);
+        a = NULL;
+    }
+    if (a && !(a->buffer = wf__alloc0(sizeof *a->buffer))) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for an array handle");
+        drop_handle(a);
+        a = NULL;
+    }
+    if (!a) {
+        if (release)
+            release(user);
+        return NULL;
+    }
+    atomic_init(&a->buffer->refs, 1);
+    a->buffer->data = a->base = data;
+    a->buffer->release = release;
+    a->buffer->user = user;
+    return a;
+}
+
+wf_array *wf_retain(const wf_array *array)
+{
+    wf_array *a = (wf_array *)array;
+    if (a)
+        atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    return a;
+}
+
+void wf_release(const wf_array *array)
+{
+    wf_array *a = (wf_array *)array;
+    if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    release_buffer(a->ctx, a->buffer);
+    drop_handle(a);
+}
+
+wf_context *wf_array_context(const wf_array *a) { return a ? a->ctx : NULL; }
+wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
+wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
+wf_state wf_array_state(const wf_array *a) { return a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_LAZY; }
+
+int64_t wf_array_count(const wf_array *a)
+{
+    int64_t n;
+    return a && wf__shape_count(&a->shape, &n) ? n : 0;
+}
+
+void wf__array_bind(const wf_array *a, wf__bind *out)
+{
+    out->base = a->base;
+    out->dtype = (uint8_t)a->dtype;
+    out->rank = (uint8_t)a->shape.rank;
+    out->name = a->name;
+    memcpy(out->dim, a->shape.dim, (size_t)a->shape.rank * sizeof *out->dim);
+    memcpy(out->stride, a->stride, (size_t)a->shape.rank * sizeof *out->stride);
+}
+
+bool wf__array_usable(const wf_array *a, const char *function)
+{
+    if (!a)
+        return false;
+    wf_state state = wf_array_state(a);
+    if (state == WF_FORMAL)
+        wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
+    else if (state == WF_LAZY)
+        wf__error(a->ctx, WF_ERR_ARG, "%s: the array was never computed: its recording did not run", function);
+    return state == WF_READY;
+}
+
+wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
+{
+    if (!ctx)
+        return NULL;
+    wf_array *a = make(ctx, "wf_full", dtype, &shape, NULL);
+    if (!a)
+        return NULL;
+    wf_graph *g = wf_begin_with(ctx, NULL);
+    wf_out(g, a, value);
+    if (wf_run(g) == WF_OK)
+        return a;
+    wf_release(a);
+    return NULL;
+}
+
+wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
+{
+    wf_shape shape = { .rank = 1, .dim = { n } };
+    wf_array *a = ctx ? make(ctx, "wf_arange", dtype, &shape, NULL) : NULL;
+    if (!a)
+        return NULL;
+    wf_graph *g = wf_begin_with(ctx, NULL);
+    wf_val i = wf_iota(g, shape, 0);
+    bool exact = wf__is_int(dtype) && start == (double)(int64_t)start && step == (double)(int64_t)step;
+    wf_dtype in = exact ? WF_I64 : WF_F64;
+    wf_val first = wf_const(g, in, start), by = wf_const(g, in, step);
+    wf_out(g, a, wf_add(wf_mul(wf_cast(i, in), by), first));
+    if (wf_run(g) == WF_OK)
+        return a;
+    wf_release(a);
+    return NULL;
+}
+
+/* ---- host access ---- */
+
+/* Copies the elements in C order to or from packed memory. */
+static void walk(const wf_array *a, char *packed, bool to_array)
+{
+    size_t size = wf_dtype_size(a->dtype);
+    int rank = a->shape.rank;
+    int64_t index[WF_MAX_RANK] = { 0 }, n = rank ? a->shape.dim[rank - 1] : 1, step = rank ? a->stride[rank - 1] : 1;
+    if (wf_array_count(a) == 0)
+        return;
+    for (;;) {
+        int64_t offset = 0;
+        for (int d = 0; d + 1 < rank; ++d)
+            offset += index[d] * a->stride[d];
+        char *row = a->base + offset * (int64_t)size;
+        if (step == 1) {
+            memcpy(to_array ? row : packed, to_array ? packed : row, (size_t)n * size);
+        } else {
+            for (int64_t i = 0; i < n; ++i) {
+                char *p = row + i * step * (int64_t)size, *q = packed + (size_t)i * size;
+                memcpy(to_array ? p : q, to_array ? q : p, size);
+            }
+        }
+        packed += (size_t)n * size;
+        int d = rank - 2;
+        while (d >= 0 && ++index[d] == a->shape.dim[d])
+            index[d--] = 0;
+        if (d < 0)
+            return;
+    }
+}
+
+static bool exact_bytes(const wf_array *a, const void *p, size_t bytes, const char *function)
+{
+    size_t want = (size_t)wf_array_count(a) * wf_dtype_size(a->dtype);
+    if (bytes == want && (p || !bytes))
+        return true;
+    wf__error(a->ctx, WF_ERR_ARG, "%s: %llu bytes given for an array of %llu", function, (unsigned long long)bytes,
+              (unsigned long long)want);
+    return false;
+}
+
+wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
+{
+    if (!array)
+        return WF_ERR_ARG;
+    if (wf_array_state(array) == WF_FORMAL || !exact_bytes(array, src, bytes, "wf_upload"))
+        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: '%s' is a formal", array->name ? array->name : "");
+    if (array->read_only)
+        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");
+    walk(array, (char *)(uintptr_t)src, true);
+    atomic_store(&array->state, WF_READY);
+    return WF_OK;
+}
+
+wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
+{
+    if (!array)
+        return WF_ERR_ARG;
+    if (!wf__array_usable(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
+        return WF_ERR_ARG;
+    walk(array, dst, false);
+    return WF_OK;
+}
+
+wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
+{
+    if (!array || !data)
+        return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
+    if (!wf__array_usable(array, "wf_map"))
+        return WF_ERR_ARG;
+    *data = array->base;
+    if (strides)
+        memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
+    return WF_OK;
+}

@@ -1,0 +1,268 @@
+/* context.c - contexts, errors, devices. The one file that joins the code generator to the engine: a build without LLVM is
+ * the same build with the folder src/codegen missing. */
+#include "api/api.h"
+#include <stdio.h>
+
+#ifndef WEFT_VERSION
+#define WEFT_VERSION "0.1.0"
+#endif
+
+const char *wf_version(void) { return WEFT_VERSION; }
+
+const char *wf_status_name(wf_status status)
+{
+    switch (status) {
+    case WF_OK: return "WF_OK";
+#define X(name, code, text) \
+    case code: return "WF_ERR_" #name;
+        WF_STATUS_MAP(X)
+#undef X
+    default: return "WF_ERR_UNKNOWN";
+    }
+}
+
+static const char *status_text(wf_status status)
+{
+    switch (status) {
+#define X(name, code, text) \
+    case code: return text;
+        WF_STATUS_MAP(X)
+#undef X
+    default: return "";
+    }
+}
+
+const char *wf_dtype_name(wf_dtype dtype)
+{
+    static const char *const names[] = { "none", "bool", "i8",   "u8",  "i16", "u16", "i32", "u32",  "i64",
+                                         "u64",  "f16",  "bf16", "f32", "f64", "c32", "c64", "c128" };
+    return (unsigned)dtype < WF__COUNT(names) ? names[dtype] : "unknown";
+}
+
+size_t wf_dtype_size(wf_dtype dtype)
+{
+    static const uint8_t sizes[] = { 0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 4, 8, 16 };
+    return (unsigned)dtype < WF__COUNT(sizes) ? sizes[dtype] : 0;
+}
+
+wf_device wf_device_named(const char *name)
+{
+    return !name ? 0 : !strcmp(name, "cpu") ? WF_CPU : !strcmp(name, "interp") ? WF_INTERP : 0;
+}
+
+/* ---- errors: the first of each thread ---- */
+static const void *this_thread(void)
+{
+    static _Thread_local char marker;
+    return &marker;
+}
+
+static wf__thread_error *find_error(const wf_context *ctx) /* under the lock */
+{
+    for (wf__thread_error *e = ctx->errors; e; e = e->next)
+        if (e->thread == this_thread())
+            return e;
+    return NULL;
+}
+
+static wf_status set_error(wf_context *ctx, wf_status status, const char *text)
+{
+    if (!ctx || status == WF_OK)
+        return status;
+    wf__mutex_lock(&ctx->lock);
+    wf__thread_error *e = find_error(ctx);
+    if (!e && (e = wf__alloc0(sizeof *e))) {
+        e->thread = this_thread();
+        e->next = ctx->errors;
+        ctx->errors = e;
+    }
+    if (e && e->status == WF_OK) {
+        e->status = status;
+        snprintf(e->text, sizeof e->text, "%s", text && *text ? text : status_text(status));
+    }
+    wf__mutex_unlock(&ctx->lock);
+    return status;
+}
+
+wf_status wf_error(wf_context *ctx, wf_status status, const char *text) { return set_error(ctx, status, text); }
+
+wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return set_error(ctx, status, text);
+}
+
+const char *wf_message(const wf_context *ctx)
+{
+    if (!ctx)
+        return status_text(WF_ERR_MEMORY);
+    wf_context *c = (wf_context *)ctx;
+    wf__mutex_lock(&c->lock);
+    const wf__thread_error *e = find_error(ctx);
+    wf__mutex_unlock(&c->lock);
+    return e ? e->text : "";
+}
+
+wf_status wf_check(const wf_context *ctx)
+{
+    if (!ctx)
+        return WF_ERR_MEMORY;
+    wf_context *c = (wf_context *)ctx;
+    wf__mutex_lock(&c->lock);
+    const wf__thread_error *e = find_error(ctx);
+    wf_status status = e ? e->status : WF_OK;
+    wf__mutex_unlock(&c->lock);
+    return status;
+}
+
+void wf_clear(wf_context *ctx)
+{
+    if (!ctx)
+        return;
+    wf__mutex_lock(&ctx->lock);
+    wf__thread_error *e = find_error(ctx);
+    if (e) {
+        e->status = WF_OK;
+        e->text[0] = 0;
+    }
+    wf__mutex_unlock(&ctx->lock);
+}
+
+/* ---- life ---- */
+static int threads_from_environment(void)
+{
+    const char *text = wf__getenv("WEFT_THREADS");
+    int n = 0;
+    while (text && *text >= '0' && *text <= '9' && n < WF__POOL_MAX)
+        n = 10 * n + (*text++ - '0');
+    return text && !*text ? n : 0;
+}
+
+static wf__engine *new_engine(const wf_config *config)
+{
+    wf__engine_config c = { .threads = config->threads > 0 ? config->threads : threads_from_environment(),
+                            .cache_dir = config->cache_dir,
+                            .cache_bytes = config->cache_bytes,
+                            .log = config->log,
+                            .log_user = config->log_user };
+#ifdef WEFT_WITH_LLVM
+    c.codegen = &wf__llvm;
+#endif
+    return wf__engine_new(&c);
+}
+
+wf_context *wf_context_new(const wf_config *config)
+{
+    wf_config none = { .size = sizeof none }, given = none;
+    if (config) /* an older caller's struct may be shorter */
+        memcpy(&given, config, config->size < sizeof given ? config->size : sizeof given);
+    wf_context *ctx = wf__alloc0(sizeof *ctx);
+    if (!ctx)
+        return NULL;
+    atomic_init(&ctx->refs, 1);
+    ctx->device = given.device == WF_INTERP ? WF_INTERP : WF_CPU;
+    ctx->log = given.log;
+    ctx->log_user = given.log_user;
+    bool locked = wf__mutex_init(&ctx->lock);
+    ctx->engine = locked ? new_engine(&given) : NULL;
+    if (!ctx->engine) {
+        if (locked)
+            wf__mutex_free(&ctx->lock);
+        wf__free(ctx);
+        return NULL;
+    }
+    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING);
+    wf_set_flags(ctx, given.flags_on, given.flags_off);
+    return ctx;
+}
+
+void wf__context_retain(wf_context *ctx) { atomic_fetch_add_explicit(&ctx->refs, 1, memory_order_relaxed); }
+
+void wf__context_release(wf_context *ctx)
+{
+    if (atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    while (ctx->spare) {
+        wf_graph *g = ctx->spare;
+        ctx->spare = g->next;
+        wf__program_free(&g->program);
+        wf__free(g->var);
+        wf__free(g->kept);
+        wf__str_free(&g->key);
+        wf__free(g);
+    }
+    wf__plans_free(ctx);
+    wf__engine_free(ctx->engine);
+    while (ctx->errors) {
+        wf__thread_error *e = ctx->errors;
+        ctx->errors = e->next;
+        wf__free(e);
+    }
+    wf__mutex_free(&ctx->lock);
+    wf__free(ctx);
+}
+
+void wf_context_free(wf_context *ctx)
+{
+    if (!ctx)
+        return;
+    while (ctx->open) {
+        wf_graph *g = ctx->open;
+        if (ctx->log) {
+            char text[512];
+            snprintf(text, sizeof text, "a recording begun at %s was never run", g->here ? g->here : "an unknown place");
+            ctx->log(1, text, ctx->log_user);
+        }
+        wf_drop(g);
+    }
+    wf__context_release(ctx);
+}
+
+/* ---- settings ---- */
+int wf_get_threads(const wf_context *ctx) { return ctx ? wf__pool_threads(wf__engine_pool(ctx->engine)) : 0; }
+void wf_set_threads(wf_context *ctx, int threads)
+{
+    if (ctx)
+        wf__pool_set_threads(wf__engine_pool(ctx->engine), threads);
+}
+
+void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)
+{
+    if (!ctx)
+        return;
+    atomic_fetch_or(&ctx->flags, on);
+    atomic_fetch_and(&ctx->flags, ~off);
+    wf__engine_use_disk(ctx->engine, !(wf_get_flags(ctx) & WF_NO_DISK_CACHE));
+}
+
+uint32_t wf_get_flags(const wf_context *ctx) { return ctx ? atomic_load(&ctx->flags) : 0; }
+
+wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
+{
+    if (!ctx || !info)
+        return wf__error(ctx, WF_ERR_ARG, "wf_get_info: %s is NULL", ctx ? "info" : "ctx");
+    const wf__target *target = wf__engine_target(ctx->engine);
+    wf__engine_counts count = wf__engine_count(ctx->engine);
+    wf__disk *disk = wf__engine_disk(ctx->engine);
+    wf__disk_stats stats = { 0 };
+    wf__disk_get_stats(disk, &stats);
+    wf_info full = { .size = info->size,
+                     .isa = target->name,
+                     .vector_bits = target->vector_bits,
+                     .threads = wf_get_threads(ctx),
+                     .llvm_path = wf__engine_llvm_path(ctx->engine),
+                     .llvm_major = wf__engine_llvm_major(ctx->engine, open_llvm),
+                     .cache_dir = wf__disk_dir(disk),
+                     .cache_bytes = stats.bytes,
+                     .cache_entries = stats.entries,
+                     .compiled = count.compiled,
+                     .memory_hits = count.memory_hits,
+                     .disk_hits = count.disk_hits,
+                     .evaluated = count.evaluated };
+    memcpy(info, &full, info->size < sizeof full ? info->size : sizeof full);
+    return WF_OK;
+}

@@ -1,0 +1,319 @@
+/* graph.c - recordings: beginning and ending one, arrays and parameters in it. Elements, indices and variables are in
+ * record.c, launching in launch.c. */
+#include "api/api.h"
+#include <stdio.h>
+
+void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
+{
+    if (!g)
+        return;
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    wf__ir_fail(wf__graph_ir(g), status, "%s", text);
+}
+
+void wf_fail(wf_graph *g, wf_status status, const char *text)
+{
+    wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
+}
+
+wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
+bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.kind != WF__ARRAYS; }
+
+/* ---- life ---- */
+static wf_graph *take_spare(wf_context *ctx)
+{
+    wf__mutex_lock(&ctx->lock);
+    wf_graph *g = ctx->spare;
+    if (g) {
+        ctx->spare = g->next;
+        --ctx->spares;
+    }
+    wf__mutex_unlock(&ctx->lock);
+    return g ? g : wf__alloc0(sizeof *g);
+}
+
+static void enlist(wf_context *ctx, wf_graph *g)
+{
+    wf__mutex_lock(&ctx->lock);
+    g->prev = NULL;
+    g->next = ctx->open;
+    if (g->next)
+        g->next->prev = g;
+    ctx->open = g;
+    wf__mutex_unlock(&ctx->lock);
+    wf__context_retain(ctx);
+}
+
+/* Takes the graph off the list of open ones and keeps its memory for the next recording. */
+static void retire(wf_graph *g)
+{
+    enum { MOST_SPARES = 16, MOST_NODES = 1 << 16 };
+    wf_context *ctx = g->ctx;
+    for (uint32_t i = 0; i < g->kept_n; ++i)
+        wf_release(g->kept[i]);
+    g->kept_n = 0;
+    wf__program_clear(&g->program);
+    wf__mutex_lock(&ctx->lock);
+    if (g->prev)
+        g->prev->next = g->next;
+    else
+        ctx->open = g->next;
+    if (g->next)
+        g->next->prev = g->prev;
+    bool keep = ctx->spares < MOST_SPARES && g->program.rec.ir.node_cap < MOST_NODES;
+    if (keep) {
+        g->next = ctx->spare;
+        ctx->spare = g;
+        ++ctx->spares;
+    }
+    wf__mutex_unlock(&ctx->lock);
+    if (!keep) {
+        wf__program_free(&g->program);
+        wf__free(g->var);
+        wf__free(g->kept);
+        wf__str_free(&g->key);
+        wf__free(g);
+    }
+    wf__context_release(ctx);
+}
+
+wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
+{
+    if (!ctx)
+        return NULL;
+    wf_space given = { .size = sizeof given };
+    if (space)
+        memcpy(&given, space, space->size < sizeof given ? space->size : sizeof given);
+    wf_graph *g = take_spare(ctx);
+    if (!g) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a recording");
+        return NULL;
+    }
+    g->ctx = ctx;
+    g->here = given.here;
+    g->var_n = 0;
+    g->section = WF_CALL;
+    g->reducing = given.reduce != 0;
+    bool indexed = given.indexed || given.shape.rank > 0;
+    wf__recording *rec = &g->program.rec;
+    rec->kind = indexed ? WF__SPACE : g->reducing ? WF__ELEMENTS : WF__ARRAYS;
+    rec->space = (wf_shape){ .rank = given.shape.rank };
+    bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
+    if (ranked)
+        memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
+    uint32_t flags = wf_get_flags(ctx) & (WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
+    wf__ir_reset(&rec->post, 0, flags);
+    rec->ir.arrays = rec->kind == WF__ARRAYS;
+    g->program.device = given.device ? given.device : ctx->device;
+    enlist(ctx, g);
+    int64_t count;
+    if (!ranked || (indexed && !wf__shape_count(&rec->space, &count)))
+        wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
+    if (g->program.device != WF_CPU && g->program.device != WF_INTERP)
+        wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
+    if (g->reducing && indexed && (given.reduce & ((1u << given.shape.rank) - 1)) != (1u << given.shape.rank) - 1)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; reduce all");
+    else if (g->reducing && !indexed && given.reduce != WF_ALL_AXES)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
+    if (given.name && !(g->program.name = wf__strdup(given.name)))
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
+    return g;
+}
+
+void wf_drop(wf_graph *g)
+{
+    if (g)
+        retire(g);
+}
+
+/* Ends recording: reduced variables hand their values over. */
+static wf_status finish(wf_graph *g)
+{
+    wf__recording *rec = &g->program.rec;
+    for (uint32_t i = 0; i < g->var_n; ++i) {
+        const wf__variable *var = &g->var[i];
+        if (var->red >= 0 && rec->ir.node[var->value].op != WF__RED)
+            wf__setred(&rec->ir, (uint32_t)var->red, 0, var->value);
+    }
+    rec->objects = g->program.object_n;
+    const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;
+    if (!failed)
+        return WF_OK;
+    const char *name = g->program.name;
+    return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
+                     name ? name : g->here ? "the recording" : "", g->here ? " begun at " : "", g->here ? g->here : "",
+                     name || g->here ? "]" : "");
+}
+
+static bool launchable(wf_graph *g)
+{
+    for (uint32_t i = 0; i < g->program.object_n; ++i)
+        if (wf_array_state(g->program.object[i].array) == WF_FORMAL) {
+            wf__error(g->ctx, WF_ERR_ARG, "wf_run: '%s' is a formal, which only wf_launch can bind; say wf_compile",
+                      g->program.object[i].array->name);
+            return false;
+        }
+    return true;
+}
+
+wf_status wf_run(wf_graph *g)
+{
+    if (!g)
+        return WF_ERR_ARG;
+    wf_status status = finish(g);
+    if (status == WF_OK && !launchable(g))
+        status = WF_ERR_ARG;
+    if (status == WF_OK) {
+        enum { FEW = 16 };
+        wf_array *few[FEW], **arrays = few;
+        uint64_t few_param[FEW], *param = few_param;
+        const wf__program *p = &g->program;
+        if (p->object_n > FEW)
+            arrays = wf__alloc(p->object_n * sizeof *arrays);
+        if (p->param_n > FEW)
+            param = wf__alloc(p->param_n * sizeof *param);
+        g->key.len = 0;
+        wf__program_key(p, &g->key);
+        if (!arrays || !param || g->key.failed)
+            status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+            arrays[i] = p->object[i].array;
+        for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
+            param[i] = p->param[i].initial;
+        if (status == WF_OK)
+            status = wf__program_run(g->ctx, p, &g->key, arrays, param, NULL, NULL);
+        for (uint32_t i = 0; status == WF_OK && i < g->kept_n; ++i)
+            atomic_store(&g->kept[i]->state, WF_READY);
+        if (arrays != few)
+            wf__free(arrays);
+        if (param != few_param)
+            wf__free(param);
+    }
+    retire(g);
+    return status;
+}
+
+wf_kernel *wf_compile(wf_graph *g)
+{
+    if (!g)
+        return NULL;
+    wf_kernel *k = finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
+    if (k && wf__mutex_init(&k->lock)) {
+        k->ctx = g->ctx;
+        wf__context_retain(k->ctx);
+        k->program = g->program;
+        g->program = (wf__program){ 0 };
+        for (uint32_t i = 0; i < k->program.object_n; ++i)
+            k->program.object[i].array->graph = NULL;
+        k->kept = g->kept;
+        k->kept_n = g->kept_n;
+        g->kept = NULL;
+        g->kept_n = g->kept_cap = 0;
+        wf__program_key(&k->program, &k->recording_key);
+        if (k->recording_key.failed) {
+            wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a kernel");
+            wf_kernel_free(k);
+            k = NULL;
+        }
+    } else if (k || g->program.rec.ir.status == WF_OK) {
+        wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a kernel");
+        wf__free(k);
+        k = NULL;
+    }
+    retire(g);
+    return k;
+}
+
+/* ---- arrays and parameters ---- */
+wf_array *wf_formal(wf_graph *g, const char *name, wf_dtype dtype, int rank)
+{
+    if (!g || wf__graph_ir(g)->status != WF_OK)
+        return NULL;
+    if (!name || !*name || rank < 0 || rank > WF_MAX_RANK || !wf__computable(dtype)) {
+        wf__poison(g, WF_ERR_ARG, "wf_formal: needs a name, a rank of 0 to 8 and a supported dtype");
+        return NULL;
+    }
+    wf__program *p = &g->program;
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->name && !strcmp(p->object[i].array->name, name)) {
+            wf__poison(g, WF_ERR_ARG, "wf_formal: there is a formal '%s' already", name);
+            return NULL;
+        }
+    wf_array *a = wf__formal_new(g->ctx, name, dtype, rank);
+    if (!a || !wf__grow(&p->object, &p->object_cap, p->object_n + 1, sizeof *p->object)) {
+        wf_release(a);
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a formal");
+        return NULL;
+    }
+    a->graph = g;
+    p->object[p->object_n++] = (wf__object){ .array = a };
+    return a;
+}
+
+wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
+{
+    if (!g || wf__graph_ir(g)->status != WF_OK)
+        return wf__value(g, 0);
+    wf__program *p = &g->program;
+    if (!name || !*name || !wf__computable(dtype)) {
+        wf__poison(g, WF_ERR_ARG, "wf_param: needs a name and a supported dtype");
+        return wf__value(g, 0);
+    }
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        if (!strcmp(p->param[i].name, name)) {
+            if (p->rec.ir.param[i] != dtype) {
+                wf__poison(g, WF_ERR_DTYPE, "wf_param: '%s' is %s already", name, wf_dtype_name((wf_dtype)p->rec.ir.param[i]));
+                return wf__value(g, 0);
+            }
+            return wf__value(g, wf__param_at(wf__graph_ir(g), i));
+        }
+    if (g->section == WF_POST) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
+        return wf__value(g, 0);
+    }
+    uint64_t bits = 0;
+    wf__eval_cast(dtype, WF_F64, &bits, &initial, 1);
+    char *own = wf__strdup(name);
+    if (!own || !wf__grow(&p->param, &p->param_cap, p->param_n + 1, sizeof *p->param)) {
+        wf__free(own);
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a parameter");
+        return wf__value(g, 0);
+    }
+    p->param[p->param_n++] = (wf__named_param){ own, bits };
+    return wf__value(g, wf__param(&p->rec.ir, dtype));
+}
+
+wf_val wf_const(wf_graph *g, wf_dtype dtype, double value)
+{
+    if (!g || wf__graph_ir(g)->status != WF_OK)
+        return wf__value(g, 0);
+    if (!wf__computable(dtype)) {
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_const: dtype %s is not supported", wf_dtype_name(dtype));
+        return wf__value(g, 0);
+    }
+    return wf__value(g, wf__number(g, value, dtype, "wf_const"));
+}
+
+wf_val wf_const_i64(wf_graph *g, wf_dtype dtype, int64_t bits)
+{
+    if (!g || wf__graph_ir(g)->status != WF_OK)
+        return wf__value(g, 0);
+    if (!wf__is_int(dtype)) {
+        wf__poison(g, WF_ERR_DTYPE, "wf_const_i64: %s is not an integer dtype", wf_dtype_name(dtype));
+        return wf__value(g, 0);
+    }
+    int64_t back = 0;
+    uint64_t raw = 0;
+    wf__eval_cast(dtype, WF_I64, &raw, &bits, 1);
+    wf__eval_cast(WF_I64, dtype, &back, &raw, 1);
+    if (back != bits) {
+        wf__poison(g, WF_ERR_DTYPE, "wf_const_i64: %lld does not fit %s", (long long)bits, wf_dtype_name(dtype));
+        return wf__value(g, 0);
+    }
+    return wf__value(g, wf__const_bits(wf__graph_ir(g), dtype, raw));
+}

@@ -1,0 +1,217 @@
+/* kernel.c - prepared kernels: binding by name, launching, looking inside. */
+#include "api/api.h"
+
+static const wf_arg *find_arg(wf_args args, const char *name)
+{
+    for (size_t i = 0; i < args.n; ++i)
+        if (args.at[i].name && !strcmp(args.at[i].name, name))
+            return &args.at[i];
+    return NULL;
+}
+
+static bool known_name(const wf__program *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->name && !strcmp(p->object[i].array->name, name))
+            return true;
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        if (!strcmp(p->param[i].name, name))
+            return true;
+    return false;
+}
+
+static wf_status bind_arrays(const wf_kernel *k, wf_args args, wf_array **arrays)
+{
+    const wf__program *p = &k->program;
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        const wf_array *formal = p->object[i].array;
+        arrays[i] = p->object[i].array;
+        if (!formal->name)
+            continue;
+        const wf_arg *arg = find_arg(args, formal->name);
+        if (!arg || arg->kind != 1 || !arg->as.array)
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", formal->name);
+        wf_array *a = arg->as.array;
+        if (a->ctx != k->ctx)
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
+        if (!wf__array_usable(a, "wf_launch"))
+            return wf_check(k->ctx);
+        if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
+            return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
+                             "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
+                             wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype), (int)formal->shape.rank);
+        bool written = false;
+        const uint32_t slots[2] = { p->object[i].element, p->object[i].indexed };
+        for (int s = 0; s < 2; ++s)
+            written = written || (slots[s] && p->rec.ir.slot[slots[s] - 1].written);
+        if (written && a->read_only)
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
+        arrays[i] = a;
+    }
+    return WF_OK;
+}
+
+static wf_status bind_params(const wf_kernel *k, wf_args args, uint64_t *param)
+{
+    const wf__program *p = &k->program;
+    for (uint32_t i = 0; i < p->param_n; ++i) {
+        const wf_arg *arg = find_arg(args, p->param[i].name);
+        double value = arg && arg->kind == 2 ? arg->as.val.h.num : arg ? arg->as.num : 0;
+        if (arg && (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph)))
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: parameter '%s' needs a number", p->param[i].name);
+        param[i] = p->param[i].initial;
+        if (arg) {
+            param[i] = 0;
+            wf__eval_cast(p->rec.ir.param[i], WF_F64, &param[i], &value, 1);
+        }
+    }
+    for (size_t i = 0; i < args.n; ++i)
+        if (!args.at[i].name || !known_name(p, args.at[i].name))
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: the kernel has no formal or parameter '%s'",
+                             args.at[i].name ? args.at[i].name : "");
+    return WF_OK;
+}
+
+typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user);
+
+/* Calls `then` with everything bound. */
+static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then, void *user)
+{
+    enum { FEW = 16 };
+    wf_array *few[FEW], **arrays = few;
+    uint64_t few_param[FEW], *param = few_param;
+    const wf__program *p = &k->program;
+    if (p->object_n > FEW)
+        arrays = wf__alloc(p->object_n * sizeof *arrays);
+    if (p->param_n > FEW)
+        param = wf__alloc(p->param_n * sizeof *param);
+    wf_status status = arrays && param ? WF_OK : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    if (status == WF_OK)
+        status = bind_arrays(k, args, arrays);
+    if (status == WF_OK)
+        status = bind_params(k, args, param);
+    if (status == WF_OK)
+        status = then(k, arrays, param, user);
+    if (arrays != few)
+        wf__free(arrays);
+    if (param != few_param)
+        wf__free(param);
+    return status;
+}
+
+static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
+{
+    wf_kernel *kernel = (wf_kernel *)k; /* the memo of the latest plan is the only thing that changes, under its lock */
+    wf_status status = wf__program_run(k->ctx, &k->program, &k->recording_key, arrays, param, user, kernel);
+    for (uint32_t i = 0; status == WF_OK && i < k->kept_n; ++i)
+        atomic_store(&k->kept[i]->state, WF_READY);
+    return status;
+}
+
+wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
+{
+    if (!k)
+        return WF_ERR_ARG;
+    wf_launch_opts given = { .size = sizeof given };
+    if (opts)
+        memcpy(&given, opts, opts->size < sizeof given ? opts->size : sizeof given);
+    wf_shape space = k->program.rec.space;
+    if (given.shape.rank) {
+        int64_t count;
+        if (k->program.rec.kind != WF__SPACE || given.shape.rank != space.rank || !wf__shape_count(&given.shape, &count))
+            return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d", (int)space.rank);
+        memcpy(space.dim, given.shape.dim, (size_t)space.rank * sizeof *space.dim);
+    }
+    return with_bindings(k, args, launch, &space);
+}
+
+void wf_kernel_free(wf_kernel *k)
+{
+    if (!k)
+        return;
+    for (uint32_t i = 0; i < k->kept_n; ++i)
+        wf_release(k->kept[i]);
+    wf__free(k->kept);
+    wf__plan_release(k->ctx, k->last);
+    wf__program_free(&k->program);
+    wf__str_free(&k->recording_key);
+    wf__mutex_free(&k->lock);
+    wf_context *ctx = k->ctx;
+    wf__free(k);
+    wf__context_release(ctx);
+}
+
+/* ---- looking inside ---- */
+typedef struct dump_request {
+    wf_dump what;
+    wf__str out;
+} dump_request;
+
+static void dump_trace(const wf_kernel *k, wf__str *out)
+{
+    wf__print(&k->program.rec.ir, out);
+    if (k->program.rec.post.n > 1) {
+        wf__str_add(out, "\n# after the reductions\n");
+        wf__print(&k->program.rec.post, out);
+    }
+}
+
+static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
+{
+    dump_request *request = user;
+    const wf__program *p = &k->program;
+    WF__UNUSED(param);
+    wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
+    if (!bind)
+        return wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        wf__array_bind(arrays[i], &bind[i]);
+    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, bind, NULL);
+    wf__free(bind);
+    wf_status status = e ? WF_OK : wf_check(k->ctx);
+    wf__str error = { 0 };
+    for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
+        const wf__stage *stage = &e->plan.stage[s];
+        bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
+        wf__str_addf(&request->out, "%s# stage %u of %u: loops", s ? "\n" : "", (unsigned)s + 1, (unsigned)e->plan.stage_n);
+        for (int d = 0; d < stage->body.rank; ++d)
+            wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
+        wf__str_addf(&request->out, "%s\n", one_point ? " (one point: interpreted)" : "");
+        if (request->what == WF_DUMP_PASSES) {
+            wf__str_add(&request->out, "# after splitting\n");
+            wf__print(&stage->proto, &request->out);
+            wf__str_add(&request->out, "# after layout and lowering\n");
+            wf__print(&stage->body, &request->out);
+        } else if (!one_point &&
+                   !wf__engine_text(k->ctx->engine, &stage->body, false, request->what == WF_DUMP_ASM, &request->out, &error))
+            status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
+    }
+    wf__str_free(&error);
+    wf__plan_release(k->ctx, e);
+    return status;
+}
+
+wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *buf, size_t cap, size_t *len)
+{
+    if (!k)
+        return WF_ERR_ARG;
+    dump_request request = { .what = what };
+    wf_status status = WF_OK;
+    if (what == WF_DUMP_TRACE)
+        dump_trace(k, &request.out);
+    else
+        status = with_bindings(k, args, dump_stages, &request);
+    if (status == WF_OK && request.out.failed)
+        status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
+    if (status == WF_OK) {
+        if (cap) {
+            size_t n = request.out.len < cap ? request.out.len : cap - 1;
+            memcpy(buf, wf__str_get(&request.out), n);
+            buf[n] = 0;
+        }
+        if (len)
+            *len = request.out.len;
+    }
+    wf__str_free(&request.out);
+    return status;
+}

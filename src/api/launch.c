@@ -1,0 +1,304 @@
+/* launch.c - from a finished recording and its arrays to a run: plans are found by what they depend on, or made.
+ *
+ * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts of
+ * the arrays with the way they overlap. Keys are compared in full.
+ */
+#include "api/api.h"
+#include <stdio.h>
+
+enum { FEW = 12, MOST_PLANS = 4096 };
+
+/* ---- keys ---- */
+static void add_ir(const wf__ir *ir, wf__str *key)
+{
+    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n, ir->tuple_n, ir->slot_n, ir->red_n, ir->param_n, ir->shape_n };
+    wf__str_addn(key, (const char *)head, sizeof head);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d, n->shape };
+        wf__str_addn(key, (const char *)words, sizeof words);
+    }
+    wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot *slot = &ir->slot[s];
+        uint32_t words[] = { slot->dtype | (uint32_t)slot->rank << 8 | (uint32_t)slot->element << 16, slot->object };
+        wf__str_addn(key, (const char *)words, sizeof words);
+    }
+    for (uint32_t k = 0; k < ir->red_n; ++k) {
+        char bytes[2] = { (char)ir->red[k].dtype, (char)ir->red[k].join };
+        wf__str_addn(key, bytes, sizeof bytes);
+    }
+    if (ir->param_n)
+        wf__str_addn(key, (const char *)ir->param, ir->param_n);
+    for (uint32_t i = 1; i < ir->shape_n; ++i)
+        wf__str_addn(key, (const char *)&ir->shape[i], sizeof ir->shape[i]);
+}
+
+void wf__program_key(const wf__program *p, wf__str *key)
+{
+    const wf__recording *rec = &p->rec;
+    uint32_t head[] = { (uint32_t)rec->kind, rec->objects };
+    wf__str_addn(key, (const char *)head, sizeof head);
+    add_ir(&rec->ir, key);
+    if (rec->post.n > 1)
+        add_ir(&rec->post, key);
+    if (rec->ir.red_n)
+        wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
+}
+
+static void add_layouts(const wf__bind *bind, uint32_t n, const wf_shape *space, wf__str *key)
+{
+    wf__str_addn(key, (const char *)&space->rank, sizeof space->rank);
+    wf__str_addn(key, (const char *)space->dim, (size_t)space->rank * sizeof *space->dim);
+    for (uint32_t i = 0; i < n; ++i) {
+        const wf__bind *b = &bind[i];
+        char overlaps[WF__COUNT("0123456789abcdef")];
+        uint32_t count = 0;
+        uint8_t head[2] = { b->dtype, b->rank };
+        wf__str_addn(key, (const char *)head, sizeof head);
+        wf__str_addn(key, (const char *)b->dim, b->rank * sizeof *b->dim);
+        wf__str_addn(key, (const char *)b->stride, b->rank * sizeof *b->stride);
+        for (uint32_t j = 0; j < i; ++j) {
+            overlaps[count++] = (char)wf__bind_overlap(b, &bind[j]);
+            if (count == sizeof overlaps || j + 1 == i) {
+                wf__str_addn(key, overlaps, count);
+                count = 0;
+            }
+        }
+    }
+}
+
+/* ---- programs ---- */
+void wf__program_clear(wf__program *p)
+{
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        if (p->object[i].array->name)
+            p->object[i].array->graph = NULL;
+        wf_release(p->object[i].array);
+    }
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        wf__free(p->param[i].name);
+    wf__free(p->name);
+    p->object_n = p->param_n = 0;
+    p->name = NULL;
+}
+
+void wf__program_free(wf__program *p)
+{
+    wf__program_clear(p);
+    wf__ir_free(&p->rec.ir);
+    wf__ir_free(&p->rec.post);
+    wf__free(p->rec.initial);
+    wf__free(p->object);
+    wf__free(p->param);
+    *p = (wf__program){ 0 };
+}
+
+/* ---- the table of plans; all under the context's lock ---- */
+static void free_entry(wf_context *ctx, wf__plan_entry *e)
+{
+    wf__plan_free(&e->plan, wf__engine_free_stage_code, ctx->engine);
+    wf__free(e->key);
+    wf__free(e);
+}
+
+static void drop_all(wf_context *ctx)
+{
+    wf__plan_table *t = &ctx->plans;
+    for (uint32_t i = 0; i < t->cap; ++i)
+        if (t->slot[i] && --t->slot[i]->users == 0)
+            free_entry(ctx, t->slot[i]);
+    memset(t->slot, 0, t->cap * sizeof *t->slot);
+    t->n = 0;
+}
+
+void wf__plans_free(wf_context *ctx)
+{
+    if (ctx->plans.cap)
+        drop_all(ctx);
+    wf__free(ctx->plans.slot);
+}
+
+static wf__plan_entry **place_of(wf__plan_table *t, uint64_t hash, const wf__str *recording, const wf__str *layouts)
+{
+    for (uint32_t i = (uint32_t)hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
+        wf__plan_entry *e = t->slot[i];
+        if (!e || (e->hash == hash && e->recording_len == recording->len && e->key_len == recording->len + layouts->len &&
+                   !memcmp(e->key, recording->at, recording->len) &&
+                   !memcmp(e->key + recording->len, layouts->at, layouts->len)))
+            return &t->slot[i];
+    }
+}
+
+static bool grow_table(wf_context *ctx)
+{
+    wf__plan_table *t = &ctx->plans;
+    if (t->n >= MOST_PLANS)
+        drop_all(ctx);
+    if (t->cap > 2 * t->n)
+        return true;
+    uint32_t cap = t->cap ? 2 * t->cap : 64;
+    wf__plan_entry **slot = wf__alloc0(cap * sizeof *slot);
+    if (!slot)
+        return false;
+    for (uint32_t i = 0; i < t->cap; ++i)
+        for (uint32_t k = t->slot[i] ? (uint32_t)t->slot[i]->hash & (cap - 1) : 0; t->slot[i]; k = (k + 1) & (cap - 1))
+            if (!slot[k]) {
+                slot[k] = t->slot[i];
+                break;
+            }
+    wf__free(t->slot);
+    t->slot = slot;
+    t->cap = cap;
+    return true;
+}
+
+static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const wf__bind *bind, const wf_shape *space,
+                                  uint64_t hash, const wf__str *recording, const wf__str *layouts)
+{
+    wf__plan_entry *e = wf__alloc0(sizeof *e);
+    if (e)
+        e->key = wf__alloc(recording->len + layouts->len);
+    if (!e || !e->key) {
+        wf__free(e);
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
+        return NULL;
+    }
+    e->hash = hash;
+    e->recording_len = recording->len;
+    e->key_len = recording->len + layouts->len;
+    memcpy(e->key, recording->at, recording->len);
+    memcpy(e->key + recording->len, layouts->at, layouts->len);
+    e->users = 1;
+    wf__recording rec = p->rec;
+    rec.space = *space;
+    if (wf__plan_make(&e->plan, &rec, bind))
+        return e;
+    wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
+    free_entry(ctx, e);
+    return NULL;
+}
+
+static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__str *layouts,
+                               const wf__bind *bind, const wf_shape *space)
+{
+    uint64_t hash = wf__hash64(layouts->at, layouts->len, wf__hash64(recording->at, recording->len, 0));
+    wf__mutex_lock(&ctx->lock);
+    wf__plan_entry *e = ctx->plans.cap ? *place_of(&ctx->plans, hash, recording, layouts) : NULL;
+    if (e)
+        ++e->users;
+    wf__mutex_unlock(&ctx->lock);
+    if (e)
+        return e;
+    e = make_entry(ctx, p, bind, space, hash, recording, layouts);
+    if (!e)
+        return NULL;
+    wf__mutex_lock(&ctx->lock);
+    if (grow_table(ctx)) {
+        wf__plan_entry **at = place_of(&ctx->plans, hash, recording, layouts);
+        if (!*at) { /* else another thread was first: ours serves this launch only */
+            *at = e;
+            ++e->users;
+            ++ctx->plans.n;
+        }
+    }
+    wf__mutex_unlock(&ctx->lock);
+    return e;
+}
+
+void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
+{
+    if (!e)
+        return;
+    wf__mutex_lock(&ctx->lock);
+    bool last = --e->users == 0;
+    wf__mutex_unlock(&ctx->lock);
+    if (last)
+        free_entry(ctx, e);
+}
+
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
+                             const wf_shape *space)
+{
+    wf__str layouts = { 0 };
+    add_layouts(bind, p->object_n, space ? space : &p->rec.space, &layouts);
+    wf__plan_entry *e = NULL;
+    if (layouts.failed)
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    else
+        e = look_up(ctx, p, recording_key, &layouts, bind, space ? space : &p->rec.space);
+    wf__str_free(&layouts);
+    return e;
+}
+
+/* The plan of the kernel's latest launch, if it fits this one too; retained. */
+static wf__plan_entry *same_as_last(wf_kernel *k, const wf__str *layouts)
+{
+    wf__mutex_lock(&k->lock);
+    wf__plan_entry *e = k->last;
+    bool fits = e && e->key_len - e->recording_len == layouts->len && !memcmp(e->key + e->recording_len, layouts->at, layouts->len);
+    if (fits) {
+        wf__mutex_lock(&k->ctx->lock);
+        ++e->users;
+        wf__mutex_unlock(&k->ctx->lock);
+    }
+    wf__mutex_unlock(&k->lock);
+    return fits ? e : NULL;
+}
+
+static void remember(wf_kernel *k, wf__plan_entry *e)
+{
+    wf__mutex_lock(&k->lock);
+    wf__plan_entry *old = k->last;
+    k->last = e;
+    wf__mutex_lock(&k->ctx->lock);
+    ++e->users;
+    wf__mutex_unlock(&k->ctx->lock);
+    wf__mutex_unlock(&k->lock);
+    wf__plan_release(k->ctx, old);
+}
+
+/* ---- running ---- */
+static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, const wf__bind *bind, const uint64_t *param)
+{
+    wf__failure failure = { 0 };
+    wf_status status = WF_OK;
+    if (!wf__engine_run(ctx->engine, &e->plan, bind, param, p->device == WF_INTERP, &failure))
+        status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", wf__str_get(&failure.text));
+    wf__str_free(&failure.text);
+    return status;
+}
+
+wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
+                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+{
+    wf__bind few[FEW], *bind = few;
+    char small_key[1024];
+    wf__str layouts = { .at = small_key, .cap = sizeof small_key };
+    wf_status status = WF_OK;
+    const wf_shape *over = space ? space : &p->rec.space;
+    if (p->object_n > FEW && !(bind = wf__alloc0(p->object_n * sizeof *bind)))
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        wf__array_bind(arrays[i], &bind[i]);
+    size_t most = 64 + (size_t)p->object_n * (2 + 16 * WF_MAX_RANK + p->object_n);
+    if (most > sizeof small_key)
+        layouts = (wf__str){ 0 };
+    add_layouts(bind, p->object_n, over, &layouts);
+    wf__plan_entry *e = NULL;
+    if (layouts.failed)
+        status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    else if (!kernel || !(e = same_as_last(kernel, &layouts))) {
+        e = look_up(ctx, p, recording_key, &layouts, bind, over);
+        if (e && kernel)
+            remember(kernel, e);
+    }
+    if (status == WF_OK)
+        status = e ? run_plan(ctx, p, e, bind, param) : wf_check(ctx);
+    wf__plan_release(ctx, e);
+    if (layouts.at != small_key)
+        wf__str_free(&layouts);
+    if (bind != few)
+        wf__free(bind);
+    return status;
+}

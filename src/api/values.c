@@ -1,0 +1,276 @@
+/* values.c - operations on values: C numbers, nodes and variables meet here, dtypes are brought together, and the builder
+ * does the rest. Every public operation of ops.h is one call of `operation`. */
+#include "api/api.h"
+#include <math.h>
+
+wf_graph *wf__graph_of(wf_val v) { return v.h.graph; }
+
+wf_val wf__value(wf_graph *g, wf__ref ref)
+{
+    double id = ref ? (double)ref + (g->section == WF_POST ? WF__POST_BASE : 0) : 0;
+    return (wf_val){ { id, g } };
+}
+
+static wf_val number(double x) { return (wf_val){ { x, NULL } }; }
+
+/* ---- operands ---- */
+wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number)
+{
+    *is_number = v.h.graph == NULL;
+    if (*is_number || v.h.num == 0)
+        return 0;
+    if (v.h.graph != g) {
+        wf__poison(g, WF_ERR_ARG, "%s: an operand belongs to another recording", function);
+        return 0;
+    }
+    if (v.h.num < 0) {
+        const wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
+        wf__ref ref = g->section == WF_POST ? var->post : var->value;
+        if (!ref)
+            wf__poison(g, WF_ERR_CONTRACT, "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross",
+                       function);
+        return ref;
+    }
+    bool post = v.h.num >= WF__POST_BASE;
+    if (post != (g->section == WF_POST)) {
+        wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross", function);
+        return 0;
+    }
+    return (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
+}
+
+static bool fits(double value, unsigned dtype)
+{
+    if (wf__is_float(dtype))
+        return true;
+    if (value != floor(value) || value != value)
+        return false;
+    if (dtype == WF_BOOL)
+        return value == 0 || value == 1;
+    double bits = 8.0 * wf__size(dtype), top = ldexp(1, (int)(wf__is_signed(dtype) ? bits - 1 : bits));
+    return value < top && value >= (wf__is_signed(dtype) ? -top : 0) && fabs(value) < 0x1p53;
+}
+
+wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    if (!fits(value, dtype)) {
+        wf__poison(g, WF_ERR_DTYPE, fabs(value) >= 0x1p53 ? "%s: %.17g is too large for a number; say wf_const_i64 (for %s)"
+                                                          : "%s: the number %.17g does not fit %s; cast the other operand",
+                   function, value, wf_dtype_name((wf_dtype)dtype));
+        return 0;
+    }
+    return wf__const_f64(ir, dtype, value);
+}
+
+wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function)
+{
+    bool is_number;
+    wf__ref ref = wf__resolve(g, v, function, &is_number);
+    if (is_number)
+        return wf__number(g, v.h.num, dtype, function);
+    return ref ? wf__cast(wf__graph_ir(g), ref, dtype) : 0;
+}
+
+wf_dtype wf_val_dtype(wf_val v)
+{
+    bool is_number;
+    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number) : 0;
+    return ref ? (wf_dtype)wf__dtype(wf__graph_ir(v.h.graph), ref) : WF_NONE;
+}
+
+wf_shape wf_val_shape(wf_val v)
+{
+    bool is_number;
+    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number) : 0;
+    const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
+    return ref ? ir->shape[ir->node[ref].shape] : (wf_shape){ 0 };
+}
+
+/* ---- bringing dtypes together: C's usual conversions, without the promotion of small integers to int ---- */
+static unsigned common_dtype(unsigned a, unsigned b)
+{
+    if (a == b)
+        return a;
+    if (wf__is_float(a) || wf__is_float(b))
+        return a == WF_F64 || b == WF_F64 ? WF_F64 : WF_F32;
+    if (a == WF_BOOL || b == WF_BOOL)
+        return a == WF_BOOL ? b : a;
+    if (wf__size(a) == wf__size(b))
+        return WF_NONE; /* signed with unsigned */
+    return wf__size(a) > wf__size(b) ? a : b;
+}
+
+typedef struct operand {
+    wf_val v;
+    wf__ref ref;
+    bool number;
+} operand;
+
+static const char *function_name(unsigned op, char *buf)
+{
+    size_t n = strlen(wf__op_table[op].name);
+    memcpy(buf, "wf_", 3);
+    memcpy(buf + 3, wf__op_table[op].name, n < 28 ? n : 28);
+    buf[3 + (n < 28 ? n : 28)] = 0;
+    return buf;
+}
+
+/* The dtype in which operands first..count-1 meet; WF_NONE after poisoning. */
+static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsigned first, unsigned count)
+{
+    const wf__ir *ir = wf__graph_ir(g);
+    unsigned t = WF_NONE;
+    char name[32];
+    for (unsigned i = first; i < count; ++i) {
+        if (o[i].number)
+            continue;
+        unsigned u = wf__dtype(ir, o[i].ref), both = t == WF_NONE ? u : common_dtype(t, u);
+        if (both == WF_NONE) {
+            wf__poison(g, WF_ERR_DTYPE, "%s: %s meets %s; cast one of them", function_name(op, name),
+                       wf_dtype_name((wf_dtype)t), wf_dtype_name((wf_dtype)u));
+            return WF_NONE;
+        }
+        t = both;
+    }
+    if (t != WF_NONE)
+        return t;
+    for (unsigned i = first; i < count; ++i) /* numbers only (select): f32 where it holds them exactly */
+        if ((double)(float)o[i].v.h.num != o[i].v.h.num && o[i].v.h.num == o[i].v.h.num)
+            return WF_F64;
+    return WF_F32;
+}
+
+static bool allowed(wf_graph *g, unsigned op, unsigned t)
+{
+    char name[32];
+    if (wf__types_allow(wf__op_table[op].types, t))
+        return true;
+    const char *advice = op == WF__OP_div && wf__is_int(t) ? "say wf_idiv (truncates) or cast to a float first"
+                         : wf__op_table[op].types == WF__T_FLT ? "cast to a float first"
+                                                               : "cast first";
+    wf__poison(g, WF_ERR_DTYPE, "%s: not for %s; %s", function_name(op, name), wf_dtype_name((wf_dtype)t), advice);
+    return false;
+}
+
+/* Number with number: computed in double; integer operations on integral numbers in i64. */
+static wf_val on_numbers(unsigned op, const wf_val *v)
+{
+    const wf__op_info *info = &wf__op_table[op];
+    uint64_t bits[3] = { 0 }, out = 0;
+    bool integer = info->types == WF__T_INT || info->types == WF__T_BITS;
+    for (unsigned i = 0; i < info->arity; ++i) {
+        int64_t whole = 0;
+        if (integer) {
+            if (!fits(v[i].h.num, WF_I64))
+                return number(NAN);
+            whole = (int64_t)v[i].h.num;
+            memcpy(&bits[i], &whole, sizeof whole);
+        } else
+            memcpy(&bits[i], &v[i].h.num, sizeof bits[i]);
+    }
+    if (info->types == WF__T_FIRST_BOOL)
+        return v[0].h.num != 0 ? v[1] : v[2];
+    unsigned t = integer ? WF_I64 : WF_F64;
+    if (info->flags & WF__EXPAND) {
+        wf__ir ir;
+        wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+        wf__ref a = wf__const_bits(&ir, t, bits[0]), b = wf__const_bits(&ir, t, bits[1]), c = wf__const_bits(&ir, t, bits[2]);
+        wf__ref r = info->arity == 1 ? wf__op1(&ir, op, a) : info->arity == 2 ? wf__op2(&ir, op, a, b) : wf__op3(&ir, op, a, b, c);
+        out = r && ir.node[r].op == WF__CONST ? wf__bits(&ir.node[r]) : 0x7ff8000000000000u;
+        wf__ir_free(&ir);
+    } else
+        wf__eval(op, t, &out, &bits[0], &bits[1], &bits[2], 1);
+    if (info->to_bool)
+        return number((double)(out & 1));
+    double x;
+    int64_t whole;
+    memcpy(&x, &out, sizeof x);
+    memcpy(&whole, &out, sizeof whole);
+    return number(integer ? (double)whole : x);
+}
+
+static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val c)
+{
+    const wf_val v[3] = { a, b, c };
+    wf_graph *g = a.h.graph ? a.h.graph : arity > 1 && b.h.graph ? b.h.graph : arity > 2 ? c.h.graph : NULL;
+    if (!g)
+        return on_numbers(op, v);
+    wf__ir *ir = wf__graph_ir(g);
+    if (ir->status != WF_OK)
+        return wf__value(g, 0);
+    operand o[3];
+    char name[32];
+    bool same = true;
+    for (unsigned i = 0; i < arity; ++i) {
+        o[i].v = v[i];
+        o[i].ref = wf__resolve(g, v[i], wf__op_table[op].name, &o[i].number);
+        if (!o[i].number && !o[i].ref) {
+            wf__poison(g, WF_ERR_ARG, "%s: an operand is not a value", function_name(op, name));
+            return wf__value(g, 0);
+        }
+        same = same && !o[i].number && wf__dtype(ir, o[i].ref) == wf__dtype(ir, o[0].ref);
+    }
+    unsigned first = wf__op_table[op].types == WF__T_FIRST_BOOL;
+    if (!same || first) {
+        unsigned t = meeting_dtype(g, op, o, first, arity);
+        if (t == WF_NONE)
+            return wf__value(g, 0);
+        if (!allowed(g, op, t))
+            return wf__value(g, 0);
+        for (unsigned i = first; i < arity; ++i)
+            o[i].ref = o[i].number ? wf__number(g, o[i].v.h.num, t, function_name(op, name)) : wf__cast(ir, o[i].ref, t);
+        if (first && o[0].number)
+            o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
+        else if (first && wf__dtype(ir, o[0].ref) != WF_BOOL) {
+            wf__poison(g, WF_ERR_DTYPE, "wf_select: the condition is %s, not bool; compare it with something",
+                       wf_dtype_name((wf_dtype)wf__dtype(ir, o[0].ref)));
+            return wf__value(g, 0);
+        }
+    } else if (!allowed(g, op, wf__dtype(ir, o[0].ref)))
+        return wf__value(g, 0);
+    wf__ref r = arity == 1   ? wf__op1(ir, op, o[0].ref)
+                : arity == 2 ? wf__op2(ir, op, o[0].ref, o[1].ref)
+                             : wf__op3(ir, op, o[0].ref, o[1].ref, o[2].ref);
+    return wf__value(g, r);
+}
+
+/* ---- the public functions, from the table ---- */
+#define DEFINE1(name)                                                                          \
+    wf_val(wf_##name)(wf_val a)                                                                \
+    {                                                                                          \
+        return operation(WF__OP_##name, 1, a, number(0), number(0));                           \
+    }
+#define DEFINE2(name)                                                                          \
+    wf_val(wf_##name)(wf_val a, wf_val b)                                                      \
+    {                                                                                          \
+        return operation(WF__OP_##name, 2, a, b, number(0));                                   \
+    }
+#define DEFINE3(name)                                                                          \
+    wf_val(wf_##name)(wf_val a, wf_val b, wf_val c)                                            \
+    {                                                                                          \
+        return operation(WF__OP_##name, 3, a, b, c);                                           \
+    }
+#define WF_OP(name, arity, ...) DEFINE##arity(name)
+#include "ir/ops.def"
+#undef WF_OP
+
+wf_val(wf_cast)(wf_val a, wf_dtype dtype)
+{
+    wf_graph *g = a.h.graph;
+    bool is_number;
+    if (!g)
+        return a; /* numbers have no dtype: they take the one they meet */
+    wf__ref r = wf__resolve(g, a, "wf_cast", &is_number);
+    return wf__value(g, r ? wf__cast(wf__graph_ir(g), r, dtype) : 0);
+}
+
+wf_val(wf_bitcast)(wf_val a, wf_dtype dtype)
+{
+    wf_graph *g = a.h.graph;
+    bool is_number;
+    if (!g)
+        return a;
+    wf__ref r = wf__resolve(g, a, "wf_bitcast", &is_number);
+    return wf__value(g, r ? wf__bitcast(wf__graph_ir(g), r, dtype) : 0);
+}
