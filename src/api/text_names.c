@@ -1,0 +1,301 @@
+/* text_names.c - the names of operator text: arguments, assigned names, coordinates and sizes, constants; and the
+ * nearest known name to one that is not known.
+ */
+#include "api/text_record.h"
+#include <math.h>
+#include <stdio.h>
+
+/* ---- arguments and assigned names ---- */
+
+const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].name && wf__text_is(r->text, at, len, r->args.at[i].name))
+            return &r->args.at[i];
+    return NULL;
+}
+
+wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (uint32_t i = r->name_n; i-- > 0;)
+        if (r->name[i].len == len && memcmp(r->text->src + r->name[i].at, r->text->src + at, len) == 0)
+            return &r->name[i];
+    return NULL;
+}
+
+bool wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < r->want_n; i++)
+        if (wf__text_is(r->text, at, len, r->want[i]))
+            return true;
+    return false;
+}
+
+/* ---- the common shape ---- */
+
+/* Joins s into r->common, aligned at the last axis. */
+static bool join_shape(wf_shape *common, wf_shape s)
+{
+    int rank = s.rank > common->rank ? s.rank : common->rank;
+    wf_shape out = { .rank = rank };
+    for (int k = 1; k <= rank; k++) {
+        int64_t a = k <= common->rank ? common->dim[common->rank - k] : 1;
+        int64_t b = k <= s.rank ? s.dim[s.rank - k] : 1;
+        if (a != b && a != 1 && b != 1)
+            return false;
+        out.dim[rank - k] = a == 1 ? b : a;
+    }
+    *common = out;
+    return true;
+}
+
+void wf__text_common_shape(wf__recorder *r)
+{
+    r->fits = true;
+    r->common = (wf_shape){ .rank = 0 };
+    r->convert.real = WF_F32;
+    for (size_t i = 0; i < r->args.n; i++) {
+        const wf_arg *arg = &r->args.at[i];
+        wf_shape s = { .rank = 0 };
+        wf_dtype t = WF_NONE;
+        if (arg->kind == 1 && arg->as.array) {
+            s = wf_array_shape(arg->as.array);
+            t = wf_array_dtype(arg->as.array);
+            r->shaped++;
+        } else if (arg->kind == 2 && arg->as.val.h.graph) {
+            s = wf_val_shape(arg->as.val);
+            t = wf_val_dtype(arg->as.val);
+            r->shaped++;
+        }
+        if (t == WF_F64)
+            r->convert.real = WF_F64;
+        if (!join_shape(&r->common, s))
+            r->fits = false;
+    }
+}
+
+/* ---- built-in names ---- */
+
+typedef enum builtin_kind { CONSTANT, INDEX, SIZE } builtin_kind;
+typedef struct builtin {
+    const char *name;
+    builtin_kind kind;
+    bool real;
+    int axis; /* from the end, 1 is the last */
+    double value;
+} builtin;
+
+static const builtin builtins[] = {
+    { "pi", CONSTANT, true, 0, 3.14159265358979323846 },
+    { "inf", CONSTANT, true, 0, INFINITY },
+    { "nan", CONSTANT, true, 0, NAN },
+    { "true", CONSTANT, false, 0, 1 },
+    { "false", CONSTANT, false, 0, 0 },
+    { "x", INDEX, false, 1, 0 },
+    { "y", INDEX, false, 2, 0 },
+    { "z", INDEX, false, 3, 0 },
+    { "nx", SIZE, false, 1, 0 },
+    { "ny", SIZE, false, 2, 0 },
+    { "nz", SIZE, false, 3, 0 },
+};
+
+static wf__tval no_axis(wf__recorder *r, uint32_t at)
+{
+    if (r->shaped == 0)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, at,
+                                "coordinates and sizes need an array argument, which gives the shape");
+    return wf__text_mistake(r, WF_ERR_SHAPE, at, "the arrays have only %d %s", (int)r->common.rank,
+                            r->common.rank == 1 ? "axis" : "axes");
+}
+
+static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (!r->fits)
+        return wf__text_mistake(r, WF_ERR_SHAPE, at,
+                                "the shapes of the array arguments do not broadcast, so a point has no coordinates");
+    if (from_end < 1 || from_end > r->common.rank)
+        return no_axis(r, at);
+    return wf__tval_number(0, false);
+}
+
+wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (r->indexed)
+        return wf__tval_node(wf_index(r->graph, -from_end));
+    wf__tval ok = check_axis(r, at, from_end);
+    if (!wf__tval_is_number(ok))
+        return ok;
+    return wf__tval_node(wf_iota(r->graph, r->common, r->common.rank - from_end));
+}
+
+static wf__tval size_of(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (r->indexed)
+        return wf__tval_node(wf_extent(r->graph, -from_end));
+    wf__tval ok = check_axis(r, at, from_end);
+    if (!wf__tval_is_number(ok))
+        return ok;
+    return wf__tval_number((double)r->common.dim[r->common.rank - from_end], false);
+}
+
+static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found)
+{
+    const wf__text *t = r->text;
+    *found = true;
+    for (size_t i = 0; i < WF__COUNT(builtins); i++) {
+        const builtin *b = &builtins[i];
+        if (!wf__text_is(t, node->at, node->len, b->name))
+            continue;
+        if (b->kind == CONSTANT)
+            return wf__tval_number(b->value, b->real);
+        return b->kind == INDEX ? wf__text_own_index(r, node->at, b->axis) : size_of(r, node->at, b->axis);
+    }
+    char first = t->src[node->at], digit = node->len == 2 ? t->src[node->at + 1] : 'x';
+    if ((first == 'i' || first == 'n') && digit >= '0' && digit < '0' + WF_MAX_RANK) { /* by the axis's number */
+        int axis = digit - '0';
+        if (r->indexed)
+            return wf__tval_node(first == 'i' ? wf_index(r->graph, axis) : wf_extent(r->graph, axis));
+        if (axis >= r->common.rank)
+            return no_axis(r, node->at);
+        return first == 'i' ? wf__text_own_index(r, node->at, r->common.rank - axis)
+                            : size_of(r, node->at, r->common.rank - axis);
+    }
+    *found = false;
+    return wf__tval_number(0, false);
+}
+
+wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
+{
+    const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned)
+        return assigned->value;
+    const wf_arg *arg = wf__text_arg(r, node->at, node->len);
+    if (arg && arg->kind == 3)
+        return wf__tval_number(arg->as.num, false);
+    if (arg && arg->kind == 1)
+        return wf__tval_node(wf_in(r->graph, arg->as.array));
+    if (arg && arg->as.val.h.graph && arg->as.val.h.num < 0)
+        return wf__tval_node(wf_get(arg->as.val.h));
+    if (arg)
+        return wf__tval_node(arg->as.val);
+    bool found;
+    wf__tval value = builtin_value(r, node, &found);
+    return found ? value : wf__text_unknown(r, node, false);
+}
+
+/* ---- functions beside the table ---- */
+
+wf_dtype wf__text_dtype_named(const char *name, size_t len)
+{
+    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16, WF_U16, WF_I32,
+                                    WF_U32,  WF_I64, WF_U64, WF_F32, WF_F64 };
+    for (size_t i = 0; i < WF__COUNT(all); i++) {
+        const char *known = wf_dtype_name(all[i]);
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return all[i];
+    }
+    return WF_NONE;
+}
+
+static const struct {
+    const char *name;
+    wf__text_fold fold;
+} folds[] = { { "sum", WF__FOLD_SUM }, { "prod", WF__FOLD_PROD }, { "mean", WF__FOLD_MEAN }, { "std", WF__FOLD_STD },
+              { "any", WF__FOLD_ANY }, { "all", WF__FOLD_ALL },   { "min", WF__FOLD_MIN },   { "max", WF__FOLD_MAX } };
+
+wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
+{
+    for (size_t i = 0; i < WF__COUNT(folds); i++)
+        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
+            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
+                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
+                       : folds[i].fold;
+    return WF__FOLD_NONE;
+}
+
+/* ---- the nearest name ---- */
+
+enum { NAME_MAX_LEN = 31 };
+typedef struct nearest {
+    const char *name; /* the unknown one */
+    size_t len;
+    char best[NAME_MAX_LEN + 1];
+    int distance;
+} nearest;
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* Edits (insert, drop, change, swap neighbours) that lead from a to b. */
+static int distance(const char *a, size_t n, const char *b, size_t m)
+{
+    int row[3][NAME_MAX_LEN + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] = smaller(smaller(last[j], now[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = smaller(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[n % 3][m];
+}
+
+static void consider(nearest *best, const char *name, size_t len)
+{
+    if (len == 0 || len > NAME_MAX_LEN || best->len > NAME_MAX_LEN)
+        return;
+    int d = distance(best->name, best->len, name, len);
+    if (d >= best->distance)
+        return;
+    best->distance = d;
+    memcpy(best->best, name, len);
+    best->best[len] = 0;
+}
+
+static void consider_values(const wf__recorder *r, nearest *best)
+{
+    for (uint32_t i = 0; i < r->name_n; i++)
+        consider(best, r->text->src + r->name[i].at, r->name[i].len);
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].name)
+            consider(best, r->args.at[i].name, strlen(r->args.at[i].name));
+    for (size_t i = 0; i < WF__COUNT(builtins); i++)
+        consider(best, builtins[i].name, strlen(builtins[i].name));
+}
+
+static void consider_functions(nearest *best)
+{
+    const char *name;
+    for (int f = 0; (name = wf__tval_function_name(f)) != NULL; f++)
+        consider(best, name, strlen(name));
+    for (size_t i = 0; i < WF__COUNT(folds); i++)
+        consider(best, folds[i].name, strlen(folds[i].name));
+    for (int t = WF_BOOL; t <= WF_F64; t++)
+        consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
+}
+
+wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
+{
+    const char *name = r->text->src + node->at;
+    int len = node->len < 40 ? (int)node->len : 40;
+    bool is_value = wf__text_arg(r, node->at, node->len) || wf__text_assigned(r, node->at, node->len);
+    bool is_function = wf__tval_function(name, node->len) >= 0 || wf__text_dtype_named(name, node->len) != WF_NONE ||
+                       wf__text_fold_named(name, node->len, 1) != WF__FOLD_NONE;
+    if (call && is_value)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is no function; neighbours are in square brackets: %.*s[...]", len, name, len,
+                                name);
+    if (!call && is_function)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
+                                name);
+    nearest best = { .name = name, .len = node->len, .distance = node->len < 3 ? 2 : node->len < 6 ? 3 : 4 };
+    if (call)
+        consider_functions(&best);
+    else
+        consider_values(r, &best);
+    return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "unknown %s '%.*s'%s%s%s", call ? "function" : "name", len,
+                            name, best.best[0] ? "; did you mean '" : "", best.best, best.best[0] ? "'?" : "");
+}

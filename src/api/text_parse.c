@@ -1,0 +1,392 @@
+/* text_parse.c - tokens to a tree, by precedence climbing. Precedence and associativity are C's, with ** (right
+ * associative) above the unary operators, as in Python: -x**2 is -(x**2). Two traps of C are refused instead of obeyed:
+ * a < b < c, and = inside an expression.
+ */
+#include "api/text.h"
+
+enum { MAX_TEXT = 1 << 24, MAX_DEPTH = 200 };
+
+static uint32_t ternary(wf__text *t);
+
+/* ---- the tree ---- */
+
+static uint32_t add_node(wf__text *t, wf__tree node)
+{
+    if (t->status != WF_OK)
+        return 0;
+    if (!wf__grow(&t->node, &t->cap, t->n + 1, sizeof *t->node)) {
+        wf__text_fail(t, WF_ERR_MEMORY, node.at, "out of memory");
+        return 0;
+    }
+    t->node[t->n] = node;
+    return t->n++;
+}
+
+static bool add_list(wf__text *t, uint32_t first, uint32_t i, uint32_t node)
+{
+    if (!wf__grow(&t->list, &t->list_cap, first + i + 1, sizeof *t->list)) {
+        wf__text_fail(t, WF_ERR_MEMORY, t->token.at, "out of memory");
+        return false;
+    }
+    t->list[first + i] = node;
+    return true;
+}
+
+/* ---- errors ---- */
+
+static void describe(const wf__text *t, char *buf, size_t cap)
+{
+    const wf__token *k = &t->token;
+    wf__str s = { 0 };
+    if (k->kind == WF__TOK_END)
+        wf__str_add(&s, t->expression ? "the end of the expression" : "the end of the text");
+    else if (k->kind == '\n')
+        wf__str_add(&s, "the end of the line");
+    else
+        wf__str_addf(&s, "'%.*s'", k->len < 40 ? (int)k->len : 40, t->src + k->at);
+    size_t n = s.len < cap ? s.len : cap - 1;
+    memcpy(buf, wf__str_get(&s), n);
+    buf[n] = 0;
+    wf__str_free(&s);
+}
+
+static void expected(wf__text *t, const char *what)
+{
+    char found[64];
+    if (t->status != WF_OK)
+        return;
+    describe(t, found, sizeof found);
+    const wf__token *k = &t->token;
+    if (k->kind == '=')
+        wf__text_fail(t, WF_ERR_SYNTAX, k->at, "expected %s; '=' begins a value, '==' compares", what);
+    else if (k->kind == '/' && (t->before == '/' || t->src[k->at + 1] == '/'))
+        wf__text_fail(t, WF_ERR_SYNTAX, k->at,
+                      "'//' means nothing here: '#' begins a comment, idiv(a, b) divides integers");
+    else
+        wf__text_fail(t, WF_ERR_SYNTAX, k->at, "expected %s, not %s", what, found);
+}
+
+static bool take(wf__text *t, int kind, const char *what)
+{
+    if (t->token.kind != kind) {
+        expected(t, what);
+        return false;
+    }
+    wf__text_next(t);
+    return true;
+}
+
+static bool deeper(wf__text *t)
+{
+    if (++t->depth <= MAX_DEPTH)
+        return t->status == WF_OK;
+    wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "nested more than %d deep", (int)MAX_DEPTH);
+    return false;
+}
+
+/* ---- expressions ---- */
+
+/* Inside brackets: expressions up to `close` (or ';'). Nodes of nested lists come in between, so this one is collected
+ * on the stack first. */
+static uint32_t list_of(wf__text *t, int close, uint32_t *count)
+{
+    enum { MAX_ARGUMENTS = 16 };
+    uint32_t item[MAX_ARGUMENTS], n = 0;
+    *count = 0;
+    while (t->token.kind != close && t->token.kind != ';' && t->status == WF_OK) {
+        if (n == MAX_ARGUMENTS) {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)MAX_ARGUMENTS);
+            return 0;
+        }
+        item[n++] = ternary(t);
+        if (t->token.kind != ',')
+            break;
+        wf__text_next(t);
+    }
+    uint32_t first = t->list_n;
+    for (uint32_t i = 0; i < n; i++)
+        if (t->status != WF_OK || !add_list(t, first, i, item[i]))
+            return 0;
+    t->list_n = first + n;
+    *count = n;
+    return first;
+}
+
+static uint32_t call(wf__text *t, wf__tree node)
+{
+    node.kind = WF__TREE_CALL;
+    t->nesting++;
+    wf__text_next(t);
+    node.a = list_of(t, ')', &node.n);
+    t->nesting--;
+    if (!take(t, ')', "',' or ')'"))
+        return 0;
+    return add_node(t, node);
+}
+
+static const struct {
+    const char *name;
+    wf_border border;
+} borders[] = { { "zero", WF_BORDER_VALUE },
+                { "clamp", WF_BORDER_CLAMP },
+                { "mirror", WF_BORDER_MIRROR },
+                { "reflect", WF_BORDER_REFLECT },
+                { "periodic", WF_BORDER_PERIODIC } };
+
+/* After the ';' of a read: a mode by name, or the value outside. */
+static void border(wf__text *t, wf__tree *node)
+{
+    const wf__token *k = &t->token;
+    if (k->kind == WF__TOK_NAME)
+        for (size_t i = 0; i < WF__COUNT(borders); i++)
+            if (wf__text_is(t, k->at, k->len, borders[i].name)) {
+                node->border = (uint8_t)borders[i].border;
+                wf__text_next(t);
+                return;
+            }
+    if (k->kind == ']')
+        expected(t, "zero, clamp, mirror, reflect, periodic or the value outside");
+    else
+        node->b = ternary(t);
+}
+
+static uint32_t read_at(wf__text *t, wf__tree node)
+{
+    node.kind = WF__TREE_READ;
+    node.border = WF_BORDER_VALUE;
+    t->nesting++;
+    wf__text_next(t);
+    if (t->token.kind == ']')
+        expected(t, "an index");
+    node.a = list_of(t, ']', &node.n);
+    if (t->token.kind == ';') {
+        wf__text_next(t);
+        border(t, &node);
+    }
+    t->nesting--;
+    if (!take(t, ']', "',', ';' or ']'"))
+        return 0;
+    return add_node(t, node);
+}
+
+static uint32_t primary(wf__text *t)
+{
+    wf__token k = t->token;
+    wf__tree node = { .at = k.at, .len = k.len };
+    uint32_t inner;
+    switch (k.kind) {
+    case WF__TOK_NUMBER:
+        node.kind = WF__TREE_NUMBER;
+        node.number = k.number;
+        wf__text_next(t);
+        return add_node(t, node);
+    case WF__TOK_NAME:
+        wf__text_next(t);
+        if (t->token.kind == '(')
+            return call(t, node);
+        if (t->token.kind == '[')
+            return read_at(t, node);
+        node.kind = WF__TREE_NAME;
+        return add_node(t, node);
+    case '(':
+        t->nesting++;
+        wf__text_next(t);
+        inner = ternary(t);
+        t->nesting--;
+        if (!take(t, ')', "an operator or ')'"))
+            return 0;
+        t->node[inner].enclosed = true;
+        return inner;
+    default:
+        expected(t, "a value");
+        return 0;
+    }
+}
+
+static uint32_t unary(wf__text *t)
+{
+    uint32_t result = 0;
+    wf__tree node = { .kind = WF__TREE_UNARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = 1 };
+    if (!deeper(t))
+        return 0;
+    switch (t->token.kind) {
+    case '-':
+    case '!':
+    case '~':
+        wf__text_next(t);
+        node.a = unary(t);
+        result = add_node(t, node);
+        break;
+    case '+':
+        wf__text_next(t);
+        result = unary(t);
+        break;
+    default:
+        result = primary(t);
+        if (t->token.kind == '[')
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "only an array by its name can be indexed");
+        if (t->token.kind == '(')
+            expected(t, "an operator");
+        if (t->token.kind != WF__TOK_POW)
+            break;
+        node = (wf__tree){ .kind = WF__TREE_BINARY, .op = WF__TOK_POW, .at = t->token.at, .len = 2, .a = result };
+        wf__text_next(t);
+        node.b = unary(t); /* right associative, and the exponent may have a sign */
+        result = add_node(t, node);
+    }
+    t->depth--;
+    return result;
+}
+
+static int precedence(int op)
+{
+    switch (op) {
+    case WF__TOK_OROR:
+        return 1;
+    case WF__TOK_ANDAND:
+        return 2;
+    case '|':
+        return 3;
+    case '^':
+        return 4;
+    case '&':
+        return 5;
+    case WF__TOK_EQ:
+    case WF__TOK_NE:
+        return 6;
+    case '<':
+    case '>':
+    case WF__TOK_LE:
+    case WF__TOK_GE:
+        return 7;
+    case WF__TOK_SHL:
+    case WF__TOK_SHR:
+        return 8;
+    case '+':
+    case '-':
+        return 9;
+    case '*':
+    case '/':
+    case '%':
+        return 10;
+    default:
+        return 0;
+    }
+}
+
+static bool is_comparison(int op) { return precedence(op) == 6 || precedence(op) == 7; }
+
+static uint32_t binary(wf__text *t, int least)
+{
+    uint32_t left = unary(t);
+    for (int p = precedence(t->token.kind); p >= least && t->status == WF_OK; p = precedence(t->token.kind)) {
+        wf__tree node = {
+            .kind = WF__TREE_BINARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = t->token.len
+        };
+        const wf__tree *before = &t->node[left];
+        if (is_comparison(node.op) && before->kind == WF__TREE_BINARY && is_comparison(before->op) && !before->enclosed)
+            wf__text_fail(t, WF_ERR_SYNTAX, node.at, "comparisons do not chain: write a < b && b < c, or use brackets");
+        wf__text_next(t);
+        node.a = left;
+        node.b = binary(t, p + 1);
+        left = add_node(t, node);
+    }
+    return left;
+}
+
+static uint32_t ternary(wf__text *t)
+{
+    if (!deeper(t))
+        return 0;
+    uint32_t result = binary(t, 1);
+    if (t->token.kind == '?') {
+        wf__tree node = { .kind = WF__TREE_SELECT, .at = t->token.at, .len = 1, .a = result };
+        wf__text_next(t);
+        node.b = ternary(t);
+        if (take(t, ':', "an operator or ':'")) {
+            node.c = ternary(t);
+            result = add_node(t, node);
+        }
+    }
+    t->depth--;
+    return result;
+}
+
+/* ---- statements ---- */
+
+static void add_assign(wf__text *t, uint32_t at, uint32_t len, uint32_t value)
+{
+    if (t->status != WF_OK)
+        return;
+    if (!wf__grow(&t->assign, &t->assign_cap, t->assign_n + 1, sizeof *t->assign)) {
+        wf__text_fail(t, WF_ERR_MEMORY, at, "out of memory");
+        return;
+    }
+    t->assign[t->assign_n++] = (wf__assign){ at, len, value };
+}
+
+static void statement(wf__text *t)
+{
+    wf__token name = t->token;
+    if (name.kind != WF__TOK_NAME) {
+        expected(t, "a statement like: name = value");
+        return;
+    }
+    wf__text_next(t);
+    wf__token op = t->token;
+    if (op.kind == '[') {
+        wf__text_fail(t, WF_ERR_SYNTAX, op.at, "a statement assigns whole arrays: %.*s = value",
+                      name.len < 40 ? (int)name.len : 40, t->src + name.at);
+        return;
+    }
+    if (op.kind != '=' && op.kind != WF__TOK_ASSIGN_OP) {
+        expected(t, "'=' after the name");
+        return;
+    }
+    wf__text_next(t);
+    uint32_t before = 0;
+    if (op.kind == WF__TOK_ASSIGN_OP)
+        before = add_node(t, (wf__tree){ .kind = WF__TREE_NAME, .at = name.at, .len = name.len });
+    uint32_t value = ternary(t);
+    if (op.kind == WF__TOK_ASSIGN_OP)
+        value = add_node(
+            t, (wf__tree){
+                   .kind = WF__TREE_BINARY, .op = (int16_t)op.op, .at = op.at, .len = 2, .a = before, .b = value });
+    if (t->token.kind != ';' && t->token.kind != '\n' && t->token.kind != WF__TOK_END)
+        expected(t, "an operator or the end of the statement");
+    add_assign(t, name.at, name.len, value);
+}
+
+bool wf__text_parse(wf__text *t, const char *src, bool expression)
+{
+    *t = (wf__text){ .src = src, .expression = expression };
+    size_t len = strlen(src);
+    t->len = len > MAX_TEXT ? 0 : (uint32_t)len;
+    if (len > MAX_TEXT)
+        wf__text_fail(t, WF_ERR_SYNTAX, 0, "the text is longer than %d bytes", (int)MAX_TEXT);
+    add_node(t, (wf__tree){ .kind = WF__TREE_NONE });
+    wf__text_next(t);
+    if (expression) {
+        uint32_t value = ternary(t);
+        if (t->token.kind != WF__TOK_END)
+            expected(t, "an operator or the end of the expression");
+        add_assign(t, 0, 0, value);
+    }
+    while (!expression && t->token.kind != WF__TOK_END && t->status == WF_OK) {
+        if (t->token.kind == ';' || t->token.kind == '\n')
+            wf__text_next(t);
+        else
+            statement(t);
+    }
+    if (!expression && t->assign_n == 0)
+        expected(t, "a statement like: name = value");
+    return t->status == WF_OK;
+}
+
+void wf__text_free(wf__text *t)
+{
+    wf__free(t->node);
+    wf__free(t->list);
+    wf__free(t->assign);
+    *t = (wf__text){ 0 };
+}

@@ -1,0 +1,434 @@
+/* text_value.c - what the operators and functions of operator text do with dtypes, in front of the recording calls.
+ *
+ * The library is strict: 0.5 does not fit an i32, sqrt of an integer is an error. At a shell that would be a nuisance,
+ * so text converts first (docs/text.md states the rules):
+ *   - integers that meet a real number, are divided, or enter a function of floats become f32 (8 and 16 bit) or f64;
+ *     beside an array of floats they take its dtype
+ *   - bools in arithmetic become what they meet, else i32
+ * Everything else is the library's own rule.
+ */
+#include "api/text.h"
+#include "ir/ir.h"
+#include <math.h>
+
+/* ---- the op table, callable ---- */
+
+typedef struct function {
+    const char *name;
+    uint8_t arity, types;
+    bool to_bool;
+    union {
+        wf_val (*f1)(wf_val);
+        wf_val (*f2)(wf_val, wf_val);
+        wf_val (*f3)(wf_val, wf_val, wf_val);
+    } call;
+} function;
+
+#define SAME 0
+#define BOOL 1
+static const function functions[] = {
+#define WF_OP(name, arity, types, result, ...) { #name, arity, WF__T_##types, result, { .f##arity = wf_##name } },
+#include "ir/ops.def"
+#undef WF_OP
+};
+#undef SAME
+#undef BOOL
+
+int wf__tval_function(const char *name, size_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(functions); i++)
+        if (strlen(functions[i].name) == len && memcmp(functions[i].name, name, len) == 0)
+            return (int)i;
+    return -1;
+}
+
+int wf__tval_arity(int f) { return functions[f].arity; }
+
+const char *wf__tval_function_name(int f)
+{
+    return f >= 0 && (size_t)f < WF__COUNT(functions) ? functions[f].name : NULL;
+}
+
+/* ---- numbers and nodes ---- */
+
+static wf_dtype dtype(wf__tval a) { return wf__tval_is_number(a) ? WF_NONE : wf_val_dtype(a.v); }
+
+wf__tval wf__tval_number(double value, bool real)
+{
+    wf__tval a = { .real = real || value != floor(value) || isinf(value) }; /* NaN included */
+    a.v.h.num = value;
+    return a;
+}
+
+wf__tval wf__tval_node(wf_val v) { return v.h.graph ? (wf__tval){ .v = v } : wf__tval_number(v.h.num, false); }
+
+static wf__tval poison(wf__tctx *c, const char *why)
+{
+    if (why && !c->why[0]) {
+        strncpy(c->why, why, sizeof c->why - 1);
+        c->why[sizeof c->why - 1] = 0;
+    }
+    wf__tval a = { 0 };
+    a.v.h.graph = c->graph;
+    return a;
+}
+
+static double number(wf__tval a) { return a.v.h.num; }
+static bool whole(wf__tval a) /* a number that an i64 holds exactly */
+{
+    return !a.real && fabs(number(a)) < 9007199254740992.0;
+}
+
+static wf_dtype float_of(wf_dtype t)
+{
+    if (t == WF_F32 || t == WF_F64)
+        return t;
+    return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
+}
+
+static wf__tval convert(wf__tval a, wf_dtype to)
+{
+    return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
+}
+
+/* The widest float dtype among the operands, or NONE. */
+static wf_dtype widest_float(const wf__tval *a, int n)
+{
+    wf_dtype widest = WF_NONE;
+    for (int i = 0; i < n; i++) {
+        wf_dtype t = dtype(a[i]);
+        if (t == WF_F64 || (t == WF_F32 && widest == WF_NONE))
+            widest = t;
+    }
+    return widest;
+}
+
+/* For what is only defined on floats: every node becomes one. */
+static void to_floats(wf__tval *a, int n)
+{
+    wf_dtype widest = widest_float(a, n);
+    for (int i = 0; i < n; i++)
+        if (dtype(a[i]) != WF_NONE && !wf__is_float(dtype(a[i])))
+            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(dtype(a[i])));
+}
+
+/* For arithmetic and comparisons. Bools may stay bools when compared with bools, 0 and 1. */
+static void to_common(wf__tval *a, int n, bool comparison)
+{
+    bool real = false, beyond_bool = !comparison;
+    wf_dtype target = WF_NONE, widest = widest_float(a, n);
+    for (int i = 0; i < n; i++)
+        if (wf__tval_is_number(a[i])) {
+            real |= a[i].real;
+            beyond_bool |= number(a[i]) != 0 && number(a[i]) != 1;
+        }
+    for (int i = 0; i < n; i++) {
+        wf_dtype t = dtype(a[i]);
+        if (real && wf__is_int(t))
+            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(t));
+        if (t != WF_NONE && t != WF_BOOL)
+            target = dtype(a[i]);
+    }
+    if (widest != WF_NONE)
+        target = widest;
+    if (target == WF_NONE && real)
+        target = WF_F32;
+    if (target == WF_NONE && beyond_bool)
+        target = WF_I32;
+    for (int i = 0; i < n && target != WF_NONE; i++)
+        if (dtype(a[i]) == WF_BOOL)
+            a[i] = convert(a[i], target);
+}
+
+static wf__tval to_bool(wf__tval a)
+{
+    if (wf__tval_is_number(a))
+        return wf__tval_number(number(a) != 0, false);
+    return dtype(a) == WF_BOOL || dtype(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
+}
+
+static bool all_numbers(const wf__tval *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!wf__tval_is_number(a[i]))
+            return false;
+    return true;
+}
+
+static bool any_float(const wf__tval *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (wf__is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
+            return true;
+    return false;
+}
+
+/* The operation of the table; dtypes fit as well as they will. */
+static wf__tval apply(int f, const wf__tval *a)
+{
+    const function *op = &functions[f];
+    bool real = op->types == WF__T_FLT;
+    wf_val r;
+    if (op->arity == 1)
+        r = op->call.f1(a[0].v);
+    else if (op->arity == 2)
+        r = op->call.f2(a[0].v, a[1].v);
+    else
+        r = op->call.f3(a[0].v, a[1].v, a[2].v);
+    for (int i = 0; i < op->arity; i++)
+        real |= wf__tval_is_number(a[i]) && a[i].real;
+    return r.h.graph ? wf__tval_node(r) : wf__tval_number(r.h.num, real && !op->to_bool);
+}
+
+static wf__tval apply_named(const char *name, const wf__tval *a)
+{
+    return apply(wf__tval_function(name, strlen(name)), a);
+}
+
+/* ---- functions ---- */
+
+wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
+{
+    const function *op = &functions[f];
+    wf__tval a[3] = { { .real = false }, { .real = false }, { .real = false } };
+    memcpy(a, args, op->arity * sizeof *a);
+    switch (op->types) {
+    case WF__T_FIRST_BOOL:
+        return wf__tval_select(c, a[0], a[1], a[2]);
+    case WF__T_FLT:
+        to_floats(a, op->arity);
+        break;
+    case WF__T_NUM:
+        to_common(a, op->arity, false);
+        break;
+    case WF__T_ANY:
+        to_common(a, op->arity, true);
+        break;
+    default:
+        if (any_float(a, op->arity))
+            return poison(c, "this function works on integers");
+    }
+    return apply(f, a);
+}
+
+wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
+{
+    if (wf__tval_is_number(a))
+        a = wf__tval_node(whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number(a))
+                                   : wf_const(c->graph, WF_F64, number(a)));
+    return wf__tval_node(wf_cast(a.v, to));
+}
+
+wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
+{
+    if (wf__tval_is_number(a))
+        return whole(a) ? a : poison(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
+    if (dtype(a) == WF_BOOL)
+        return convert(a, WF_I64);
+    return wf__is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
+}
+
+wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
+{
+    wf__tval choice[2] = { a, b };
+    cond = to_bool(cond);
+    if (wf__tval_is_number(cond))
+        return number(cond) != 0 ? a : b;
+    if (all_numbers(choice, 2)) {
+        bool integers = whole(a) && whole(b), small = fabs(number(a)) < 2147483648.0 && fabs(number(b)) < 2147483648.0;
+        wf_dtype t = !integers ? c->real : small ? WF_I32 : WF_I64;
+        for (int i = 0; i < 2; i++)
+            choice[i] = wf__tval_node(wf_const(c->graph, t, number(choice[i])));
+    } else {
+        to_common(choice, 2, true);
+    }
+    return wf__tval_node(wf_select(cond.v, choice[0].v, choice[1].v));
+}
+
+/* ---- operators ---- */
+
+static const char *only_integers(int op)
+{
+    switch (op) {
+    case '^':
+        return "^ is the exclusive or of integers or bools; a power is a ** b";
+    case '&':
+        return "& works on the bits of integers or bools; conditions are joined by &&";
+    case '|':
+        return "| works on the bits of integers or bools; conditions are joined by ||";
+    case '~':
+        return "~ works on the bits of integers or bools";
+    default:
+        return "<< and >> shift integers";
+    }
+}
+
+wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
+{
+    bool is_number = wf__tval_is_number(a);
+    switch (op) {
+    case '-':
+        to_common(&a, 1, false);
+        return is_number ? wf__tval_number(a.real ? -number(a) : 0 - number(a), a.real) : apply_named("neg", &a);
+    case '!':
+        a = to_bool(a);
+        return is_number ? wf__tval_number(number(a) == 0, false) : apply_named("not", &a);
+    default:
+        if (any_float(&a, 1))
+            return poison(c, only_integers('~'));
+        return is_number ? wf__tval_number(-number(a) - 1, false) : apply_named("not", &a);
+    }
+}
+
+/* a ** n for a whole n: by multiplying. n >= 1. */
+static wf__tval power_by_squaring(wf__tval a, int n)
+{
+    wf__tval result = a;
+    bool started = false;
+    for (wf__tval square = a;; square = apply_named("mul", (wf__tval[]){ square, square })) {
+        if (n & 1) {
+            result = started ? apply_named("mul", (wf__tval[]){ result, square }) : square;
+            started = true;
+        }
+        n >>= 1;
+        if (n == 0)
+            return result;
+    }
+}
+
+static wf__tval power(wf__tval a, wf__tval b)
+{
+    enum { MAX_SQUARING = 16 };
+    wf__tval ab[2] = { a, b };
+    if (!wf__tval_is_number(b) || number(b) != floor(number(b)) || fabs(number(b)) > MAX_SQUARING) {
+        to_floats(ab, 2);
+        bool root = wf__tval_is_number(b) && number(b) == 0.5;
+        return root ? apply_named("sqrt", ab) : apply_named("pow", ab);
+    }
+    int n = (int)number(b);
+    if (n == 0)
+        return wf__tval_number(1, b.real || a.real);
+    if (n < 0 || b.real)
+        to_floats(ab, 1);
+    else
+        to_common(ab, 1, false);
+    ab[1] = power_by_squaring(ab[0], n < 0 ? -n : n);
+    ab[1].real |= wf__tval_is_number(ab[1]) && (n < 0 || b.real);
+    ab[0] = wf__tval_number(1, true);
+    return n < 0 ? apply_named("div", ab) : ab[1];
+}
+
+static wf__tval remainder_of(wf__tval *ab)
+{
+    if (all_numbers(ab, 2)) {
+        bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
+        return wf__tval_number(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
+    }
+    to_common(ab, 2, false);
+    if (!any_float(ab, 2))
+        return apply_named("mod", ab);
+    wf__tval q = apply_named("div", ab);
+    q = apply_named("trunc", &q);
+    q = apply_named("mul", (wf__tval[]){ ab[1], q });
+    return apply_named("sub", (wf__tval[]){ ab[0], q });
+}
+
+static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
+{
+    if (any_float(ab, 2))
+        return poison(c, only_integers(op));
+    if (all_numbers(ab, 2)) {
+        int64_t x = (int64_t)number(ab[0]), y = (int64_t)number(ab[1]);
+        bool outside = y < 0 || y > 62;
+        switch (op) {
+        case '&':
+            return wf__tval_number((double)(x & y), false);
+        case '|':
+            return wf__tval_number((double)(x | y), false);
+        case '^':
+            return wf__tval_number((double)(x ^ y), false);
+        case WF__TOK_SHL:
+            return wf__tval_number(outside ? 0 : (double)x * (double)(1ll << y), false);
+        default:
+            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / (double)(1ll << y)), false);
+        }
+    }
+    bool shift = op == WF__TOK_SHL || op == WF__TOK_SHR;
+    wf__tval a[2] = { ab[0], ab[1] };
+    if (shift) {
+        to_common(a, 2, false);
+        return apply_named(op == WF__TOK_SHL ? "shl" : "shr", a);
+    }
+    for (int i = 0; i < 2; i++) {
+        bool number_0_1 = wf__tval_is_number(a[1 - i]) && (number(a[1 - i]) == 0 || number(a[1 - i]) == 1);
+        if (dtype(a[i]) == WF_BOOL && dtype(a[1 - i]) != WF_BOOL && !number_0_1)
+            return poison(
+                c, "the bits of a bool and an integer; & ^ | bind weaker than comparisons, as in C: use brackets");
+    }
+    return apply_named(op == '&' ? "and" : op == '|' ? "or" : "xor", a);
+}
+
+static wf__tval logic(bool conjunction, wf__tval *ab)
+{
+    for (int i = 0; i < 2; i++)
+        ab[i] = to_bool(ab[i]);
+    for (int i = 0; i < 2; i++)
+        if (wf__tval_is_number(ab[i])) /* true && b is b; false && b is false */
+            return (number(ab[i]) != 0) == conjunction ? ab[1 - i] : ab[i];
+    return apply_named(conjunction ? "and" : "or", ab);
+}
+
+wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
+{
+    wf__tval ab[2] = { a, b };
+    bool arithmetic = op == '+' || op == '-' || op == '*';
+    const char *name;
+    switch (op) {
+    case WF__TOK_OROR:
+        return logic(false, ab);
+    case WF__TOK_ANDAND:
+        return logic(true, ab);
+    case WF__TOK_POW:
+        return power(a, b);
+    case '%':
+        return remainder_of(ab);
+    case '&':
+    case '|':
+    case '^':
+    case WF__TOK_SHL:
+    case WF__TOK_SHR:
+        return bits(c, op, ab);
+    case '/':
+        to_floats(ab, 2);
+        return apply_named("div", ab);
+    case '+':
+        name = "add";
+        break;
+    case '-':
+        name = "sub";
+        break;
+    case '*':
+        name = "mul";
+        break;
+    case WF__TOK_EQ:
+        name = "eq";
+        break;
+    case WF__TOK_NE:
+        name = "ne";
+        break;
+    case '<':
+        name = "lt";
+        break;
+    case WF__TOK_LE:
+        name = "le";
+        break;
+    case '>':
+        name = "gt";
+        break;
+    default:
+        name = "ge";
+        break;
+    }
+    to_common(ab, 2, !arithmetic);
+    return apply_named(name, ab);
+}

@@ -1,0 +1,123 @@
+/* body.h - a kernel in the making: the function around the loops (frame) and one instantiation of a body inside them
+ * (inst). There are two instantiations: FAST, a tile of points with full vectors and no tests, and SAFE, one vector of
+ * points whose lanes may be beyond the end, with every border test.
+ *
+ * Where a value is computed: level k < rank-1 in the k-th shared loop (0: before all loops), rank-1 once a row of its
+ * instantiation, rank in the innermost loop. Uniform values are scalars; affine ones are a scalar (their value at lane 0)
+ * from which a vector is made only if one is asked for; varying ones are vectors.
+ */
+#ifndef WEFT_BODY_H
+#define WEFT_BODY_H
+#include "codegen/gen.h"
+
+enum { WF__TERMS = 256 };
+typedef struct wf__term { /* pointer + index * stride, computed once */
+    val pointer, index, stride, sum;
+    uint32_t next;
+} wf__term;
+
+typedef struct wf__slot_code {
+    val base, stride[WF_MAX_RANK] /* bytes */, dim[WF_MAX_RANK];
+} wf__slot_code;
+
+typedef struct wf__frame {
+    wf__gen *g;
+    const wf__ir *body;
+    int rank, rows, columns; /* of a FAST tile */
+    val call, acc;           /* parameters */
+    val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+    val inner_lo[WF_MAX_RANK], inner_hi[WF_MAX_RANK]; /* box in which FAST is right; NULL: no bound */
+    int64_t narrow_limit;                             /* lane indices below it fit FAST's 32-bit arithmetic */
+    block entry, top;         /* first block; level 0 */
+    block level[WF_MAX_RANK]; /* shared levels 0 .. rank-2 */
+    wf__slot_code *slot;
+    val extent[WF_MAX_RANK];
+    val memory, params, nowhere; /* nowhere: stack bytes that lanes which are off may touch */
+    val *accumulator;            /* of each reduction: stack array of `instances` vectors */
+    int instances;
+} wf__frame;
+
+typedef struct wf__inst {
+    wf__frame *f;
+    wf__gen *g;
+    const wf__ir *ir;
+    bool safe;
+    wf__vary *vary;
+    uint8_t *level, *live; /* per node */
+    val *scalar, *vector;
+    uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission */
+    block row, inner;         /* levels rank-1 and rank */
+    val index[WF_MAX_RANK];   /* of the loops around; the last: of lane 0 */
+    val lane_bits;            /* SAFE: the lanes that are on, as bits of an i64 */
+    val *red, *red_phi;       /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
+    val index_vector, index_vector32; /* the last index in every lane, without the lane number */
+    wf__term *term;
+    uint32_t term_n, term_cap, term_head[WF__TERMS];
+} wf__inst;
+
+/* ---- frame.c ---- */
+val wf__frame_base(wf__frame *f, uint32_t slot);
+val wf__frame_stride(wf__frame *f, uint32_t slot, int axis); /* bytes */
+val wf__frame_dim(wf__frame *f, uint32_t slot, int axis);
+val wf__frame_extent(wf__frame *f, int axis);
+val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype); /* a load at the current place */
+val wf__frame_nowhere(wf__frame *f);
+
+/* ---- inst.c ---- */
+bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe);
+void wf__inst_free(wf__inst *in);
+void wf__inst_level(wf__inst *in, int level); /* emits all nodes of that level */
+val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
+val wf__inst_vector(wf__inst *in, wf__ref r);
+block *wf__inst_block(wf__inst *in, int level);
+val wf__inst_mask(wf__inst *in, val bits); /* vector of bools from the bits of an i64 */
+
+/* ---- address.c ---- */
+typedef enum wf__way { WF__AT_POINT, WF__ALONG, WF__AGAINST, WF__STRIDED, WF__SCATTERED } wf__way;
+typedef struct wf__where {
+    wf__way way;
+    val base;    /* address of lane 0; SCATTERED: to which offsets are added */
+    val stride;  /* STRIDED: bytes from lane to lane */
+    val offset;  /* SCATTERED: vector of i64 */
+    bool scaled; /* offsets count elements, not bytes */
+} wf__where;
+/* `mapped`: replacements of indices by border modes (NULL: none), scalars where mapped_wide is false. */
+wf__where wf__address(wf__inst *in, uint32_t slot, uint32_t tuple, const val *mapped, const bool *mapped_wide);
+void wf__lane_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val out[WF__LANES]);
+
+/* An affine index as lane index * coef + constant, when it is just that. */
+bool wf__as_lane(const wf__inst *in, wf__ref r, int64_t *coef, int64_t *constant);
+
+/* ---- narrow.c: lane indices in 32 bits, in FAST ---- */
+bool wf__narrow(const wf__inst *in, wf__ref r); /* may node r be computed from 32-bit lane indices? */
+int64_t wf__narrow_limit(const wf__inst *in);   /* the lane indices below it allow all that wf__narrow says */
+val wf__emit_narrow(wf__inst *in, wf__ref r);   /* node r, for which wf__narrow holds */
+
+/* ---- memory.c, border.c ---- */
+void wf__emit_load(wf__inst *in, wf__ref r);
+void wf__emit_store(wf__inst *in, const wf__node *n);
+typedef struct wf__guard { /* which lanes may touch memory: the conjunction of what is not NULL */
+    val scalar, bits, vector;
+} wf__guard;
+val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
+/* Tests and maps the indices of a LOAD with a border mode. */
+void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide);
+
+/* ---- cold.c ---- */
+void wf__emit_cold(wf__inst *in, wf__ref r);
+
+/* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
+bool wf__red_begin(wf__frame *f);                    /* in the entry block: room, filled with neutral elements */
+void wf__red_enter(wf__inst *in, block before, block loop); /* at the start of `loop`, which `before` branches to */
+void wf__red_turn(wf__inst *in, block latch);        /* the loop's back edge comes from `latch` */
+void wf__red_leave(wf__inst *in);                    /* after the loop */
+void wf__emit_red(wf__inst *in, wf__ref r);
+void wf__emit_setred(wf__inst *in, const wf__node *n);
+void wf__red_end(wf__frame *f);                      /* joins the lanes and stores the results */
+
+/* ---- loops.c, tiling.c, order.c ---- */
+bool wf__emit_kernel(wf__gen *g, const wf__ir *body);
+int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target);
+void wf__choose_tile(wf__gen *g, const wf__ir *body, int *rows, int *columns);
+void wf__order(wf__inst *in, int registers);
+#endif

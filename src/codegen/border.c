@@ -1,0 +1,103 @@
+/* border.c - reading beyond the edges: which lanes are inside (WF_BORDER_VALUE), or which element inside an index stands
+ * for (the other modes). Right for every index, however far outside, and for every extent; nothing divides by zero.
+ *
+ * Tests that depend on the lane by its number alone are made as bits of a scalar: lanes a..b-1 are (1 << b) - (1 << a).
+ */
+#include "codegen/body.h"
+
+static val as_bits(wf__gen *g, val scalar) { return g_select(g, scalar, g_i64(g, -1), g_i64(g, 0)); }
+
+val wf__guard_mask(wf__inst *in, const wf__guard *guard)
+{
+    wf__gen *g = in->g;
+    val bits = guard->bits;
+    if (guard->scalar)
+        bits = bits ? g_and(g, bits, as_bits(g, guard->scalar)) : as_bits(g, guard->scalar);
+    val mask = bits ? wf__inst_mask(in, bits) : NULL;
+    if (!guard->vector)
+        return mask;
+    return mask ? g_and(g, mask, guard->vector) : guard->vector;
+}
+
+static val also(wf__gen *g, val so_far, val more) { return so_far ? g_and(g, so_far, more) : more; }
+
+static val clamp_to_width(wf__inst *in, val x)
+{
+    wf__gen *g = in->g;
+    val zero = g_i64(g, 0), w = g_i64(g, g->width);
+    x = g_select(g, g_icmp(g, LLVMIntSGT, x, zero), x, zero);
+    return g_select(g, g_icmp(g, LLVMIntSLT, x, w), x, w);
+}
+
+/* The lanes l for which 0 <= base + l < dim. Differences that wrap belong to indices far from any array: then `to` is 0. */
+static val inside_bits(wf__inst *in, val base, val dim)
+{
+    wf__gen *g = in->g;
+    val one = g_i64(g, 1), zero = g_i64(g, 0);
+    val from = clamp_to_width(in, g_sub(g, zero, base)), to = clamp_to_width(in, g_sub(g, dim, base));
+    val bits = g_sub(g, g->L->BuildShl(g->b, one, to, ""), g->L->BuildShl(g->b, one, from, ""));
+    return g_select(g, g_icmp(g, LLVMIntSGT, to, from), bits, zero);
+}
+
+static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
+{
+    wf__gen *g = in->g;
+    const wf__vary *v = &in->vary[r];
+    if (v->kind == WF__UNIFORM)
+        guard->scalar = also(g, guard->scalar, g_icmp(g, LLVMIntULT, wf__inst_scalar(in, r), dim));
+    else if (v->kind == WF__AFFINE && v->coef == 1)
+        guard->bits = also(g, guard->bits, inside_bits(in, wf__inst_scalar(in, r), dim));
+    else
+        guard->vector =
+            also(g, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));
+}
+
+/* i mod period, never negative. */
+static val wrap(wf__gen *g, val i, val period, int w)
+{
+    val k = g->L->BuildSRem(g->b, i, wf__gen_splat(g, period, w), "");
+    val up = g_add(g, k, wf__gen_splat(g, period, w));
+    return g_select(g, g_icmp(g, LLVMIntSLT, k, wf__gen_int(g, g->i64, w, 0)), up, k);
+}
+
+static val at_least_one(wf__gen *g, val x)
+{
+    return g_select(g, g_icmp(g, LLVMIntSGT, x, g_i64(g, 1)), x, g_i64(g, 1));
+}
+
+/* The index inside 0..dim-1 that i stands for; dim >= 1. */
+static val map_index(wf__gen *g, unsigned border, val i, val dim, int w)
+{
+    val zero = wf__gen_int(g, g->i64, w, 0), n = wf__gen_splat(g, dim, w);
+    val last = wf__gen_splat(g, g_sub(g, dim, g_i64(g, 1)), w);
+    if (border == WF_BORDER_CLAMP) {
+        val low = g_select(g, g_icmp(g, LLVMIntSGT, i, zero), i, zero);
+        return g_select(g, g_icmp(g, LLVMIntSLT, low, last), low, last);
+    }
+    if (border == WF_BORDER_PERIODIC)
+        return wrap(g, i, at_least_one(g, dim), w);
+    val twice = g_add(g, dim, dim);
+    val period = border == WF_BORDER_MIRROR ? twice : g_sub(g, twice, g_i64(g, 2));
+    period = at_least_one(g, period);
+    val k = wrap(g, i, period, w);
+    val top = wf__gen_splat(g, border == WF_BORDER_MIRROR ? g_sub(g, period, g_i64(g, 1)) : period, w);
+    return g_select(g, g_icmp(g, LLVMIntSGE, k, n), g_sub(g, top, k), k);
+}
+
+void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide)
+{
+    wf__gen *g = in->g;
+    for (uint32_t k = 0; k < wf__tuple_len(in->ir, n->b); k++) {
+        wf__ref r = wf__tuple_at(in->ir, n->b)[k];
+        val dim = wf__frame_dim(in->f, n->a, (int)k);
+        mapped[k] = NULL;
+        if (n->aux == WF_BORDER_VALUE) {
+            test_index(in, r, dim, guard);
+            continue;
+        }
+        wide[k] = in->vary[r].kind != WF__UNIFORM;
+        val i = wide[k] ? wf__inst_vector(in, r) : wf__inst_scalar(in, r);
+        mapped[k] = map_index(g, n->aux, i, dim, wide[k] ? g->width : 1);
+        guard->scalar = also(g, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
+    }
+}

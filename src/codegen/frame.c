@@ -1,0 +1,97 @@
+/* frame.c - what a kernel reads from its arguments: addresses, strides, extents, parameters; each loaded once, before the
+ * loops, when it is first asked for.
+ */
+#include "codegen/body.h"
+
+static val field(wf__frame *f, val base, size_t offset, LLVMTypeRef type)
+{
+    wf__gen *g = f->g;
+    val p = offset ? g_gep(g, g->i8, base, g_i64(g, (int64_t)offset)) : base;
+    return g_load(g, type, p);
+}
+
+/* Emits at level 0, then goes back. */
+static block go_top(wf__frame *f)
+{
+    block now = f->g->L->GetInsertBlock(f->g->b);
+    wf__gen_at(f->g, f->top);
+    return now;
+}
+
+static val memory(wf__frame *f)
+{
+    if (!f->memory)
+        f->memory = field(f, f->call, offsetof(wf__call, mem), f->g->ptr);
+    return f->memory;
+}
+
+val wf__frame_base(wf__frame *f, uint32_t slot)
+{
+    wf__slot_code *s = &f->slot[slot];
+    if (!s->base) {
+        block back = go_top(f);
+        s->base = field(f, memory(f), slot * sizeof(wf__mem) + offsetof(wf__mem, base), f->g->ptr);
+        wf__gen_at(f->g, back);
+    }
+    return s->base;
+}
+
+val wf__frame_stride(wf__frame *f, uint32_t slot, int axis)
+{
+    wf__slot_code *s = &f->slot[slot];
+    if (!s->stride[axis]) {
+        wf__gen *g = f->g;
+        block back = go_top(f);
+        size_t at = slot * sizeof(wf__mem) + offsetof(wf__mem, stride) + (size_t)axis * sizeof(int64_t);
+        s->stride[axis] = g_mul(g, field(f, memory(f), at, g->i64), g_i64(g, wf__size(f->body->slot[slot].dtype)));
+        wf__gen_at(g, back);
+    }
+    return s->stride[axis];
+}
+
+val wf__frame_dim(wf__frame *f, uint32_t slot, int axis)
+{
+    wf__slot_code *s = &f->slot[slot];
+    if (!s->dim[axis]) {
+        block back = go_top(f);
+        size_t at = slot * sizeof(wf__mem) + offsetof(wf__mem, dim) + (size_t)axis * sizeof(int64_t);
+        s->dim[axis] = field(f, memory(f), at, f->g->i64);
+        wf__gen_at(f->g, back);
+    }
+    return s->dim[axis];
+}
+
+val wf__frame_extent(wf__frame *f, int axis)
+{
+    if (!f->extent[axis]) {
+        block back = go_top(f);
+        val all = field(f, f->call, offsetof(wf__call, extent), f->g->ptr);
+        f->extent[axis] = field(f, all, (size_t)axis * sizeof(int64_t), f->g->i64);
+        wf__gen_at(f->g, back);
+    }
+    return f->extent[axis];
+}
+
+val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype)
+{
+    wf__gen *g = f->g;
+    if (!f->params) {
+        block back = go_top(f);
+        f->params = field(f, f->call, offsetof(wf__call, param), g->ptr);
+        wf__gen_at(g, back);
+    }
+    val v = field(f, f->params, number * sizeof(uint64_t), wf__gen_memory_type(g, dtype, 1));
+    return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
+}
+
+val wf__frame_nowhere(wf__frame *f)
+{
+    wf__gen *g = f->g;
+    if (!f->nowhere) {
+        block back = g->L->GetInsertBlock(g->b);
+        wf__gen_at(g, f->entry);
+        f->nowhere = g->L->BuildAlloca(g->b, g->i64, "nowhere");
+        wf__gen_at(g, back);
+    }
+    return f->nowhere;
+}

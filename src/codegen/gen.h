@@ -1,0 +1,78 @@
+/* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
+ *
+ * A value of width 1 is a scalar, of width w > 1 a vector of w lanes. Bools are i1 in registers and bytes 0 or 1 in
+ * memory. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
+ * with poison values until the driver looks.
+ */
+#ifndef WEFT_GEN_H
+#define WEFT_GEN_H
+#include "codegen/llvm_api.h"
+#include "plan/kernel.h"
+
+typedef LLVMValueRef val;
+typedef LLVMBasicBlockRef block;
+
+typedef struct wf__gen {
+    const wf__llvm_api *L;
+    const wf__code_options *options;
+    wf__isa isa;
+    int width; /* lanes of a vector */
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef b;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr, nothing;
+    val function;                     /* being emitted */
+    val cold[WF__COLD_COUNT][2];      /* bodies of rare paths, by width: scalar, vector */
+    val nontemporal, likely;          /* metadata, made when first needed */
+    wf__str *error;
+    bool failed;
+} wf__gen;
+
+void wf__gen_fail(wf__gen *g, const char *format, ...) WF__PRINTF(2, 3); /* the first wins */
+
+/* ---- types and constants ---- */
+LLVMTypeRef wf__gen_type(wf__gen *g, unsigned dtype, int w);        /* in registers */
+LLVMTypeRef wf__gen_memory_type(wf__gen *g, unsigned dtype, int w); /* in memory */
+LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w);    /* vector of it; itself for w = 1 */
+val wf__gen_const(wf__gen *g, unsigned dtype, int w, uint64_t bits); /* all lanes */
+val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value);
+val wf__gen_int(wf__gen *g, LLVMTypeRef scalar, int w, uint64_t value);
+val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t step);
+val wf__gen_splat(wf__gen *g, val scalar, int w);
+
+/* ---- calls ---- */
+val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args, unsigned n);
+val wf__gen_call1(wf__gen *g, const char *intrinsic, val a); /* overloaded on the type of a */
+val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b);
+/* A new function with the attributes that all have; `internal` ones use the fast calling convention. */
+val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeRef *params, unsigned n, bool internal);
+block wf__gen_block(wf__gen *g, const char *name);
+void wf__gen_at(wf__gen *g, block b);                       /* emit at its end, before its terminator if it has one */
+val wf__gen_any(wf__gen *g, val mask, int w);               /* is any lane set: i1 */
+void wf__gen_unlikely(wf__gen *g, val branch);              /* the first target of a conditional branch is rare */
+
+/* ---- operations: op.c, op_float.c, cast.c ---- */
+/* dtype: of the operands, of the last one for select. known[i], if `known` and it are not NULL: the bits of a constant
+ * operand. */
+val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
+val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
+val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known_b); /* idiv, mod */
+val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a);
+val wf__gen_bitcast(wf__gen *g, unsigned to, unsigned from, int w, val a);
+
+/* ---- the builder, shortened ---- */
+static inline val g_add(wf__gen *g, val a, val b) { return g->L->BuildAdd(g->b, a, b, ""); }
+static inline val g_sub(wf__gen *g, val a, val b) { return g->L->BuildSub(g->b, a, b, ""); }
+static inline val g_mul(wf__gen *g, val a, val b) { return g->L->BuildMul(g->b, a, b, ""); }
+static inline val g_and(wf__gen *g, val a, val b) { return g->L->BuildAnd(g->b, a, b, ""); }
+static inline val g_or(wf__gen *g, val a, val b) { return g->L->BuildOr(g->b, a, b, ""); }
+static inline val g_xor(wf__gen *g, val a, val b) { return g->L->BuildXor(g->b, a, b, ""); }
+static inline val g_icmp(wf__gen *g, int p, val a, val b) { return g->L->BuildICmp(g->b, p, a, b, ""); }
+static inline val g_fcmp(wf__gen *g, int p, val a, val b) { return g->L->BuildFCmp(g->b, p, a, b, ""); }
+static inline val g_select(wf__gen *g, val c, val a, val b) { return g->L->BuildSelect(g->b, c, a, b, ""); }
+static inline val g_load(wf__gen *g, LLVMTypeRef t, val p) { return g->L->BuildLoad2(g->b, t, p, ""); }
+static inline val g_gep(wf__gen *g, LLVMTypeRef t, val p, val i) { return g->L->BuildGEP2(g->b, t, p, &i, 1, ""); }
+static inline val g_i64(wf__gen *g, int64_t v) { return g->L->ConstInt(g->i64, (unsigned long long)v, 0); }
+static inline val g_i32(wf__gen *g, int64_t v) { return g->L->ConstInt(g->i32, (unsigned long long)v, 0); }
+static inline val g_bits(wf__gen *g, val v, LLVMTypeRef t) { return g->L->BuildBitCast(g->b, v, t, ""); }
+#endif

@@ -1,0 +1,257 @@
+/* inst.c - emits the nodes of one instantiation: each at its level, uniform ones as scalars, varying ones as vectors,
+ * affine ones when and as they are asked for.
+ */
+#include "codegen/body.h"
+#include "ir/pass.h"
+
+enum { MOST_UNIFORM_VECTORS = 16 };
+
+static void mark_effects(wf__inst *in)
+{
+    for (uint32_t i = 1; i < in->ir->n; i++) {
+        unsigned op = in->ir->node[i].op;
+        in->live[i] = op == WF__STORE || op == WF__SETRED;
+    }
+    wf__mark_live(in->ir, in->live);
+}
+
+/* Marks in `wanted` the uniform values that vector operations use, and so want a register through the inner loop. */
+static uint32_t count_uniform_vectors(const wf__inst *in, uint8_t *wanted)
+{
+    const wf__ir *ir = in->ir;
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < ir->n; i++) {
+        const wf__node *node = &ir->node[i];
+        if (!in->live[i] || in->vary[i].kind != WF__VARYING)
+            continue;
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(ir, node, operand);
+        for (uint32_t k = 0; k < count; k++) {
+            wf__ref r = operand[k];
+            bool value = wf__op_is_pure(node->op) || node->op == WF__COLD || r == node->c;
+            if (!value || in->vary[r].kind != WF__UNIFORM || ir->node[r].op == WF__CONST || wanted[r])
+                continue;
+            wanted[r] = 1;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Levels from the analysis, but for uniform loads and parameters when too many would be held in registers: these are
+ * left in the inner loop, where the processor broadcasts them from memory. In FAST, a load whose border test was taken
+ * away must not come before the test of the row. */
+static bool set_levels(wf__inst *in)
+{
+    const wf__ir *ir = in->ir;
+    const uint8_t rank = (uint8_t)in->f->rank;
+    uint8_t *wanted = wf__alloc0(ir->n);
+    if (!wanted)
+        return false;
+    bool many = count_uniform_vectors(in, wanted) > MOST_UNIFORM_VECTORS;
+    for (uint32_t i = 1; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        uint8_t level = in->vary[i].level;
+        if (in->vary[i].kind == WF__UNIFORM) {
+            if (n->op == WF__LOAD && !in->safe && level < rank - 1)
+                level = (uint8_t)(rank - 1);
+            if (many && wanted[i] && (n->op == WF__LOAD || n->op == WF__PARAM))
+                level = rank;
+            wf__ref operand[WF__MAX_OPERANDS];
+            uint32_t count = wf__operands(ir, n, operand);
+            for (uint32_t k = 0; k < count; k++)
+                if (in->level[operand[k]] > level)
+                    level = in->level[operand[k]];
+        }
+        in->level[i] = level;
+    }
+    wf__free(wanted);
+    return true;
+}
+
+bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
+{
+    *in = (wf__inst){ .f = f, .g = f->g, .ir = ir, .safe = safe };
+    size_t n = ir->n;
+    in->vary = wf__alloc(n * sizeof *in->vary);
+    in->level = wf__alloc0(n);
+    in->live = wf__alloc0(n);
+    in->scalar = wf__alloc0(n * sizeof *in->scalar);
+    in->vector = wf__alloc0(n * sizeof *in->vector);
+    in->order = wf__alloc(n * sizeof *in->order);
+    size_t accumulators = (size_t)ir->red_n * (size_t)f->instances + 1;
+    in->red = wf__alloc0(accumulators * sizeof *in->red);
+    in->red_phi = wf__alloc0(accumulators * sizeof *in->red_phi);
+    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->order || !in->red || !in->red_phi ||
+        !wf__analyse(ir, in->vary))
+        return false;
+    mark_effects(in);
+    if (!set_levels(in))
+        return false;
+    for (uint32_t i = 1; i < ir->n; i++)
+        if (in->live[i] && in->level[i] == f->rank && in->vary[i].kind != WF__AFFINE)
+            in->order[in->order_n++] = i;
+    return true;
+}
+
+void wf__inst_free(wf__inst *in)
+{
+    wf__free(in->vary);
+    wf__free(in->level);
+    wf__free(in->live);
+    wf__free(in->scalar);
+    wf__free(in->vector);
+    wf__free(in->order);
+    wf__free(in->red);
+    wf__free(in->red_phi);
+    wf__free(in->term);
+}
+
+block *wf__inst_block(wf__inst *in, int level)
+{
+    if (level >= in->f->rank)
+        return &in->inner;
+    return level == in->f->rank - 1 ? &in->row : &in->f->level[level];
+}
+
+val wf__inst_mask(wf__inst *in, val bits)
+{
+    wf__gen *g = in->g;
+    LLVMTypeRef narrow = g->L->IntTypeInContext(g->context, (unsigned)g->width);
+    return g_bits(g, g->L->BuildTrunc(g->b, bits, narrow, ""), wf__gen_wide(g, g->i1, g->width));
+}
+
+static unsigned operand_dtype(const wf__ir *ir, const wf__node *n)
+{
+    return wf__dtype(ir, n->op == WF__OP_select ? n->c : n->a);
+}
+
+/* A pure node from its operands, all scalars or all vectors. */
+static val emit_pure(wf__inst *in, const wf__node *n, int w)
+{
+    const wf__ir *ir = in->ir;
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    if (n->op == WF__CAST || n->op == WF__BITCAST) {
+        val x = w > 1 ? wf__inst_vector(in, n->a) : wf__inst_scalar(in, n->a);
+        return n->op == WF__CAST ? wf__gen_cast(in->g, n->dtype, wf__dtype(ir, n->a), w, x)
+                                 : wf__gen_bitcast(in->g, n->dtype, wf__dtype(ir, n->a), w, x);
+    }
+    val x[3] = { NULL };
+    uint64_t bits[3];
+    const uint64_t *known[3] = { NULL };
+    for (unsigned i = 0; i < wf__op_table[n->op].arity; i++) {
+        x[i] = w > 1 ? wf__inst_vector(in, operand[i]) : wf__inst_scalar(in, operand[i]);
+        if (wf__at(ir, operand[i])->op == WF__CONST) {
+            bits[i] = wf__bits(wf__at(ir, operand[i]));
+            known[i] = &bits[i];
+        }
+    }
+    return wf__gen_op(in->g, n->op, operand_dtype(ir, n), w, x, known);
+}
+
+static void emit_uniform(wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    wf__gen *g = in->g;
+    switch (n->op) {
+    case WF__CONST: in->scalar[r] = wf__gen_const(g, n->dtype, 1, wf__bits(n)); break;
+    case WF__PARAM: in->scalar[r] = wf__frame_param(in->f, n->a, n->dtype); break;
+    case WF__INDEX: in->scalar[r] = in->index[n->a]; break;
+    case WF__EXTENT: in->scalar[r] = wf__frame_extent(in->f, (int)n->a); break;
+    case WF__DIM: in->scalar[r] = wf__frame_dim(in->f, n->a, (int)n->b); break;
+    case WF__LOAD: wf__emit_load(in, r); break;
+    case WF__COLD: wf__emit_cold(in, r); break;
+    default: in->scalar[r] = emit_pure(in, n, 1);
+    }
+}
+
+val wf__inst_scalar(wf__inst *in, wf__ref r)
+{
+    if (!in->scalar[r]) {
+        const wf__node *n = wf__at(in->ir, r);
+        if (n->op == WF__CONST)
+            emit_uniform(in, r);
+        else if (n->op == WF__INDEX)
+            in->scalar[r] = in->index[n->a];
+        else if (in->vary[r].kind == WF__AFFINE)
+            in->scalar[r] = emit_pure(in, n, 1);
+        else
+            wf__gen_fail(in->g, "code generator: node %u is used before it is made", r);
+        if (!in->scalar[r])
+            in->scalar[r] = wf__gen_const(in->g, n->dtype, 1, 0);
+    }
+    return in->scalar[r];
+}
+
+static val affine_vector(wf__inst *in, wf__ref r)
+{
+    wf__gen *g = in->g;
+    int w = g->width;
+    int64_t coef, constant, lane = in->vary[r].coef;
+    if (wf__as_lane(in, r, &coef, &constant) && coef == 1) {
+        if (!in->index_vector)
+            in->index_vector = wf__gen_splat(g, in->index[in->f->rank - 1], w);
+        return g_add(g, in->index_vector, wf__gen_iota(g, g->i64, w, constant, 1));
+    }
+    return g_add(g, wf__gen_splat(g, wf__inst_scalar(in, r), w), wf__gen_iota(g, g->i64, w, 0, lane));
+}
+
+val wf__inst_vector(wf__inst *in, wf__ref r)
+{
+    if (in->vector[r])
+        return in->vector[r];
+    const wf__node *n = wf__at(in->ir, r);
+    wf__gen *g = in->g;
+    val v;
+    if (n->op == WF__CONST) {
+        v = wf__gen_const(g, n->dtype, g->width, wf__bits(n));
+    } else if (in->vary[r].kind == WF__UNIFORM) {
+        val scalar = wf__inst_scalar(in, r);
+        block back = g->L->GetInsertBlock(g->b);
+        if (in->level[r] < in->f->rank)
+            wf__gen_at(g, in->row);
+        v = wf__gen_splat(g, scalar, g->width);
+        wf__gen_at(g, back);
+    } else if (in->vary[r].kind == WF__AFFINE) {
+        v = affine_vector(in, r);
+    } else {
+        wf__gen_fail(g, "code generator: node %u is used before it is made", r);
+        v = wf__gen_const(g, n->dtype, g->width, 0);
+    }
+    return in->vector[r] = v;
+}
+
+static void emit_varying(wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    switch (n->op) {
+    case WF__LOAD: wf__emit_load(in, r); break;
+    case WF__STORE: wf__emit_store(in, n); break;
+    case WF__RED: wf__emit_red(in, r); break;
+    case WF__SETRED: wf__emit_setred(in, n); break;
+    case WF__COLD: wf__emit_cold(in, r); break;
+    default: in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
+    }
+}
+
+static void emit(wf__inst *in, wf__ref r)
+{
+    if (in->vary[r].kind == WF__UNIFORM)
+        emit_uniform(in, r);
+    else
+        emit_varying(in, r);
+}
+
+void wf__inst_level(wf__inst *in, int level)
+{
+    if (level == in->f->rank) {
+        for (uint32_t i = 0; i < in->order_n; i++)
+            emit(in, in->order[i]);
+        return;
+    }
+    wf__gen_at(in->g, *wf__inst_block(in, level));
+    for (uint32_t i = 1; i < in->ir->n; i++)
+        if (in->live[i] && in->level[i] == level && in->ir->node[i].op != WF__CONST)
+            emit(in, i);
+    *wf__inst_block(in, level) = in->g->L->GetInsertBlock(in->g->b);
+}

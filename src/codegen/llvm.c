@@ -1,0 +1,289 @@
+/* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
+ *
+ * Every compilation has a context and a target machine of its own, so any number of threads compile side by side. The only
+ * thing done once a process and library is registering the target, under a lock. LLVM never gets to print or to end the
+ * process: diagnostics go to a handler, and its fatal errors are turned into ours.
+ */
+#include "base/os.h"
+#include "codegen/body.h"
+#include "ir/pass.h"
+#include <setjmp.h>
+
+struct wf__codegen {
+    wf__llvm_api api;
+};
+
+static wf__mutex register_lock = WF__MUTEX_INIT;
+
+typedef struct guard { /* where a fatal error of LLVM in this thread goes */
+    jmp_buf back;
+    char text[240];
+} guard;
+static _Thread_local guard *fatal_guard;
+
+static void on_fatal(const char *reason)
+{
+    guard *to = fatal_guard;
+    if (!to)
+        return; /* not ours: LLVM does as it would without us */
+    size_t n = strlen(reason);
+    n = n < sizeof to->text - 1 ? n : sizeof to->text - 1;
+    memcpy(to->text, reason, n);
+    to->text[n] = 0;
+    longjmp(to->back, 1);
+}
+
+static bool register_target(const wf__llvm_api *api, wf__str *error)
+{
+#if defined(__aarch64__)
+    void (*const init[])(void) = { api->InitializeAArch64TargetInfo, api->InitializeAArch64Target,
+                                   api->InitializeAArch64TargetMC, api->InitializeAArch64AsmPrinter };
+#else
+    void (*const init[])(void) = { api->InitializeX86TargetInfo, api->InitializeX86Target, api->InitializeX86TargetMC,
+                                   api->InitializeX86AsmPrinter };
+#endif
+    for (size_t i = 0; i < WF__COUNT(init); i++)
+        if (!init[i]) {
+            wf__str_add(error, "this LLVM library cannot make code for this processor");
+            return false;
+        }
+    wf__mutex_lock(&register_lock);
+    for (size_t i = 0; i < WF__COUNT(init); i++)
+        init[i]();
+    api->InstallFatalErrorHandler(on_fatal);
+    wf__mutex_unlock(&register_lock);
+    return true;
+}
+
+static bool open_library(wf__codegen **out, const char *path, wf__str *error)
+{
+    wf__codegen *cg = wf__alloc0(sizeof *cg);
+    if (!cg) {
+        wf__str_add(error, "out of memory");
+        return false;
+    }
+    if (!wf__llvm_api_open(&cg->api, path, error) || !register_target(&cg->api, error)) {
+        wf__free(cg);
+        return false;
+    }
+    *out = cg;
+    return true;
+}
+
+static int major(const wf__codegen *cg) { return cg->api.major; }
+
+static void close_library(wf__codegen *cg) { wf__free(cg); }
+
+/* ---- one compilation ---- */
+typedef struct compilation {
+    wf__gen gen;
+    LLVMTargetMachineRef machine;
+    wf__str diagnostics;
+} compilation;
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
+{
+    compilation *c = user;
+    if (c->gen.L->GetDiagInfoSeverity(info) != LLVMDSError)
+        return;
+    char *text = c->gen.L->GetDiagInfoDescription(info);
+    wf__str_addf(&c->diagnostics, "%s%s", c->diagnostics.len ? "; " : "", text ? text : "?");
+    c->gen.L->DisposeMessage(text);
+}
+
+static void make_types(wf__gen *g)
+{
+    const wf__llvm_api *L = g->L;
+    g->i1 = L->IntTypeInContext(g->context, 1);
+    g->i8 = L->IntTypeInContext(g->context, 8);
+    g->i16 = L->IntTypeInContext(g->context, 16);
+    g->i32 = L->IntTypeInContext(g->context, 32);
+    g->i64 = L->IntTypeInContext(g->context, 64);
+    g->f32 = L->FloatTypeInContext(g->context);
+    g->f64 = L->DoubleTypeInContext(g->context);
+    g->ptr = L->PointerTypeInContext(g->context, 0);
+    g->nothing = L->VoidTypeInContext(g->context);
+}
+
+static bool make_machine(compilation *c, wf__str *error)
+{
+    const wf__target *target = c->gen.options->target;
+    const wf__llvm_api *L = c->gen.L;
+    LLVMTargetRef t = NULL;
+    char *text = NULL;
+    if (L->GetTargetFromTriple(target->triple, &t, &text)) {
+        wf__str_addf(error, "LLVM: %s", text ? text : "unknown target");
+        L->DisposeMessage(text);
+        return false;
+    }
+    c->machine = L->CreateTargetMachine(t, target->triple, target->cpu, target->features, LLVMCodeGenLevelLess,
+                                        LLVMRelocPIC, LLVMCodeModelSmall);
+    if (!c->machine)
+        wf__str_addf(error, "LLVM: no machine %s", target->cpu);
+    return c->machine != NULL;
+}
+
+static bool begin(compilation *c, wf__str *error)
+{
+    wf__gen *g = &c->gen;
+    const wf__llvm_api *L = g->L;
+    g->context = L->ContextCreate();
+    L->ContextSetDiagnosticHandler(g->context, on_diagnostic, c);
+    L->ContextSetDiscardValueNames(g->context, 1);
+    g->module = L->ModuleCreateWithNameInContext("weft", g->context);
+    g->b = L->CreateBuilderInContext(g->context);
+    make_types(g);
+    if (!make_machine(c, error))
+        return false;
+    L->SetTarget(g->module, g->options->target->triple);
+    LLVMTargetDataRef layout = L->CreateTargetDataLayout(c->machine);
+    L->SetModuleDataLayout(g->module, layout);
+    L->DisposeTargetData(layout);
+    return true;
+}
+
+static void end(compilation *c)
+{
+    const wf__llvm_api *L = c->gen.L;
+    if (c->gen.b)
+        L->DisposeBuilder(c->gen.b);
+    if (c->gen.module)
+        L->DisposeModule(c->gen.module);
+    if (c->machine)
+        L->DisposeTargetMachine(c->machine);
+    if (c->gen.context)
+        L->ContextDispose(c->gen.context);
+    wf__str_free(&c->diagnostics);
+}
+
+static bool set_width(wf__gen *g, const wf__ir *body, wf__str *error)
+{
+    wf__vary *vary = wf__alloc(body->n * sizeof *vary);
+    uint8_t *live = wf__alloc0(body->n);
+    bool ok = vary && live && wf__analyse(body, vary);
+    if (ok) {
+        for (uint32_t i = 1; i < body->n; i++)
+            live[i] = body->node[i].op == WF__STORE || body->node[i].op == WF__SETRED;
+        wf__mark_live(body, live);
+        g->width = wf__choose_width(body, vary, live, g->options->target);
+    } else {
+        wf__str_add(error, "code generator: out of memory");
+    }
+    wf__free(vary);
+    wf__free(live);
+    return ok;
+}
+
+static bool verify(compilation *c, wf__str *error)
+{
+#ifdef WEFT_DEBUG_CHECKS
+    char *text = NULL;
+    bool broken = c->gen.L->VerifyModule(c->gen.module, LLVMReturnStatusAction, &text);
+    if (broken)
+        wf__str_addf(error, "code generator: invalid LLVM IR: %s", text ? text : "?");
+    c->gen.L->DisposeMessage(text);
+    return !broken;
+#else
+    WF__UNUSED(c);
+    WF__UNUSED(error);
+    return true;
+#endif
+}
+
+static bool emit_buffer(compilation *c, int type, LLVMMemoryBufferRef *out, wf__str *error)
+{
+    char *text = NULL;
+    bool failed = c->gen.L->TargetMachineEmitToMemoryBuffer(c->machine, c->gen.module, type, &text, out);
+    if (failed || c->diagnostics.len)
+        wf__str_addf(error, "LLVM: %s", c->diagnostics.len ? wf__str_get(&c->diagnostics) : text ? text : "no code");
+    if (failed)
+        c->gen.L->DisposeMessage(text);
+    else if (c->diagnostics.len)
+        c->gen.L->DisposeMemoryBuffer(*out);
+    return !failed && !c->diagnostics.len;
+}
+
+typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
+
+static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text, wf__str *error)
+{
+    if (!set_width(&c->gen, body, error) || !begin(c, error) || !wf__emit_kernel(&c->gen, body))
+        return false;
+    const wf__llvm_api *L = c->gen.L;
+    if (what == IR_TEXT) {
+        char *ir = L->PrintModuleToString(c->gen.module);
+        wf__str_add(text, ir);
+        L->DisposeMessage(ir);
+    }
+    if (!verify(c, error))
+        return false;
+    if (what == IR_TEXT)
+        return true;
+    LLVMMemoryBufferRef buffer = NULL;
+    if (!emit_buffer(c, what == OBJECT ? LLVMObjectFile : LLVMAssemblyFile, &buffer, error))
+        return false;
+    const char *at = L->GetBufferStart(buffer);
+    size_t n = L->GetBufferSize(buffer);
+    bool ok = true;
+    if (what == ASSEMBLY) {
+        wf__str_addn(text, at, n);
+    } else {
+        bytes->at = wf__alloc(n);
+        bytes->n = n;
+        ok = bytes->at != NULL;
+        if (ok)
+            memcpy(bytes->at, at, n);
+        else
+            wf__str_add(error, "code generator: out of memory");
+    }
+    L->DisposeMemoryBuffer(buffer);
+    return ok;
+}
+
+static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what, wf__bytes *bytes,
+                    wf__str *text, wf__str *error)
+{
+    if (options->target->isa == WF__ISA_NONE) {
+        wf__str_add(error, "code generator: no instruction set to make code for");
+        return false;
+    }
+    if (body->rank < 1 || body->rank > WF_MAX_RANK) {
+        wf__str_addf(error, "code generator: %d loop axes", (int)body->rank);
+        return false;
+    }
+    compilation *c = wf__alloc0(sizeof *c);
+    if (!c) {
+        wf__str_add(error, "code generator: out of memory");
+        return false;
+    }
+    c->gen = (wf__gen){ .L = &cg->api, .options = options, .isa = options->target->isa, .error = error };
+    guard here, *outer = fatal_guard;
+    fatal_guard = &here;
+    volatile bool ok = false;
+    if (setjmp(here.back)) {
+        wf__str_addf(error, "LLVM: %s", here.text); /* what it held is lost: it may be in any state */
+    } else {
+        ok = produce(c, body, what, bytes, text, error);
+        end(c);
+    }
+    fatal_guard = outer;
+    wf__free(c);
+    return ok;
+}
+
+static bool object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out, wf__str *error)
+{
+    wf__bytes bytes = { 0 };
+    bool ok = compile(cg, body, options, OBJECT, &bytes, NULL, error);
+    if (ok)
+        *out = bytes;
+    return ok;
+}
+
+static bool text_of(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly, wf__str *out,
+                    wf__str *error)
+{
+    return compile(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
+}
+
+const wf__codegen_ops wf__llvm = { open_library, major, object, text_of, close_library };

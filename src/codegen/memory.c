@@ -1,0 +1,240 @@
+/* memory.c - loads and stores. Full vectors of neighbours are plain loads and stores; lanes that are off never touch
+ * memory: the processor's masked accesses where it has them, else lane by lane, an off lane turned to a harmless place on
+ * the stack, without branches.
+ */
+#include "codegen/body.h"
+
+static bool has_masked(const wf__gen *g, unsigned dtype)
+{
+    return g->isa == WF__ISA_AVX512 || (g->isa == WF__ISA_AVX2 && wf__size(dtype) >= 4);
+}
+
+static bool has_gather(const wf__gen *g, unsigned dtype) { return g->isa == WF__ISA_AVX512 && wf__size(dtype) >= 4; }
+
+static void set_align(wf__gen *g, val call, unsigned parameter, unsigned align)
+{
+    unsigned kind = g->L->GetEnumAttributeKindForName("align", 5);
+    g->L->AddCallSiteAttribute(call, parameter, g->L->CreateEnumAttribute(g->context, kind, align));
+}
+
+/* Calls llvm.masked.*; LLVM 22 has the alignment as an attribute of the pointer, not as an operand. */
+static val masked_call(wf__gen *g, const char *name, LLVMTypeRef vector, val pointer, unsigned pointer_at, unsigned align,
+                       val *args, unsigned n)
+{
+    LLVMTypeRef types[2] = { vector, g->L->TypeOf(pointer) };
+    val with[5];
+    unsigned count = 0;
+    bool operand = g->L->major < 22;
+    for (unsigned i = 0; i < n; i++) {
+        with[count++] = args[i];
+        if (i == pointer_at && operand)
+            with[count++] = g->L->ConstInt(g->i32, align, 0);
+    }
+    val call = wf__gen_call(g, name, types, 2, with, count);
+    if (!operand && !g->failed)
+        set_align(g, call, pointer_at + 1, align);
+    return call;
+}
+
+/* ---- loads ---- */
+static val reverse(wf__gen *g, val v, int w)
+{
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, w, w - 1, -1), "");
+}
+
+static val first_of_reversed(wf__gen *g, unsigned dtype, val base)
+{
+    return g_gep(g, wf__gen_memory_type(g, dtype, 1), base, g_i64(g, 1 - g->width));
+}
+
+static val load_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+{
+    wf__gen *g = in->g;
+    LLVMTypeRef element = wf__gen_memory_type(g, dtype, 1);
+    val pointer[WF__LANES], nowhere = mask ? wf__frame_nowhere(in->f) : NULL;
+    val r = mask ? other : g->L->GetPoison(wf__gen_memory_type(g, dtype, g->width));
+    wf__lane_pointers(in, dtype, at, pointer);
+    for (int l = 0; l < g->width; l++) {
+        val p = pointer[l], on = NULL, v;
+        if (mask) {
+            on = g->L->BuildExtractElement(g->b, mask, g_i32(g, l), "");
+            p = g_select(g, on, p, nowhere);
+        }
+        v = g_load(g, element, p);
+        g->L->SetAlignment(v, wf__size(dtype));
+        r = g->L->BuildInsertElement(g->b, r, v, g_i32(g, l), "");
+    }
+    return mask ? g_select(g, mask, r, other) : r;
+}
+
+static val gather(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+{
+    wf__gen *g = in->g;
+    LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width), element = wf__gen_memory_type(g, dtype, 1);
+    val offset = at->offset;
+    if (at->way == WF__STRIDED)
+        offset = g_mul(g, wf__gen_splat(g, at->stride, g->width), wf__gen_iota(g, g->i64, g->width, 0, 1));
+    val pointers = g_gep(g, at->scaled ? element : g->i8, at->base, offset);
+    val args[3] = { pointers, mask ? mask : wf__gen_int(g, g->i1, g->width, 1),
+                    mask ? other : g->L->GetPoison(vector) };
+    return masked_call(g, "llvm.masked.gather", vector, pointers, 0, wf__size(dtype), args, 3);
+}
+
+static val load_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+{
+    wf__gen *g = in->g;
+    LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width);
+    bool against = at->way == WF__AGAINST;
+    if (at->way == WF__STRIDED || at->way == WF__SCATTERED)
+        return has_gather(g, dtype) ? gather(in, dtype, at, mask, other) : load_lanes(in, dtype, at, mask, other);
+    val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
+    if (!mask) {
+        val v = g_load(g, vector, p);
+        g->L->SetAlignment(v, wf__size(dtype));
+        return against ? reverse(g, v, g->width) : v;
+    }
+    if (!has_masked(g, dtype))
+        return load_lanes(in, dtype, at, mask, other);
+    val args[3] = { p, against ? reverse(g, mask, g->width) : mask, against ? reverse(g, other, g->width) : other };
+    val v = masked_call(g, "llvm.masked.load", vector, p, 0, wf__size(dtype), args, 3);
+    return against ? reverse(g, v, g->width) : v;
+}
+
+/* The same element in every lane; `on`: whether it is there at all. */
+static val load_scalar(wf__inst *in, unsigned dtype, val p, val on, val other)
+{
+    wf__gen *g = in->g;
+    if (on)
+        p = g_select(g, on, p, wf__frame_nowhere(in->f));
+    val v = g_load(g, wf__gen_memory_type(g, dtype, 1), p);
+    g->L->SetAlignment(v, wf__size(dtype));
+    return on ? g_select(g, on, v, other) : v;
+}
+
+static val from_memory(wf__gen *g, unsigned dtype, int w, val v)
+{
+    return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, wf__gen_int(g, g->i8, w, 0)) : v;
+}
+
+static val to_memory(wf__gen *g, unsigned dtype, int w, val v)
+{
+    return dtype == WF_BOOL ? g->L->BuildZExt(g->b, v, wf__gen_memory_type(g, dtype, w), "") : v;
+}
+
+void wf__emit_load(wf__inst *in, wf__ref r)
+{
+    wf__gen *g = in->g;
+    const wf__node *n = wf__at(in->ir, r);
+    val mapped[WF_MAX_RANK];
+    bool wide[WF_MAX_RANK] = { false }, bordered = n->aux != WF_BORDER_NONE, uniform = in->vary[r].kind == WF__UNIFORM;
+    wf__guard guard = { 0 };
+    if (bordered)
+        wf__border(in, n, &guard, mapped, wide);
+    wf__where at = wf__address(in, n->a, n->b, bordered ? mapped : NULL, wide);
+    if (uniform) {
+        val other = !guard.scalar ? NULL
+                    : n->c        ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c))
+                                  : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, 1, 0);
+        in->scalar[r] = from_memory(g, n->dtype, 1, load_scalar(in, n->dtype, at.base, guard.scalar, other));
+        return;
+    }
+    if (at.way == WF__AT_POINT && !guard.bits && !guard.vector && (!n->c || in->vary[n->c].kind == WF__UNIFORM)) {
+        val other = n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c))
+                         : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, 1, 0);
+        val v = load_scalar(in, n->dtype, at.base, guard.scalar, other);
+        in->vector[r] = wf__gen_splat(g, from_memory(g, n->dtype, 1, v), g->width);
+        return;
+    }
+    if (in->safe)
+        guard.bits = guard.bits ? g_and(g, guard.bits, in->lane_bits) : in->lane_bits;
+    val mask = wf__guard_mask(in, &guard), other = NULL;
+    if (mask)
+        other = n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
+                     : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, g->width, 0);
+    val v = at.way == WF__AT_POINT ? load_lanes(in, n->dtype, &at, mask, other) : load_vector(in, n->dtype, &at, mask, other);
+    in->vector[r] = from_memory(g, n->dtype, g->width, v);
+}
+
+/* ---- stores ---- */
+static void store_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v)
+{
+    wf__gen *g = in->g;
+    val pointer[WF__LANES], nowhere = mask ? wf__frame_nowhere(in->f) : NULL;
+    wf__lane_pointers(in, dtype, at, pointer);
+    for (int l = 0; l < g->width; l++) {
+        val p = pointer[l];
+        if (mask)
+            p = g_select(g, g->L->BuildExtractElement(g->b, mask, g_i32(g, l), ""), p, nowhere);
+        g->L->SetAlignment(g->L->BuildStore(g->b, g->L->BuildExtractElement(g->b, v, g_i32(g, l), ""), p), wf__size(dtype));
+    }
+}
+
+static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v)
+{
+    wf__gen *g = in->g;
+    LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width), element = wf__gen_memory_type(g, dtype, 1);
+    val offset = at->offset;
+    if (at->way == WF__STRIDED)
+        offset = g_mul(g, wf__gen_splat(g, at->stride, g->width), wf__gen_iota(g, g->i64, g->width, 0, 1));
+    val pointers = g_gep(g, at->scaled ? element : g->i8, at->base, offset);
+    val args[3] = { v, pointers, mask ? mask : wf__gen_int(g, g->i1, g->width, 1) };
+    masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__size(dtype), args, 3);
+}
+
+/* Past the cache: the caller promises rows aligned to the vector. */
+static bool streams(const wf__inst *in, const wf__node *n)
+{
+    const wf__slot *s = &in->ir->slot[n->a];
+    return in->g->options->nontemporal && !in->safe && !n->d && s->element && in->g->width * (int)wf__size(s->dtype) >= 16;
+}
+
+static void store_plain(wf__inst *in, const wf__node *n, val p, val v)
+{
+    wf__gen *g = in->g;
+    unsigned size = wf__size(n->dtype);
+    val store = g->L->BuildStore(g->b, v, p);
+    if (!streams(in, n)) {
+        g->L->SetAlignment(store, size);
+        return;
+    }
+    unsigned bytes = size * (unsigned)g->width;
+    g->L->SetAlignment(store, bytes < 64 ? bytes : 64);
+    if (!g->nontemporal) {
+        LLVMMetadataRef one = g->L->ValueAsMetadata(g_i32(g, 1));
+        g->nontemporal = g->L->MetadataAsValue(g->context, g->L->MDNodeInContext2(g->context, &one, 1));
+    }
+    g->L->SetMetadata(store, g->L->GetMDKindIDInContext(g->context, "nontemporal", 11), g->nontemporal);
+}
+
+void wf__emit_store(wf__inst *in, const wf__node *n)
+{
+    wf__gen *g = in->g;
+    wf__guard guard = { 0 };
+    if (in->safe)
+        guard.bits = in->lane_bits;
+    if (n->d && in->vary[n->d].kind == WF__UNIFORM)
+        guard.scalar = wf__inst_scalar(in, n->d);
+    else if (n->d)
+        guard.vector = wf__inst_vector(in, n->d);
+    val mask = wf__guard_mask(in, &guard);
+    wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
+    val v = to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));
+    bool against = at.way == WF__AGAINST;
+    if (at.way == WF__STRIDED || at.way == WF__SCATTERED) {
+        if (has_gather(g, n->dtype))
+            scatter(in, n->dtype, &at, mask, v);
+        else
+            store_lanes(in, n->dtype, &at, mask, v);
+    } else if (at.way == WF__AT_POINT || (mask && !has_masked(g, n->dtype))) {
+        store_lanes(in, n->dtype, &at, mask, v);
+    } else {
+        val p = against ? first_of_reversed(g, n->dtype, at.base) : at.base;
+        v = against ? reverse(g, v, g->width) : v;
+        if (mask) {
+            val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
+            masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__size(n->dtype), args, 3);
+        } else {
+            store_plain(in, n, p, v);
+        }
+    }
+}

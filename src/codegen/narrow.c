@@ -1,0 +1,90 @@
+/* narrow.c - index arithmetic in 32 bits. Indices are 64 bits wide, but conversions of 64-bit vectors are slow or missing in
+ * most processors. FAST therefore runs only where lane indices are small enough that the conversions and comparisons of
+ * `index * constant + constant` are right in 32 bits; the points beyond are left to SAFE, which does it the long way.
+ */
+#include "codegen/body.h"
+
+enum { MOST_COEF = 64, MOST_CONSTANT = 1 << 24 };
+
+static bool narrow_index(const wf__inst *in, wf__ref r, int64_t *coef, int64_t *constant)
+{
+    return in->ir->node[r].dtype == WF_I64 && wf__as_lane(in, r, coef, constant) && *coef >= -MOST_COEF &&
+           *coef <= MOST_COEF && *constant >= -MOST_CONSTANT && *constant <= MOST_CONSTANT;
+}
+
+static bool is_compare(const wf__node *n) { return n->op >= WF__OP_eq && n->op <= WF__OP_ge; }
+
+bool wf__narrow(const wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    int64_t coef, constant;
+    if (in->safe || in->vary[r].kind != WF__VARYING)
+        return false;
+    if (n->op == WF__CAST)
+        return n->dtype != WF_BOOL && (wf__is_float(n->dtype) || wf__size(n->dtype) <= 4) &&
+               narrow_index(in, n->a, &coef, &constant);
+    if (!is_compare(n))
+        return false;
+    bool a = narrow_index(in, n->a, &coef, &constant), b = narrow_index(in, n->b, &coef, &constant);
+    return (a || in->vary[n->a].kind == WF__UNIFORM) && (b || in->vary[n->b].kind == WF__UNIFORM) && (a || b);
+}
+
+static void limit(const wf__inst *in, wf__ref r, int64_t *least)
+{
+    int64_t coef, constant;
+    if (!narrow_index(in, r, &coef, &constant))
+        return;
+    int64_t most = INT32_MAX - 1 - (constant < 0 ? -constant : constant), step = coef < 0 ? -coef : coef;
+    if (most / step < *least)
+        *least = most / step;
+}
+
+int64_t wf__narrow_limit(const wf__inst *in)
+{
+    int64_t least = INT64_MAX;
+    for (uint32_t i = 1; i < in->ir->n; i++) {
+        if (!in->live[i] || !wf__narrow(in, i))
+            continue;
+        limit(in, in->ir->node[i].a, &least);
+        if (is_compare(&in->ir->node[i]))
+            limit(in, in->ir->node[i].b, &least);
+    }
+    return least == INT64_MAX ? least : least - 2 * WF__LANES;
+}
+
+static val index32(wf__inst *in, wf__ref r)
+{
+    wf__gen *g = in->g;
+    int64_t coef = 1, constant = 0;
+    wf__as_lane(in, r, &coef, &constant);
+    if (!in->index_vector32) {
+        val j = g->L->BuildTrunc(g->b, in->index[in->f->rank - 1], g->i32, "");
+        in->index_vector32 = wf__gen_splat(g, j, g->width);
+    }
+    val lanes = in->index_vector32;
+    if (coef != 1)
+        lanes = g_mul(g, lanes, wf__gen_int(g, g->i32, g->width, (uint64_t)coef));
+    return g_add(g, lanes, wf__gen_iota(g, g->i32, g->width, constant, coef));
+}
+
+/* A uniform i64 in 32 bits: what is out of range compares like the ends of the range, which no narrow index reaches. */
+static val saturated(wf__inst *in, wf__ref r)
+{
+    wf__gen *g = in->g;
+    val x = wf__inst_scalar(in, r), low = g_i64(g, INT32_MIN), high = g_i64(g, INT32_MAX);
+    x = g_select(g, g_icmp(g, LLVMIntSGT, x, low), x, low);
+    x = g_select(g, g_icmp(g, LLVMIntSLT, x, high), x, high);
+    return wf__gen_splat(g, g->L->BuildTrunc(g->b, x, g->i32, ""), g->width);
+}
+
+val wf__emit_narrow(wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    wf__gen *g = in->g;
+    if (n->op == WF__CAST)
+        return wf__gen_cast(g, n->dtype, WF_I32, g->width, index32(in, n->a));
+    val x[3] = { NULL };
+    x[0] = in->vary[n->a].kind == WF__UNIFORM ? saturated(in, n->a) : index32(in, n->a);
+    x[1] = in->vary[n->b].kind == WF__UNIFORM ? saturated(in, n->b) : index32(in, n->b);
+    return wf__gen_op(g, n->op, WF_I32, g->width, x, NULL);
+}

@@ -1,0 +1,112 @@
+/* op_float.c - operations on floats, special values included. No fast-math flag is ever set, nothing is reassociated.
+ *
+ * a < b ? a : b is one instruction on x86 (it gives b if either is NaN or both are zeros), so the exact rules for NaN and
+ * signed zeros are built from it.
+ */
+#include "codegen/gen.h"
+
+static LLVMTypeRef int_lane(wf__gen *g, unsigned dtype) { return dtype == WF_F32 ? g->i32 : g->i64; }
+
+static val pick(wf__gen *g, bool want_min, val a, val b)
+{
+    return g_select(g, g_fcmp(g, want_min ? LLVMRealOLT : LLVMRealOGT, a, b), a, b);
+}
+
+static val combine(wf__gen *g, bool want_or, unsigned dtype, int w, val a, val b)
+{
+    LLVMTypeRef bits = wf__gen_wide(g, int_lane(g, dtype), w), type = wf__gen_type(g, dtype, w);
+    val x = g_bits(g, a, bits), y = g_bits(g, b, bits);
+    return g_bits(g, want_or ? g_or(g, x, y) : g_and(g, x, y), type);
+}
+
+typedef enum constant_class { UNKNOWN, NUMBER, PLUS_ZERO, MINUS_ZERO, NOT_A_NUMBER } constant_class;
+
+static constant_class classify(unsigned dtype, const uint64_t *bits)
+{
+    if (!bits)
+        return UNKNOWN;
+    uint64_t sign = dtype == WF_F32 ? (uint64_t)1 << 31 : (uint64_t)1 << 63;
+    uint64_t magnitude = *bits & (sign - 1), inf = dtype == WF_F32 ? 0x7f800000u : (uint64_t)0x7ff << 52;
+    if (magnitude > inf)
+        return NOT_A_NUMBER;
+    return magnitude ? NUMBER : *bits & sign ? MINUS_ZERO : PLUS_ZERO;
+}
+
+/* NaN if either is NaN; -0 < +0. With both orders of operands p = pick(a, b), q = pick(b, a): of two zeros p and q are
+ * one each, so `or` keeps a minus sign and `and` drops it; of two other numbers p = q; of a NaN one of them is NaN. */
+static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
+{
+    switch (classify(dtype, known_b)) {
+    case NUMBER: return pick(g, want_min, b, a);
+    case PLUS_ZERO:
+        if (want_min)
+            return pick(g, true, b, a);
+        break;
+    case MINUS_ZERO:
+        if (!want_min)
+            return pick(g, false, b, a);
+        break;
+    default: break;
+    }
+    val p = pick(g, want_min, a, b), q = pick(g, want_min, b, a);
+    if (want_min)
+        return combine(g, true, dtype, w, p, q); /* a NaN or'ed with anything is a NaN */
+    val both = combine(g, false, dtype, w, p, q);
+    return g_select(g, g_fcmp(g, LLVMRealUNO, a, b), g->L->BuildFAdd(g->b, a, b, ""), both);
+}
+
+/* A NaN is ignored. */
+static val fmin_fmax(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
+{
+    if (classify(dtype, known_b) == NUMBER)
+        return pick(g, want_min, a, b);
+    val p = pick(g, want_min, a, b), q = pick(g, want_min, b, a); /* b if a is NaN; a if b is NaN */
+    val both = combine(g, want_min, dtype, w, p, q);
+    both = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), p, both);
+    return g_select(g, g_fcmp(g, LLVMRealUNO, b, b), q, both);
+}
+
+static val classify_op(wf__gen *g, unsigned op, unsigned dtype, int w, val a)
+{
+    if (op == WF__OP_isnan)
+        return g_fcmp(g, LLVMRealUNO, a, a);
+    val magnitude = wf__gen_call1(g, "llvm.fabs", a);
+    val inf = wf__gen_const(g, dtype, w, dtype == WF_F32 ? 0x7f800000u : (uint64_t)0x7ff << 52);
+    return g_fcmp(g, op == WF__OP_isinf ? LLVMRealOEQ : LLVMRealOLT, magnitude, inf);
+}
+
+static val fma_op(wf__gen *g, val a, val b, val c)
+{
+    val args[3] = { a, b, c };
+    LLVMTypeRef type = g->L->TypeOf(a);
+    return wf__gen_call(g, "llvm.fma", &type, 1, args, 3);
+}
+
+val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3])
+{
+    val a = x[0], b = x[1];
+    const uint64_t *known_b = known ? known[1] : NULL;
+    switch (op) {
+    case WF__OP_neg: return g->L->BuildFNeg(g->b, a, "");
+    case WF__OP_abs: return wf__gen_call1(g, "llvm.fabs", a);
+    case WF__OP_sqrt: return wf__gen_call1(g, "llvm.sqrt", a);
+    case WF__OP_floor: return wf__gen_call1(g, "llvm.floor", a);
+    case WF__OP_ceil: return wf__gen_call1(g, "llvm.ceil", a);
+    case WF__OP_round: return wf__gen_call1(g, "llvm.rint", a);
+    case WF__OP_trunc: return wf__gen_call1(g, "llvm.trunc", a);
+    case WF__OP_isnan:
+    case WF__OP_isinf:
+    case WF__OP_isfinite: return classify_op(g, op, dtype, w, a);
+    case WF__OP_add: return g->L->BuildFAdd(g->b, a, b, "");
+    case WF__OP_sub: return g->L->BuildFSub(g->b, a, b, "");
+    case WF__OP_mul: return g->L->BuildFMul(g->b, a, b, "");
+    case WF__OP_div: return g->L->BuildFDiv(g->b, a, b, "");
+    case WF__OP_min: return min_max(g, true, dtype, w, a, b, known_b);
+    case WF__OP_max: return min_max(g, false, dtype, w, a, b, known_b);
+    case WF__OP_fmin: return fmin_fmax(g, true, dtype, w, a, b, known_b);
+    case WF__OP_fmax: return fmin_fmax(g, false, dtype, w, a, b, known_b);
+    case WF__OP_copysign: return wf__gen_call2(g, "llvm.copysign", a, b);
+    case WF__OP_fma: return fma_op(g, a, b, x[2]);
+    default: return NULL;
+    }
+}

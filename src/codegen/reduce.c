@@ -1,0 +1,158 @@
+/* reduce.c - accumulators, in exactly the order of kernel.h: lane j of a row joins virtual accumulator j % WF__LANES.
+ *
+ * Instance i of a reduction holds virtual accumulators i*w .. i*w + w-1. FAST keeps all instances in registers; SAFE finds
+ * the one that belongs to its lanes on the stack.
+ */
+#include "codegen/body.h"
+
+static LLVMTypeRef held(wf__gen *g, unsigned dtype, int w) { return wf__gen_memory_type(g, dtype, w); }
+
+static val to_held(wf__gen *g, unsigned dtype, int w, val v)
+{
+    return dtype == WF_BOOL ? g->L->BuildZExt(g->b, v, held(g, dtype, w), "") : v;
+}
+
+static val from_held(wf__gen *g, unsigned dtype, int w, val v)
+{
+    return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, wf__gen_int(g, g->i8, w, 0)) : v;
+}
+
+static val place(wf__frame *f, uint32_t red, val instance)
+{
+    return g_gep(f->g, held(f->g, f->body->red[red].dtype, f->g->width), f->accumulator[red], instance);
+}
+
+static val get(wf__frame *f, uint32_t red, val instance)
+{
+    unsigned dtype = f->body->red[red].dtype;
+    return from_held(f->g, dtype, f->g->width, g_load(f->g, held(f->g, dtype, f->g->width), place(f, red, instance)));
+}
+
+static void put(wf__frame *f, uint32_t red, val instance, val v)
+{
+    f->g->L->BuildStore(f->g->b, to_held(f->g, f->body->red[red].dtype, f->g->width, v), place(f, red, instance));
+}
+
+bool wf__red_begin(wf__frame *f)
+{
+    wf__gen *g = f->g;
+    if (!f->body->red_n)
+        return true;
+    f->accumulator = wf__alloc(f->body->red_n * sizeof *f->accumulator);
+    if (!f->accumulator)
+        return false;
+    for (uint32_t i = 0; i < f->body->red_n; i++) {
+        const wf__reduction *red = &f->body->red[i];
+        LLVMTypeRef type = g->L->ArrayType(held(g, red->dtype, g->width), (unsigned)f->instances);
+        f->accumulator[i] = g->L->BuildAlloca(g->b, type, "accumulator");
+        val neutral = wf__gen_const(g, red->dtype, g->width, wf__join_neutral((wf_join)red->join, red->dtype));
+        for (int k = 0; k < f->instances; k++)
+            put(f, i, g_i64(g, k), neutral);
+    }
+    return true;
+}
+
+void wf__red_enter(wf__inst *in, block before, block loop)
+{
+    wf__gen *g = in->g;
+    for (uint32_t i = 0; i < in->ir->red_n; i++)
+        for (int k = 0; k < in->f->instances; k++) {
+            uint32_t at = i * (uint32_t)in->f->instances + (uint32_t)k;
+            wf__gen_at(g, before);
+            val first = get(in->f, i, g_i64(g, k));
+            wf__gen_at(g, loop);
+            in->red_phi[at] = in->red[at] = g->L->BuildPhi(g->b, g->L->TypeOf(first), "");
+            g->L->AddIncoming(in->red_phi[at], &first, &before, 1);
+        }
+}
+
+void wf__red_turn(wf__inst *in, block latch)
+{
+    for (uint32_t at = 0; at < in->ir->red_n * (uint32_t)in->f->instances; at++)
+        in->g->L->AddIncoming(in->red_phi[at], &in->red[at], &latch, 1);
+}
+
+void wf__red_leave(wf__inst *in)
+{
+    for (uint32_t i = 0; i < in->ir->red_n; i++)
+        for (int k = 0; k < in->f->instances; k++)
+            put(in->f, i, g_i64(in->g, k), in->red[i * (uint32_t)in->f->instances + (uint32_t)k]);
+}
+
+/* SAFE: the instance of the lanes at hand. */
+static val current_instance(wf__inst *in)
+{
+    wf__gen *g = in->g;
+    val j = in->index[in->f->rank - 1];
+    int shift = 0;
+    while (1 << shift < g->width)
+        shift++;
+    return g_and(g, g->L->BuildLShr(g->b, j, g_i64(g, shift), ""), g_i64(g, in->f->instances - 1));
+}
+
+void wf__emit_red(wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    if (in->safe)
+        in->vector[r] = get(in->f, n->a, current_instance(in));
+    else
+        in->vector[r] = in->red[n->a * (uint32_t)in->f->instances + n->b];
+}
+
+void wf__emit_setred(wf__inst *in, const wf__node *n)
+{
+    val v = wf__inst_vector(in, n->c);
+    if (!in->safe) {
+        in->red[n->a * (uint32_t)in->f->instances + n->b] = v;
+        return;
+    }
+    val instance = current_instance(in), old = get(in->f, n->a, instance);
+    put(in->f, n->a, instance, g_select(in->g, wf__inst_mask(in, in->lane_bits), v, old));
+}
+
+static val join(wf__gen *g, const wf__reduction *red, int w, val a, val b)
+{
+    unsigned op = wf__join_op((wf_join)red->join);
+    if (!op) {
+        wf__gen_fail(g, "code generator: a custom join");
+        return a;
+    }
+    return wf__gen_op(g, op, red->dtype, w, (val[3]){ a, b, NULL }, NULL);
+}
+
+/* Lanes s .. 2s-1 of a vector of 2s, or the first s. */
+static val half(wf__gen *g, val v, int s, bool upper)
+{
+    if (s == 1)
+        return g->L->BuildExtractElement(g->b, v, g_i32(g, upper), "");
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
+}
+
+static val join_lanes(wf__frame *f, uint32_t i)
+{
+    wf__gen *g = f->g;
+    const wf__reduction *red = &f->body->red[i];
+    val v[WF__LANES];
+    for (int k = 0; k < f->instances; k++)
+        v[k] = get(f, i, g_i64(g, k));
+    for (int s = f->instances / 2; s; s /= 2)
+        for (int k = 0; k < s; k++)
+            v[k] = join(g, red, g->width, v[k], v[k + s]);
+    for (int s = g->width / 2; s; s /= 2)
+        v[0] = join(g, red, s, half(g, v[0], s, false), half(g, v[0], s, true));
+    return v[0];
+}
+
+void wf__red_end(wf__frame *f)
+{
+    wf__gen *g = f->g;
+    for (uint32_t i = 0; i < f->body->red_n; i++) {
+        unsigned dtype = f->body->red[i].dtype;
+        val v = join_lanes(f, i);
+        if (wf__is_float(dtype))
+            v = g_bits(g, v, dtype == WF_F32 ? g->i32 : g->i64);
+        if (wf__size(dtype) < 8)
+            v = g->L->BuildZExt(g->b, v, g->i64, "");
+        g->L->BuildStore(g->b, v, g_gep(g, g->i64, f->acc, g_i64(g, i)));
+    }
+}
