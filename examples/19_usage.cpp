@@ -1,0 +1,75 @@
+// C++17 with operators: a convolution and a masked mean, the same calls underneath.
+#include "weft/weft.hpp"
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+using namespace weft;
+
+constexpr int K = 11, HALO = K / 2, H = 40, W = 57;
+
+static wf_status convolve(wf_context *ctx, const wf_array *img, const wf_array *ker, wf_array *out)
+{
+    graph g(ctx, wf_array_shape(out));
+    val i = g.index(0), j = g.index(1), sum = 0.f;
+    for (int y = 0; y < K; ++y)
+        for (int x = 0; x < K; ++x)
+            sum = sum + g.read_or(img, 0, i + (y - HALO), j + (x - HALO)) * g.read(ker, y, x);
+    g.write(out, sum, i, j);
+    return g.run();
+}
+
+// The mean of sqrt|x| where x > 0.
+static wf_status mean_of_positive(wf_context *ctx, const wf_array *array, wf_array *mean)
+{
+    graph g(ctx, reduce_all);
+    val x = g.in(array), positive = x > 0;
+    var sum = g.reduced(WF_F64, 0, WF_ADD), n = g.reduced(WF_I64, 0, WF_ADD);
+    sum += select(positive, sqrt(abs(x)), 0);
+    n += select(positive, 1, cast(0, WF_I64));
+    g.post();
+    g.out(mean, sum / cast(n, WF_F64));
+    return g.run();
+}
+
+int main()
+{
+    std::vector<float> image(H * W), window(K * K), result(H * W);
+    for (std::size_t k = 0; k < image.size(); ++k)
+        image[k] = float(k * 7919 % 1000) / 1000 - 0.25f;
+    for (std::size_t k = 0; k < window.size(); ++k)
+        window[k] = float(k * 31 % 17) / 17;
+
+    context ctx;
+    array img = ctx.wrap(image.data(), { H, W }), ker = ctx.wrap(window.data(), { K, K });
+    array out = ctx.wrap(result.data(), { H, W }), mean = ctx.full(WF_F64, { 1 }, 0);
+    wf_status status = convolve(ctx, img, ker, out);
+    if (status == WF_OK)
+        status = mean_of_positive(ctx, img, mean);
+    double got = 0;
+    if (status == WF_OK)
+        status = wf_download(mean, &got, sizeof got);
+    if (status != WF_OK)
+        std::fprintf(stderr, "%s\n", wf_message(ctx));
+
+    int wrong = status != WF_OK, n = 0;
+    double want = 0;
+    for (int i = 0; i < H; ++i)
+        for (int j = 0; j < W; ++j) {
+            double sum = 0;
+            for (int y = 0; y < K; ++y)
+                for (int x = 0; x < K; ++x) {
+                    int iy = i + y - HALO, ix = j + x - HALO;
+                    if (iy < 0 || iy >= H || ix < 0 || ix >= W)
+                        continue;
+                    sum += double(image[std::size_t(iy * W + ix)]) * double(window[std::size_t(y * K + x)]);
+                }
+            std::size_t k = std::size_t(i * W + j);
+            wrong += std::fabs(sum - double(result[k])) > 1e-4;
+            if (image[k] > 0)
+                want += std::sqrt(double(image[k])), ++n;
+        }
+    wrong += std::fabs(got - want / n) > 1e-6;
+    std::printf("usage: %d wrong of %d, mean %.6f (%.6f)\n", wrong, H * W, got, want / n);
+    return wrong != 0;
+}
