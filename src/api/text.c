@@ -24,7 +24,9 @@ wf__tval wf__text_mistake(wf__recorder *r, wf_status status, uint32_t at, const 
     wf__str_addv(&s, format, args);
     va_end(args);
     wf__text_caret(r->text, at, &s);
-    wf_fail(r->graph, status, s.failed ? "out of memory" : wf__str_get(&s));
+    if (r->graph) /* wf_fail would cut it short */
+        wf__ir_fail(wf__graph_ir(r->graph), s.failed ? WF_ERR_MEMORY : status, "%s",
+                    s.failed ? "out of memory" : wf__str_get(&s));
     wf__str_free(&s);
     r->failed = true;
     return poison_of(r);
@@ -70,6 +72,11 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
     if (wf__tval_is_number(a))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", (int)node->len,
                                 r->text->src + node->at);
+    wf_shape shape = wf_val_shape(a.v);
+    for (int d = 0; d < shape.rank; d++)
+        if (shape.dim[d] < 0 && (kind == WF__FOLD_MEAN || kind == WF__FOLD_STD))
+            return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open",
+                                    (int)node->len, r->text->src + node->at);
     wf_dtype t = wf_val_dtype(a.v);
     bool logic = kind == WF__FOLD_ANY || kind == WF__FOLD_ALL, moments = kind == WF__FOLD_MEAN || kind == WF__FOLD_STD;
     if (logic && t != WF_BOOL)
@@ -265,7 +272,7 @@ static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expressio
 
 static wf_graph *begin(wf_context *ctx, wf_device device)
 {
-    return wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space), .name = "operator text", .device = device });
+    return wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space), .device = device });
 }
 
 /* ---- the public interface ---- */

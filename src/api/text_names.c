@@ -33,7 +33,7 @@ bool wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
 
 /* ---- the common shape ---- */
 
-/* Joins s into r->common, aligned at the last axis. */
+/* Joins s into r->common, aligned at the last axis. An extent below 0 is open (a formal). */
 static bool join_shape(wf_shape *common, wf_shape s)
 {
     int rank = s.rank > common->rank ? s.rank : common->rank;
@@ -41,9 +41,9 @@ static bool join_shape(wf_shape *common, wf_shape s)
     for (int k = 1; k <= rank; k++) {
         int64_t a = k <= common->rank ? common->dim[common->rank - k] : 1;
         int64_t b = k <= s.rank ? s.dim[s.rank - k] : 1;
-        if (a != b && a != 1 && b != 1)
+        if (a != b && a != 1 && b != 1 && a >= 0 && b >= 0)
             return false;
-        out.dim[rank - k] = a == 1 ? b : a;
+        out.dim[rank - k] = a == 1 || (a < 0 && b != 1) ? b : a;
     }
     *common = out;
     return true;
@@ -115,6 +115,10 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
                                 "the shapes of the array arguments do not broadcast, so a point has no coordinates");
     if (from_end < 1 || from_end > r->common.rank)
         return no_axis(r, at);
+    for (int d = 0; d < r->common.rank; d++)
+        if (r->common.dim[d] < 0)
+            return wf__text_mistake(r, WF_ERR_UNSUPPORTED, at,
+                                    "coordinates and sizes of formal arrays, whose extents are open");
     return wf__tval_number(0, false);
 }
 

@@ -117,7 +117,7 @@ typedef struct wf__ir {
     bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
     uint32_t flags;   /* WF_FOLD | WF_VALUE_NUMBERING */
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
-    char error[256];
+    char error[768];
 } wf__ir;
 
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);

@@ -1,0 +1,348 @@
+/* calc.c - weft calc: operator text on files. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_INPUTS = 64, MAX_OUTPUTS = 16, NAME_CAP = 128, PRINTED = 16 };
+
+const char help_calc[] =
+    "  weft calc 'out = sqrt(gx*gx + gy*gy)' gx=a.mrc gy=b.mrc -o out.mrc\n"
+    "  weft calc 'img * gain - dark' img=raw.tif dark=dark.tif gain=1.7 -o clean.mrc\n"
+    "  weft calc 'n = (a - mean(a)) / std(a); m = n > 3' a=vol.mrc -o n=n.mrc -o m=mask.mrc\n"
+    "  weft calc 'e = a[y, x+1; clamp] - a[y, x-1; clamp]' a=photo.png -o edges.npy\n"
+    "  weft calc 'hypot = sqrt((x-nx/2)**2 + (y-ny/2)**2)' --shape 512,512 -o cone.npy\n"
+    "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
+    "The text is statements 'name = expression', separated by ';' or new lines; one expression alone is fine too.\n"
+    "Arguments give names to files (name=file) and numbers (name=2.5). All arrays broadcast, as in NumPy.\n\n"
+    "  operators     ?: || && | ^ & == != < <= > >= << >> + - * / % ** ! ~   as in C; ** is the power\n"
+    "  coordinates   x y z (last, second-last, third-last axis), sizes nx ny nz; i0 i1 ..., n0 n1 ... by number\n"
+    "  neighbours    a[y-1, x]  outside is zero; a[y-1, x; clamp], or mirror, reflect, periodic, or a value\n"
+    "  functions     sqrt exp log sin cos tan atan2 tanh pow abs min max clamp floor round select ...\n"
+    "  whole arrays  sum prod mean std min max any all, each of one argument\n"
+    "  conversions   f32(a) i16(a) u8(a) bool(a) ...;   constants: pi inf nan true false\n\n"
+    "  -o FILE, -o NAME=FILE  where a result goes: the last one, or the one of that name. MRC, NPY, TIFF or PNG by\n"
+    "                         suffix; pixel size and the like are those of the first input. Without -o the last result\n"
+    "                         is printed: its value, or what it is and its statistics\n"
+    "  -f, --file FILE        the text is in FILE\n"
+    "  --dtype TYPE           how the file stores values: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
+    "  --shape Y,X            shape for x, y, nx, ... where no array gives it\n"
+    "  --device cpu|interp    where to compute\n"
+    "  --threads N            0: all cores (the default)\n"
+    "  --time                 print how long each step took\n";
+
+typedef struct output {
+    char name[NAME_CAP]; /* empty: the last assigned */
+    const char *path;
+} output;
+
+typedef struct calc {
+    const command *self;
+    wf_context *ctx;
+    const char *text, *file;
+    char *owned_text;
+    wf_arg arg[MAX_INPUTS + 1];
+    const char *path[MAX_INPUTS]; /* of arg i; NULL for numbers */
+    char name[MAX_INPUTS][NAME_CAP];
+    size_t args;
+    output out[MAX_OUTPUTS];
+    size_t outs;
+    wf_array *result[MAX_OUTPUTS];
+    wf_stored store_as;
+    wf_shape shape; /* rank 0: not given */
+    wf_meta meta;   /* of the first file */
+    bool time;
+} calc;
+
+/* "name=rest": the length of the name, or 0. */
+static size_t name_before_equals(const char *text)
+{
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    return len < NAME_CAP && is_name(text, len) ? len : 0;
+}
+
+/* ---- command line ---- */
+
+static bool add_input(calc *c, const char *text)
+{
+    size_t len = name_before_equals(text);
+    if (len == 0) {
+        misused(c->self, "'%s': inputs are name=file or name=number%s", text,
+                strchr(text, '=') ? "; a name is letters, digits and _" : "");
+        return false;
+    }
+    if (c->args == MAX_INPUTS) {
+        misused(c->self, "more than %d inputs", MAX_INPUTS);
+        return false;
+    }
+    char *name = c->name[c->args];
+    memcpy(name, text, len);
+    name[len] = 0;
+    for (size_t i = 0; i < c->args; i++)
+        if (strcmp(c->name[i], name) == 0) {
+            misused(c->self, "'%s' is given twice", name);
+            return false;
+        }
+    double value;
+    if (text[len + 1] == 0) {
+        misused(c->self, "'%s': a file or a number follows '='", text);
+        return false;
+    }
+    if (parse_real(text + len + 1, &value))
+        c->arg[c->args] = WF_ARG(name, value);
+    else
+        c->path[c->args] = text + len + 1;
+    c->args++;
+    return true;
+}
+
+static bool add_output(calc *c, const char *text)
+{
+    if (c->outs == MAX_OUTPUTS) {
+        misused(c->self, "more than %d outputs", MAX_OUTPUTS);
+        return false;
+    }
+    output *o = &c->out[c->outs++];
+    size_t len = name_before_equals(text);
+    memcpy(o->name, text, len);
+    o->name[len] = 0;
+    o->path = len ? text + len + 1 : text;
+    if (*o->path)
+        return true;
+    misused(c->self, "-o '%s': no file", text);
+    return false;
+}
+
+enum { OUT, TEXT_FILE, DTYPE, SHAPE, TIME };
+static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, { "dtype", 0, true },
+                                  { "shape", 0, true },    { "time", 0, false },  { NULL, 0, false } };
+
+/* Returns a status to end with, or -1 to go on. */
+static int read_arguments(calc *c, arguments *a)
+{
+    for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
+        switch (o) {
+        case OUT:
+            if (!add_output(c, a->value))
+                return EXIT_USAGE;
+            break;
+        case TEXT_FILE:
+            c->file = a->value;
+            break;
+        case DTYPE:
+            c->store_as = parse_stored(a->value);
+            if (c->store_as == WF_STORED_DEFAULT)
+                return misused(c->self, "--dtype %s: no such type", a->value);
+            break;
+        case SHAPE:
+            if (!parse_shape(a->value, &c->shape))
+                return misused(c->self, "--shape %s: give extents as 512,512", a->value);
+            break;
+        case TIME:
+            c->time = true;
+            break;
+        case ARG_OPERAND:
+            if (!c->text && !c->file)
+                c->text = a->value;
+            else if (!add_input(c, a->value))
+                return EXIT_USAGE;
+            break;
+        default:
+            return ended(o);
+        }
+    }
+    if (!c->text && !c->file)
+        return misused(c->self, "no text to compute");
+    return -1;
+}
+
+static int read_text_file(calc *c)
+{
+    enum { MAX_BYTES = 1 << 24 };
+    FILE *f = fopen(c->file, "rb");
+    if (!f)
+        return failed("%s: cannot open", c->file);
+    char *text = allocate(MAX_BYTES + 1, 1);
+    size_t n = fread(text, 1, MAX_BYTES, f);
+    bool bad = ferror(f) != 0 || !feof(f);
+    fclose(f);
+    c->owned_text = text;
+    c->text = text;
+    if (bad || strlen(text) != n)
+        return failed("%s: not a text of at most %d bytes", c->file, MAX_BYTES);
+    return EXIT_OK;
+}
+
+/* An expression alone becomes a statement, and outputs without a name get the last one assigned. */
+static int name_results(calc *c)
+{
+    char last[NAME_CAP] = "", other[NAME_CAP];
+    if (!wf_text_target(c->ctx, c->text, 0, other, sizeof other)) {
+        char *statement = append(NULL, "out = %s", c->text);
+        if (!wf_text_target(c->ctx, statement, 0, other, sizeof other))
+            free(statement);
+        else {
+            free(c->owned_text);
+            c->text = c->owned_text = statement;
+        }
+    }
+    for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
+        memcpy(last, other, sizeof last);
+    if (c->outs == 0)
+        c->outs = 1; /* printed */
+    for (size_t k = 0; k < c->outs; k++) {
+        if (!c->out[k].name[0])
+            memcpy(c->out[k].name, *last ? last : "out", sizeof last);
+        bool found = !*last; /* a syntax error: reported where it is computed */
+        for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
+            found |= strcmp(other, c->out[k].name) == 0;
+        if (!found)
+            return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
+                           c->out[k].name);
+    }
+    return EXIT_OK;
+}
+
+/* ---- work ---- */
+
+static int load_inputs(calc *c)
+{
+    bool first = true;
+    for (size_t i = 0; i < c->args; i++) {
+        if (!c->path[i])
+            continue;
+        wf_meta meta = { .size = sizeof meta };
+        wf_array *array = wf_load(c->ctx, c->path[i], &meta);
+        if (!array)
+            return failed_in(c->ctx);
+        c->arg[i] = WF_ARG(c->name[i], array);
+        if (first)
+            c->meta = meta;
+        first = false;
+    }
+    return EXIT_OK;
+}
+
+/* An argument that nothing reads: it only has the shape. One element, seen everywhere. */
+static int add_shape(calc *c)
+{
+    wf_array *one = wf_full(c->ctx, WF_U8, WF_SHAPE(1), 0), *all = wf_view_broadcast(one, c->shape);
+    wf_release(one);
+    if (!all)
+        return failed_in(c->ctx);
+    c->arg[c->args++] = WF_ARG("", all);
+    return EXIT_OK;
+}
+
+static int compute(calc *c)
+{
+    const char *want[MAX_OUTPUTS];
+    for (size_t i = 0; i < c->outs; i++)
+        want[i] = c->out[i].name;
+    if (c->shape.rank && add_shape(c) != EXIT_OK)
+        return EXIT_FAILED;
+    wf_status status = wf_text_create(c->ctx, c->text, (wf_args){ c->arg, c->args }, 0, want, c->outs, c->result);
+    return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
+}
+
+static int print_result(calc *c, const wf_array *a)
+{
+    char buf[256];
+    int64_t n = wf_array_count(a);
+    wf_dtype t = wf_array_dtype(a);
+    if (n > PRINTED) {
+        statistics s;
+        if (!compute_statistics(c->ctx, a, &s))
+            return failed_in(c->ctx);
+        printf("%s of %s: min %.7g max %.7g mean %.7g std %.7g\n", wf_dtype_name(t), shape_text(wf_array_shape(a), buf),
+               s.min, s.max, s.mean, s.std);
+        return EXIT_OK;
+    }
+    double value[PRINTED];
+    const char *want[] = { "v" };
+    wf_array *wide = NULL;
+    wf_status status = wf_text_create(c->ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &wide);
+    if (status == WF_OK)
+        status = wf_download(wide, value, (size_t)n * sizeof *value);
+    wf_release(wide);
+    if (status != WF_OK)
+        return failed_in(c->ctx);
+    for (int64_t i = 0; i < n; i++)
+        printf("%s%.*g", i ? " " : "", t == WF_F32 ? 8 : 16, value[i]);
+    printf("\n");
+    return EXIT_OK;
+}
+
+static int save_results(calc *c)
+{
+    wf_meta meta = c->meta;
+    meta.size = sizeof meta;
+    meta.store_as = c->store_as;
+    for (size_t i = 0; i < c->outs; i++) {
+        if (!c->out[i].path)
+            return print_result(c, c->result[i]);
+        if (wf_save(c->result[i], c->out[i].path, &meta) != WF_OK)
+            return failed_in(c->ctx);
+    }
+    return EXIT_OK;
+}
+
+static void print_times(const calc *c, const double t[4])
+{
+    wf_info info = { .size = sizeof info };
+    fprintf(stderr, "load    %10.3f ms\ncompute %10.3f ms", 1e3 * (t[1] - t[0]), 1e3 * (t[2] - t[1]));
+    if (wf_get_info(c->ctx, false, &info) == WF_OK)
+        fprintf(stderr, "   %d threads; kernels: %llu compiled, %llu from disk, %llu runs", info.threads,
+                (unsigned long long)info.compiled, (unsigned long long)info.disk_hits,
+                (unsigned long long)info.evaluated);
+    fprintf(stderr, "\nsave    %10.3f ms\n", 1e3 * (t[3] - t[2]));
+}
+
+static int run_steps(calc *c)
+{
+    double t[4] = { seconds(), 0, 0, 0 };
+    progress_begin("reading");
+    int result = load_inputs(c);
+    t[1] = seconds();
+    progress_begin("computing");
+    if (result == EXIT_OK)
+        result = compute(c);
+    t[2] = seconds();
+    progress_begin("writing");
+    if (result == EXIT_OK)
+        result = save_results(c);
+    t[3] = seconds();
+    progress_end();
+    if (c->time && result == EXIT_OK)
+        print_times(c, t);
+    return result;
+}
+
+int run_calc(const command *self, int argc, char **argv)
+{
+    calc *c = allocate(1, sizeof *c);
+    c->self = self;
+    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
+    int result = read_arguments(c, &a);
+    if (result < 0) {
+        result = EXIT_USAGE;
+        c->ctx = open_context(&a);
+        if (c->ctx)
+            result = c->file ? read_text_file(c) : EXIT_OK;
+        if (c->ctx && result == EXIT_OK)
+            result = name_results(c);
+        if (c->ctx && result == EXIT_OK)
+            result = run_steps(c);
+    }
+    for (size_t i = 0; i < c->outs; i++)
+        wf_release(c->result[i]);
+    for (size_t i = 0; i < c->args; i++)
+        if (c->arg[i].kind == 1)
+            wf_release(c->arg[i].as.array);
+    if (c->ctx)
+        wf_context_free(c->ctx);
+    free(c->owned_text);
+    free(c);
+    return result;
+}

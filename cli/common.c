@@ -1,0 +1,270 @@
+/* common.c - messages, command lines, contexts, small text: what every command needs. */
+#include "cli.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- messages ---- */
+
+int failed(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    progress_end();
+    fputs("weft: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return EXIT_FAILED;
+}
+
+int misused(const command *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "weft %s: ", c->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nweft help %s shows examples\n", c->name);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+int failed_in(wf_context *ctx)
+{
+    const char *message = wf_message(ctx);
+    return failed("%s", *message ? message : wf_status_name(wf_check(ctx)));
+}
+
+/* ---- command lines ---- */
+
+static const option shared_options[] = {
+    { "device", 0, true }, { "threads", 0, true }, { "help", 'h', false }, { NULL, 0, false }
+};
+
+static int match(const option *options, const char *text, size_t len, bool letter)
+{
+    for (int i = 0; options[i].name; i++) {
+        bool same = letter ? options[i].letter == *text
+                           : strlen(options[i].name) == len && strncmp(options[i].name, text, len) == 0;
+        if (same)
+            return i;
+    }
+    return -1;
+}
+
+static int bad(const arguments *a, const char *what, const char *text)
+{
+    misused(a->command, "%s: %s", text, what);
+    return ARG_BAD;
+}
+
+/* Takes the value of option `o` that is spelled `text`: what follows '=' or the letter, or the next argument. */
+static bool take_value(arguments *a, const option *o, const char *text, const char *attached)
+{
+    a->value = attached;
+    if (!o->takes_value) {
+        if (attached)
+            bad(a, "takes no value", text);
+        return !attached;
+    }
+    if (!attached && a->at == a->argc) {
+        bad(a, "needs a value", text);
+        return false;
+    }
+    if (!attached)
+        a->value = a->argv[a->at++];
+    return true;
+}
+
+static int shared_option(arguments *a, int i)
+{
+    long n;
+    switch (i) {
+    case 0:
+        a->device = a->value;
+        break;
+    case 1:
+        if (!parse_int(a->value, 0, 4096, &n))
+            return bad(a, "not a number of threads", a->value);
+        a->threads = (int)n;
+        break;
+    default:
+        printf("weft %s - %s\n\n%s", a->command->name, a->command->summary, a->command->help);
+        return ARG_HELP;
+    }
+    return next_argument(a);
+}
+
+int next_argument(arguments *a)
+{
+    if (a->at == 0)
+        a->at = 1;
+    if (a->at >= a->argc)
+        return ARG_END;
+    const char *text = a->argv[a->at++];
+    a->value = text;
+    if (a->operands_only || text[0] != '-' || text[1] == 0)
+        return ARG_OPERAND;
+    if (strcmp(text, "--") == 0) {
+        a->operands_only = true;
+        return next_argument(a);
+    }
+    bool letter = text[1] != '-';
+    const char *name = text + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    const char *attached = letter ? (name[1] ? name + 1 : NULL) : equals ? equals + 1 : NULL;
+    int own = match(a->options, name, len, letter), shared = own < 0 ? match(shared_options, name, len, letter) : -1;
+    if (own < 0 && shared < 0)
+        return bad(a, "no such option", text);
+    const option *o = own >= 0 ? &a->options[own] : &shared_options[shared];
+    if (!take_value(a, o, text, attached))
+        return ARG_BAD;
+    return own >= 0 ? own : shared_option(a, shared);
+}
+
+bool parse_int(const char *text, long low, long high, long *out)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < low || n > high)
+        return false;
+    *out = n;
+    return true;
+}
+
+bool parse_real(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !isfinite(v))
+        return false;
+    *out = v;
+    return true;
+}
+
+bool parse_two(const char *text, double *a, double *b)
+{
+    char *end, first[64];
+    const char *comma = strchr(text, ',');
+    if (!comma || (size_t)(comma - text) >= sizeof first)
+        return false;
+    memcpy(first, text, (size_t)(comma - text));
+    first[comma - text] = 0;
+    double u = strtod(first, &end);
+    if (end == first || *end || !isfinite(u) || !parse_real(comma + 1, b))
+        return false;
+    *a = u;
+    return true;
+}
+
+bool parse_shape(const char *text, wf_shape *out)
+{
+    wf_shape s = { .rank = 0 };
+    for (const char *at = text;; at++) {
+        char *end;
+        long long n = strtoll(at, &end, 10);
+        if (end == at || n < 1 || s.rank == WF_MAX_RANK || (*end && *end != ','))
+            return false;
+        s.dim[s.rank++] = n;
+        at = end;
+        if (!*at)
+            break;
+    }
+    *out = s;
+    return true;
+}
+
+bool is_name(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return len > 0;
+}
+
+wf_dtype parse_dtype(const char *text)
+{
+    for (int t = WF_BOOL; t <= WF_F64; t++)
+        if (t != WF_F16 && t != WF_BF16 && strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
+            return (wf_dtype)t;
+    return WF_NONE;
+}
+
+wf_stored parse_stored(const char *text)
+{
+    static const struct {
+        const char *name;
+        wf_stored stored;
+    } all[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },   { "u8", WF_STORED_U8 },
+                { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 }, { "i32", WF_STORED_I32 },
+                { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 }, { "u64", WF_STORED_U64 },
+                { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 }, { "f64", WF_STORED_F64 },
+                { "u4", WF_STORED_U4 } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(text, all[i].name) == 0)
+            return all[i].stored;
+    return WF_STORED_DEFAULT;
+}
+
+/* ---- context, memory, text ---- */
+
+static void print_log(int level, const char *text, void *user)
+{
+    (void)user;
+    if (level <= 1)
+        fprintf(stderr, "weft: warning: %s\n", text);
+}
+
+wf_context *open_context(const arguments *a)
+{
+    wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
+    if (a->device)
+        config.device = wf_device_named(a->device);
+    if (a->device && !config.device) {
+        misused(a->command, "--device %s: the devices are cpu and interp", a->device);
+        return NULL;
+    }
+    wf_context *ctx = wf_context_new(&config);
+    if (!ctx)
+        failed("%s", wf_message(NULL));
+    return ctx;
+}
+
+void *allocate(size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size ? size : 1);
+    if (!p)
+        exit(failed("out of memory"));
+    return p;
+}
+
+const char *shape_text(wf_shape shape, char buf[static 256])
+{
+    size_t at = 0;
+    if (shape.rank == 0)
+        return "scalar";
+    for (int d = 0; d < shape.rank; d++)
+        at += (size_t)snprintf(buf + at, 256 - at, "%s%lld", d ? " x " : "", (long long)shape.dim[d]);
+    return buf;
+}
+
+char *append(char *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t n = text ? strlen(text) : 0;
+    char *joined = realloc(text, n + (size_t)(more > 0 ? more : 0) + 1);
+    if (!joined)
+        exit(failed("out of memory"));
+    va_start(args, format);
+    vsnprintf(joined + n, (size_t)more + 1, format, args);
+    va_end(args);
+    return joined;
+}

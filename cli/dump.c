@@ -1,0 +1,189 @@
+/* dump.c - weft dump: what becomes of an expression on its way to the machine. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_INPUTS = 64, NAME_CAP = 128 };
+
+const char help_dump[] = "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
+                         "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
+                         "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
+                         "Arguments are files, numbers, or arrays of zeros declared by dtype and shape.\n\n"
+                         "  --trace                what was recorded (the default)\n"
+                         "  --passes               the kernels, after each pass\n"
+                         "  --llvm                 LLVM IR\n"
+                         "  --asm                  assembly for this machine\n"
+                         "  -o NAME                the result that matters (default: the last assigned)\n"
+                         "  --threads N, --device cpu|interp\n";
+
+enum { TRACE, PASSES, LLVM, ASM, OUT };
+static const option options[] = { { "trace", 0, false }, { "passes", 0, false },  { "llvm", 0, false },
+                                  { "asm", 0, false },   { "output", 'o', true }, { NULL, 0, false } };
+
+typedef struct dump {
+    const command *self;
+    wf_context *ctx;
+    const char *text, *want;
+    char *owned_text, last[NAME_CAP];
+    const char *spec[MAX_INPUTS]; /* name=... */
+    char name[MAX_INPUTS][NAME_CAP];
+    wf_arg arg[MAX_INPUTS + 1];
+    size_t args;
+    bool show[4];
+} dump;
+
+/* "f32[512,512]"; false if it is none (then it is a file) */
+static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape)
+{
+    char buf[256];
+    const char *open = strchr(text, '[');
+    size_t n = strlen(text);
+    if (!open || n >= sizeof buf || text[n - 1] != ']')
+        return false;
+    memcpy(buf, text, n);
+    buf[n - 1] = 0;
+    buf[open - text] = 0;
+    *dtype = parse_dtype(buf);
+    return *dtype != WF_NONE && parse_shape(buf + (open - text) + 1, shape);
+}
+
+static int read_arguments(dump *d, arguments *a)
+{
+    for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
+        if (o == OUT)
+            d->want = a->value;
+        else if (o >= 0)
+            d->show[o] = true;
+        else if (o != ARG_OPERAND)
+            return ended(o);
+        else if (!d->text)
+            d->text = a->value;
+        else {
+            const char *equals = strchr(a->value, '=');
+            size_t len = equals ? (size_t)(equals - a->value) : 0;
+            if (len >= NAME_CAP || !is_name(a->value, len) || !equals[1] || d->args == MAX_INPUTS)
+                return misused(d->self, "'%s': arguments are name=file, name=number or name=f32[512,512]", a->value);
+            memcpy(d->name[d->args], a->value, len);
+            d->spec[d->args++] = equals + 1;
+        }
+    }
+    return d->text ? -1 : misused(d->self, "no text");
+}
+
+static int make_inputs(dump *d)
+{
+    for (size_t i = 0; i < d->args; i++) {
+        double number;
+        wf_dtype dtype;
+        wf_shape shape;
+        if (parse_real(d->spec[i], &number)) {
+            d->arg[i] = WF_ARG(d->name[i], number);
+            continue;
+        }
+        bool declared = parse_declaration(d->spec[i], &dtype, &shape);
+        wf_array *a = declared ? wf_full(d->ctx, dtype, shape, 0) : wf_load(d->ctx, d->spec[i], NULL);
+        if (!a)
+            return failed_in(d->ctx);
+        d->arg[i] = WF_ARG(d->name[i], a);
+    }
+    return EXIT_OK;
+}
+
+static void name_result(dump *d)
+{
+    char other[NAME_CAP];
+    if (!wf_text_target(d->ctx, d->text, 0, other, sizeof other)) {
+        d->owned_text = append(NULL, "out = %s", d->text);
+        if (wf_text_target(d->ctx, d->owned_text, 0, other, sizeof other))
+            d->text = d->owned_text;
+    }
+    memcpy(d->last, "out", 4);
+    for (size_t i = 0; wf_text_target(d->ctx, d->text, i, other, sizeof other); i++)
+        memcpy(d->last, other, sizeof other);
+    if (!d->want)
+        d->want = d->last;
+}
+
+/* The whole text of one kind; NULL on error. */
+static char *text_of(const wf_kernel *k, wf_dump what)
+{
+    size_t len = 0;
+    if (wf_kernel_dump(k, WF_NO_ARGS, what, NULL, 0, &len) != WF_OK)
+        return NULL;
+    char *text = allocate(len + 1, 1);
+    if (wf_kernel_dump(k, WF_NO_ARGS, what, text, len + 1, &len) == WF_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int print_all(dump *d, const wf_kernel *k)
+{
+    static const wf_dump what[] = {
+        [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [LLVM] = WF_DUMP_LLVM, [ASM] = WF_DUMP_ASM
+    };
+    int shown = d->show[TRACE] + d->show[PASSES] + d->show[LLVM] + d->show[ASM];
+    if (shown == 0)
+        d->show[TRACE] = true;
+    for (int i = TRACE; i <= ASM; i++) {
+        if (!d->show[i])
+            continue;
+        char *text = text_of(k, what[i]);
+        if (!text)
+            return failed_in(d->ctx);
+        if (shown > 1)
+            printf("---- %s ----\n", options[i].name);
+        printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
+        free(text);
+    }
+    return EXIT_OK;
+}
+
+/* Computed once, to learn dtype and shape of the result; then recorded with an array for it, as a kernel. */
+static int show(dump *d)
+{
+    wf_array *out = NULL;
+    const char *want[] = { d->want };
+    if (wf_text_create(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out) != WF_OK)
+        return failed_in(d->ctx);
+    size_t at = d->args;
+    for (size_t i = 0; i < d->args; i++) /* an input that is assigned: the result takes its place */
+        if (strcmp(d->name[i], d->want) == 0 && d->arg[i].kind == 1) {
+            at = i;
+            wf_release(d->arg[i].as.array);
+        }
+    d->arg[at] = WF_ARG(d->want, out);
+    if (at == d->args)
+        d->args++;
+    wf_graph *g = wf_begin(d->ctx, .name = "dump");
+    wf_text_record_n(g, d->text, (wf_args){ d->arg, d->args });
+    wf_kernel *k = wf_compile(g);
+    int result = k ? print_all(d, k) : failed_in(d->ctx);
+    wf_kernel_free(k);
+    return result;
+}
+
+int run_dump(const command *self, int argc, char **argv)
+{
+    dump *d = allocate(1, sizeof *d);
+    d->self = self;
+    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
+    int result = read_arguments(d, &a);
+    if (result < 0) {
+        d->ctx = open_context(&a);
+        result = d->ctx ? make_inputs(d) : EXIT_USAGE;
+        if (result == EXIT_OK)
+            name_result(d);
+        if (result == EXIT_OK)
+            result = show(d);
+    }
+    for (size_t i = 0; i < d->args; i++)
+        if (d->arg[i].kind == 1)
+            wf_release(d->arg[i].as.array);
+    if (d->ctx)
+        wf_context_free(d->ctx);
+    free(d->owned_text);
+    free(d);
+    return result;
+}

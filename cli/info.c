@@ -1,0 +1,99 @@
+/* info.c - weft info: the machine as Weft sees it, and headers of files. */
+#include "cli.h"
+#include <stdio.h>
+#include <string.h>
+
+const char help_info[] =
+    "  weft info                  version, devices, vector unit, LLVM, cache\n"
+    "  weft info vol.map          shape, type and pixel size, from the header alone\n\n"
+    "The library to compile with is looked for as libLLVM 15 to 22; WEFT_LLVM=path names one. Objects are\n"
+    "cached in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
+
+static const option options[] = { { NULL, 0, false } };
+
+static const char *format_name(wf_format f)
+{
+    static const char *const names[] = {
+        [WF_BY_NAME] = "?", [WF_MRC] = "MRC", [WF_NPY] = "NPY", [WF_PNG] = "PNG", [WF_TIFF] = "TIFF"
+    };
+    return (size_t)f < sizeof names / sizeof *names ? names[f] : "?";
+}
+
+static const char *stored_name(wf_stored s)
+{
+    static const char *const names[] = {
+        [WF_STORED_DEFAULT] = "?", [WF_STORED_BOOL] = "bool", [WF_STORED_I8] = "i8",     [WF_STORED_U8] = "u8",
+        [WF_STORED_I16] = "i16",   [WF_STORED_U16] = "u16",   [WF_STORED_I32] = "i32",   [WF_STORED_U32] = "u32",
+        [WF_STORED_I64] = "i64",   [WF_STORED_U64] = "u64",   [WF_STORED_F16] = "f16",   [WF_STORED_F32] = "f32",
+        [WF_STORED_F64] = "f64",   [WF_STORED_C64] = "c64",   [WF_STORED_C128] = "c128", [WF_STORED_U4] = "u4"
+    };
+    return (size_t)s < sizeof names / sizeof *names ? names[s] : "?";
+}
+
+static int machine(wf_context *ctx)
+{
+    wf_info i = { .size = sizeof i };
+    if (wf_get_info(ctx, true, &i) != WF_OK)
+        return failed_in(ctx);
+    printf("weft      %s\n", wf_version());
+    printf("devices   cpu (%s, vectors of %d bits, %d %s), interp\n", i.isa, i.vector_bits, i.threads,
+           i.threads == 1 ? "thread" : "threads");
+    if (i.llvm_major)
+        printf("LLVM      %d, %s\n", i.llvm_major, i.llvm_path);
+    else if (*i.llvm_path)
+        printf("LLVM      %s: cannot be used; the interpreter computes\n", i.llvm_path);
+    else
+        printf("LLVM      not found (15 to 22; WEFT_LLVM=path names one): the interpreter computes\n");
+    if (*i.cache_dir)
+        printf("cache     %s: %llu objects, %.1f MB\n", i.cache_dir, (unsigned long long)i.cache_entries,
+               (double)i.cache_bytes / 1e6);
+    else
+        printf("cache     none\n");
+    return EXIT_OK;
+}
+
+static int header(wf_context *ctx, const char *path)
+{
+    char buf[256];
+    wf_meta m = { .size = sizeof m };
+    wf_dtype dtype;
+    wf_shape shape;
+    if (wf_probe(ctx, path, &m, &dtype, &shape) != WF_OK) {
+        failed_in(ctx);
+        wf_clear(ctx);
+        return EXIT_FAILED;
+    }
+    printf("%s: %s, %s %s", path, format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));
+    if (strcmp(stored_name(m.stored), wf_dtype_name(dtype)) != 0)
+        printf(" (stored as %s)", stored_name(m.stored));
+    if (shape.rank >= 3)
+        printf(", %s", m.is_stack ? (shape.rank == 3 ? "stack of images" : "stack of volumes") : "volume");
+    printf("\n");
+    if (m.spacing[0] > 0 || m.spacing[1] > 0 || m.spacing[2] > 0)
+        printf("  spacing %.6g %.6g %.6g A (z y x)\n", m.spacing[0], m.spacing[1], m.spacing[2]);
+    if (m.origin[0] != 0 || m.origin[1] != 0 || m.origin[2] != 0)
+        printf("  origin  %.6g %.6g %.6g A (z y x)\n", m.origin[0], m.origin[1], m.origin[2]);
+    return EXIT_OK;
+}
+
+int run_info(const command *self, int argc, char **argv)
+{
+    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv }, again;
+    int files = 0, result = EXIT_OK;
+    again = a;
+    for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
+        if (o != ARG_OPERAND)
+            return ended(o);
+        files++;
+    }
+    wf_context *ctx = open_context(&a);
+    if (!ctx)
+        return EXIT_USAGE;
+    if (files == 0)
+        result = machine(ctx);
+    while (files > 0 && next_argument(&again) != ARG_END)
+        if (header(ctx, again.value) != EXIT_OK)
+            result = EXIT_FAILED;
+    wf_context_free(ctx);
+    return result;
+}

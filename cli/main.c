@@ -1,0 +1,87 @@
+/* main.c - the table of commands, and help. Each command is one file; what they share is in common.c. */
+#include "cli.h"
+#include <stdio.h>
+#include <string.h>
+
+static int run_help(const command *self, int argc, char **argv);
+
+static const char help_help[] = "weft help          the commands\n"
+                                "weft help calc     one command, by example\n";
+
+const command commands[] = {
+    { "calc", "compute on files: 'out = sqrt(gx*gx + gy*gy)'", help_calc, run_calc },
+    { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
+    { "view", "an image, stack or volume as a PNG", help_view, run_view },
+    { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
+    { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
+    { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },
+    { "bench", "how fast it runs here, beside plain C", help_bench, run_bench },
+    { "help", "help on a command", help_help, run_help },
+    { NULL, NULL, NULL, NULL },
+};
+
+static const command *find(const char *name)
+{
+    for (const command *c = commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static void overview(FILE *to)
+{
+    fprintf(to, "weft %s - computes on images and volumes: traced, fused, compiled to vector code\n\n", wf_version());
+    for (const command *c = commands; c->name; c++)
+        fprintf(to, "  weft %-8s %s\n", c->name, c->summary);
+    fprintf(to, "\nTo begin:\n"
+                "  weft sample -o micrograph.mrc\n"
+                "  weft view micrograph.mrc -o micrograph.png\n"
+                "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
+                "  weft help calc\n\n"
+                "Files: MRC, NPY, TIFF, PNG, by suffix. Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "weft: no command '%s'; there are:", name);
+    for (const command *c = commands; c->name; c++)
+        fprintf(stderr, " %s", c->name);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static int run_help(const command *self, int argc, char **argv)
+{
+    if (argc > 2)
+        return misused(self, "help on one command at a time");
+    const command *c = argc == 2 && strcmp(argv[1], "--help") != 0 ? find(argv[1]) : NULL;
+    if (argc == 2 && strcmp(argv[1], "--help") != 0 && !c)
+        return unknown(argv[1]);
+    if (c)
+        printf("weft %s - %s\n\n%s", c->name, c->summary, c->help);
+    else
+        overview(stdout);
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        overview(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0) {
+        printf("weft %s\n", wf_version());
+        return EXIT_OK;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    const command *c = find(name);
+    if (!c)
+        return unknown(name);
+    int result = c->run(c, argc - 1, argv + 1);
+    if (fflush(stdout) != 0 && result == EXIT_OK)
+        return failed("standard output: cannot write");
+    return result;
+}

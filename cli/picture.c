@@ -1,0 +1,285 @@
+/* picture.c - panels to a picture: averaging of pixels, contrast, and the montage. All per-pixel work is Weft's. */
+#include "picture.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_SIZE = 2048, GAP = 4, GAP_LEVEL = 128, MAX_SAMPLES = 1 << 20, MAX_SHRINK = 4096 };
+
+bool panels_add(panels *p, wf_array *panel)
+{
+    if (!panel)
+        return false;
+    if (p->n == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 16;
+        p->at = realloc(p->at, (size_t)p->cap * sizeof *p->at);
+        if (!p->at)
+            exit(failed("out of memory"));
+    }
+    p->at[p->n++] = panel;
+    return true;
+}
+
+void panels_free(panels *p)
+{
+    for (int i = 0; i < p->n; i++)
+        wf_release(p->at[i]);
+    free(p->at);
+    p->at = NULL;
+    p->n = 0;
+}
+
+static int64_t height(const wf_array *a) { return wf_array_shape(a).dim[0]; }
+static int64_t width(const wf_array *a) { return wf_array_shape(a).dim[1]; }
+
+/* ---- averaging: along one axis, `n` at a time; a rest shorter than n is left out ---- */
+
+static wf_array *average(wf_context *ctx, const wf_array *a, int axis, int n)
+{
+    wf_shape shape = wf_array_shape(a);
+    shape.dim[axis] = shape.dim[axis] / n > 0 ? shape.dim[axis] / n : 1;
+    if (wf_array_shape(a).dim[axis] < n)
+        n = (int)wf_array_shape(a).dim[axis];
+    wf_array *out = wf_empty(ctx, WF_F32, shape);
+    wf_graph *g = wf_begin(ctx, .shape = shape, .name = "average");
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = wf_const(g, WF_F32, 0);
+    for (int k = 0; k < n; k++) {
+        wf_val at = wf_add(wf_mul(axis ? j : i, n), k);
+        sum = wf_add(sum, wf_cast(axis ? wf_read(g, a, i, at) : wf_read(g, a, at, j), WF_F32));
+    }
+    wf_write(g, out, wf_mul(sum, 1.0 / n), i, j);
+    if (wf_run(g) == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}
+
+/* Squares of n x n pixels; in steps, so that no kernel grows long. */
+static wf_array *shrink(wf_context *ctx, const wf_array *a, int n)
+{
+    wf_array *now = to_f32(ctx, a);
+    while (n > 1 && now) {
+        int step = n;
+        for (int d = 2; n > 16 && d <= 16; d++)
+            if (n % d == 0)
+                step = d;
+        if (step > 64)
+            step = 16; /* a large prime: near enough for a picture */
+        for (int axis = 0; axis < 2 && now; axis++) {
+            wf_array *next = average(ctx, now, axis, step);
+            wf_release(now);
+            now = next;
+        }
+        n /= step;
+    }
+    return now;
+}
+
+/* ---- contrast ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Appends finite values of a [h, w] f32 array in C order, every step-th. */
+static size_t take_samples(const wf_array *a, int64_t step, float *out, size_t room)
+{
+    void *data;
+    size_t n = 0;
+    if (wf_map(a, &data, NULL) != WF_OK)
+        return 0;
+    const float *v = data;
+    for (int64_t i = 0; i < wf_array_count(a) && n < room; i += step)
+        if (isfinite(v[i]))
+            out[n++] = v[i];
+    return n;
+}
+
+/* Values at percentiles of the panels [first, end). */
+static void percentiles(const panels *p, int first, int end, double *low, double *high)
+{
+    int64_t total = 0;
+    size_t n = 0;
+    for (int i = first; i < end; i++)
+        total += wf_array_count(p->at[i]);
+    int64_t step = total / MAX_SAMPLES + 1;
+    float *v = allocate(MAX_SAMPLES, sizeof *v);
+    for (int i = first; i < end; i++)
+        n += take_samples(p->at[i], step, v + n, MAX_SAMPLES - n);
+    qsort(v, n, sizeof *v, by_value);
+    double a = *low / 100, b = *high / 100;
+    *low = n ? v[(size_t)(a * (double)(n - 1) + 0.5)] : 0;
+    *high = n ? v[(size_t)(b * (double)(n - 1) + 0.5)] : 1;
+    free(v);
+}
+
+static bool moments(const panels *p, int first, int end, double *mean, double *std)
+{
+    double n = 0, sum = 0, squares = 0, shift = 0;
+    for (int i = first; i < end; i++) {
+        statistics s;
+        if (!compute_statistics(p->ctx, p->at[i], &s))
+            return false;
+        if (s.finite == 0)
+            continue;
+        if (n == 0)
+            shift = s.mean;
+        double d = s.mean - shift;
+        n += (double)s.finite;
+        sum += (double)s.finite * d;
+        squares += (double)s.finite * (s.std * s.std + d * d);
+    }
+    *mean = n > 0 ? shift + sum / n : 0;
+    double variance = n > 0 ? squares / n - (sum / n) * (sum / n) : 0;
+    *std = sqrt(variance > 0 ? variance : 0);
+    return true;
+}
+
+/* Black and white of the panels [first, end). */
+static bool find_range(const panels *p, int first, int end, const contrast *look, double *low, double *high)
+{
+    double mean, std;
+    *low = look->low;
+    *high = look->high;
+    if (look->mode == CONTRAST_PERCENTILES)
+        percentiles(p, first, end, low, high);
+    if (look->mode == CONTRAST_SIGMA) {
+        if (!moments(p, first, end, &mean, &std))
+            return false;
+        *low = mean - look->high * std;
+        *high = mean + look->high * std;
+    }
+    if (*low == *high)
+        *high = *low + 1;
+    return true;
+}
+
+/* Panel i as u8. */
+static wf_array *stretch(const panels *p, int i, const contrast *look, double low, double high)
+{
+    const char *want[] = { "out" }, *text = look->gamma == 1
+                                                ? "out = u8(round(255 * clamp((a - low) * scale, 0, 1)))"
+                                                : "out = u8(round(255 * clamp((a - low) * scale, 0, 1) ** gamma))";
+    double from = look->invert ? high : low, scale = 1 / (high - low);
+    wf_array *out = NULL;
+    wf_args args = WF_ARGS(WF_ARG("a", p->at[i]), WF_ARG("low", from), WF_ARG("scale", look->invert ? -scale : scale),
+                           WF_ARG("gamma", look->gamma));
+    wf_text_create(p->ctx, text, args, 0, want, 1, &out);
+    return out;
+}
+
+/* ---- montage ---- */
+
+typedef struct sheet {
+    wf_array *picture;
+    uint8_t *pixel;
+    int64_t h, w, columns, cell_h, cell_w;
+    int enlarge;
+} sheet;
+
+static void paste(const sheet *s, const uint8_t *v, int64_t h, int64_t w, int64_t cell)
+{
+    int64_t e = s->enlarge, top = cell / s->columns * (s->cell_h + GAP), left = cell % s->columns * (s->cell_w + GAP);
+    for (int64_t i = 0; i < h * e; i++)
+        for (int64_t j = 0; j < w * e; j++)
+            s->pixel[(top + i) * s->w + left + j] = v[i / e * w + j / e];
+}
+
+static int64_t choose_columns(const panels *p, const layout *plan)
+{
+    if (plan->columns)
+        return plan->columns < p->n ? plan->columns : p->n;
+    return p->n <= 4 ? p->n : (int64_t)ceil(sqrt((double)p->n));
+}
+
+/* How many pixels to average so that the picture is no longer than it should be. */
+static int choose_shrink(const panels *p, const layout *plan)
+{
+    int64_t columns = choose_columns(p, plan), rows = (p->n + columns - 1) / columns, h = 0, w = 0;
+    if (plan->shrink)
+        return plan->shrink < MAX_SHRINK ? plan->shrink : MAX_SHRINK;
+    for (int i = 0; i < p->n; i++) {
+        if (height(p->at[i]) > h)
+            h = height(p->at[i]);
+        if (width(p->at[i]) > w)
+            w = width(p->at[i]);
+    }
+    if (p->channels)
+        rows = columns = 1;
+    int64_t side = h * rows > w * columns ? h * rows : w * columns, size = plan->size ? plan->size : DEFAULT_SIZE;
+    int64_t n = (side + size - 1) / size;
+    return n < MAX_SHRINK ? (int)n : MAX_SHRINK;
+}
+
+static wf_array *montage(panels *p, const layout *plan, const contrast *look)
+{
+    sheet s = { .columns = choose_columns(p, plan), .enlarge = plan->enlarge ? plan->enlarge : 1 };
+    double low = 0, high = 1;
+    for (int i = 0; i < p->n; i++) {
+        if (height(p->at[i]) * s.enlarge > s.cell_h)
+            s.cell_h = height(p->at[i]) * s.enlarge;
+        if (width(p->at[i]) * s.enlarge > s.cell_w)
+            s.cell_w = width(p->at[i]) * s.enlarge;
+    }
+    int64_t rows = (p->n + s.columns - 1) / s.columns;
+    s.h = rows * (s.cell_h + GAP) - GAP;
+    s.w = s.columns * (s.cell_w + GAP) - GAP;
+    s.picture = wf_full(p->ctx, WF_U8, WF_SHAPE(s.h, s.w), p->n > 1 ? GAP_LEVEL : 0);
+    void *data = NULL;
+    bool ok = s.picture && wf_map(s.picture, &data, NULL) == WF_OK;
+    s.pixel = data;
+    if (ok && !look->each)
+        ok = find_range(p, 0, p->n, look, &low, &high);
+    for (int i = 0; i < p->n && ok; i++) {
+        if (look->each)
+            ok = find_range(p, i, i + 1, look, &low, &high);
+        wf_array *panel = ok ? stretch(p, i, look, low, high) : NULL;
+        ok = panel && wf_map(panel, &data, NULL) == WF_OK;
+        if (ok)
+            paste(&s, data, height(panel), width(panel), i);
+        wf_release(panel);
+        progress_part((double)i / p->n);
+    }
+    if (ok)
+        return s.picture;
+    wf_release(s.picture);
+    return NULL;
+}
+
+/* Channels together, interleaved. */
+static wf_array *colours(panels *p, const contrast *look)
+{
+    int64_t h = height(p->at[0]), w = width(p->at[0]);
+    double low, high;
+    wf_array *picture = wf_empty(p->ctx, WF_U8, WF_SHAPE(h, w, p->n));
+    void *data = NULL, *from = NULL;
+    int n = p->n == 2 || p->n == 4 ? p->n - 1 : p->n; /* not the alpha channel */
+    bool ok = picture && wf_map(picture, &data, NULL) == WF_OK && find_range(p, 0, n, look, &low, &high);
+    for (int c = 0; c < p->n && ok; c++) {
+        const contrast plain = { .gamma = 1 };
+        wf_array *panel = c < n ? stretch(p, c, look, low, high) : stretch(p, c, &plain, 0, 255);
+        ok = panel && wf_map(panel, &from, NULL) == WF_OK;
+        for (int64_t i = 0; i < h * w && ok; i++)
+            ((uint8_t *)data)[i * p->n + c] = ((const uint8_t *)from)[i];
+        wf_release(panel);
+    }
+    if (ok)
+        return picture;
+    wf_release(picture);
+    return NULL;
+}
+
+wf_array *draw(panels *p, const layout *plan, const contrast *look)
+{
+    int n = choose_shrink(p, plan);
+    for (int i = 0; i < p->n; i++) {
+        wf_array *small = shrink(p->ctx, p->at[i], n);
+        wf_release(p->at[i]);
+        p->at[i] = small;
+        if (!small)
+            return NULL;
+    }
+    return p->channels && p->n > 1 ? colours(p, look) : montage(p, plan, look);
+}

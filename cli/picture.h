@@ -1,0 +1,28 @@
+/* picture.h - 2-d panels of any dtype to one 8-bit picture. */
+#ifndef WEFT_CLI_PICTURE_H
+#define WEFT_CLI_PICTURE_H
+#include "cli.h"
+
+typedef struct panels {
+    wf_context *ctx;
+    wf_array **at; /* [h, w], any dtype */
+    int n, cap;
+    bool channels; /* the panels are the channels of one image: drawn as they are */
+} panels;
+bool panels_add(panels *p, wf_array *panel); /* takes the reference; false for NULL */
+void panels_free(panels *p);
+
+typedef struct contrast {
+    enum { CONTRAST_PERCENTILES, CONTRAST_RANGE, CONTRAST_SIGMA } mode;
+    double low, high, gamma;
+    bool each, invert;
+} contrast;
+
+typedef struct layout { /* 0: chosen */
+    int shrink, enlarge;
+    long columns, size;
+} layout;
+
+/* u8 [h, w], or [h, w, c] for channels. NULL: the context has the message. */
+wf_array *draw(panels *p, const layout *plan, const contrast *look);
+#endif

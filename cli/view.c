@@ -1,0 +1,269 @@
+/* view.c - weft view: command line of it, and the steps: panels out of a file, contrast, one picture. The panels
+ * themselves are made in picture.c.
+ */
+#include "picture.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char help_view[] =
+    "  weft view micrograph.mrc -o micrograph.png\n"
+    "  weft view vol.map -o slices.png                  central slices along z, y and x\n"
+    "  weft view vol.map --slice z=20 -o z20.png\n"
+    "  weft view particles.mrcs -o montage.png --images 0:50 --columns 10\n"
+    "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
+    "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
+    "Contrast (one of these; without any, --percentiles 0.5,99.5):\n"
+    "  --percentiles LO,HI    black and white at these percentiles\n"
+    "  --range LO,HI          at these values\n"
+    "  --sigma S              at mean - S*std and mean + S*std\n"
+    "  --each                 for each image of a montage by itself, not for all together\n"
+    "  --gamma G              out = in ** G; below 1 brightens\n"
+    "  --invert               white is low\n"
+    "What to show:\n"
+    "  --slice z,y,x          of a volume: the axes to cut, each at its centre or at an index (z=20,y=0)\n"
+    "  --images A:B           of a stack: from A up to, without, B (default: the first 100)\n"
+    "  --columns N            of the montage\n"
+    "  --stack, --volume      what the first axis is, if the file does not know\n"
+    "Size:\n"
+    "  --scale S              below 1 averages squares of pixels (1/S of them along a side); 2, 3, ... enlarges\n"
+    "  --size N               longest side of the picture; averages as much as that needs (default 2048)\n"
+    "  --device, --threads    as in weft calc\n";
+
+enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };
+static const option options[] = { { "output", 'o', true }, { "percentiles", 0, true }, { "range", 0, true },
+                                  { "sigma", 0, true },    { "each", 0, false },       { "gamma", 0, true },
+                                  { "invert", 0, false },  { "slice", 0, true },       { "images", 0, true },
+                                  { "columns", 0, true },  { "stack", 0, false },      { "volume", 0, false },
+                                  { "scale", 0, true },    { "size", 0, true },        { NULL, 0, false } };
+
+typedef struct view {
+    const command *self;
+    wf_context *ctx;
+    const char *in, *out;
+    contrast look;
+    layout plan;
+    int slice_axis[3], slices; /* 0: x, 1: y, 2: z */
+    long slice_at[3];          /* -1: the centre */
+    long first, last;          /* of a stack */
+    int kind;                  /* STACK, VOLUME, or 0: as the file says */
+} view;
+
+/* "z,y=3" */
+static bool parse_slices(view *v, const char *text)
+{
+    for (v->slices = 0; v->slices < 3; v->slices++) {
+        const char *axes = "xyz", *axis = *text ? strchr(axes, *text) : NULL;
+        if (!axis)
+            return false;
+        v->slice_axis[v->slices] = (int)(axis - axes);
+        v->slice_at[v->slices] = -1;
+        text++;
+        if (*text == '=') {
+            char *end;
+            long at = strtol(text + 1, &end, 10);
+            if (end == text + 1 || at < 0)
+                return false;
+            v->slice_at[v->slices] = at;
+            text = end;
+        }
+        if (*text == 0) {
+            v->slices++;
+            return true;
+        }
+        if (*text++ != ',')
+            return false;
+    }
+    return false;
+}
+
+static bool parse_images(view *v, const char *text)
+{
+    char *end;
+    v->first = strtol(text, &end, 10);
+    if (end == text || v->first < 0)
+        return false;
+    v->last = v->first + 1;
+    if (*end == 0)
+        return true;
+    if (*end != ':')
+        return false;
+    return parse_int(end + 1, v->first + 1, LONG_MAX, &v->last);
+}
+
+static const char *take_option(view *v, int o, const char *text)
+{
+    contrast *k = &v->look;
+    double s;
+    switch (o) {
+    case OUT:
+        v->out = text;
+        return NULL;
+    case PERCENTILES:
+        k->mode = CONTRAST_PERCENTILES;
+        return parse_two(text, &k->low, &k->high) && k->low >= 0 && k->low < k->high && k->high <= 100
+                   ? NULL
+                   : "two percentages";
+    case RANGE:
+        k->mode = CONTRAST_RANGE;
+        return parse_two(text, &k->low, &k->high) && k->low != k->high ? NULL : "two values";
+    case SIGMA:
+        k->mode = CONTRAST_SIGMA;
+        return parse_real(text, &k->high) && k->high > 0 ? NULL : "a positive number";
+    case EACH:
+        k->each = true;
+        return NULL;
+    case GAMMA:
+        return parse_real(text, &k->gamma) && k->gamma > 0 ? NULL : "a positive number";
+    case INVERT:
+        k->invert = true;
+        return NULL;
+    case SLICE:
+        return parse_slices(v, text) ? NULL : "axes as z,y=10";
+    case IMAGES:
+        return parse_images(v, text) ? NULL : "images as 0:50";
+    case COLUMNS:
+        return parse_int(text, 1, 1000, &v->plan.columns) ? NULL : "a number of columns";
+    case STACK:
+    case VOLUME:
+        v->kind = o;
+        return NULL;
+    case SCALE:
+        if (!parse_real(text, &s) || s <= 0 || s > 16)
+            return "a factor up to 16";
+        v->plan.shrink = s < 1 ? (int)(1 / s + 0.5) : 1;
+        v->plan.enlarge = s < 1 ? 1 : (int)(s + 0.5);
+        return NULL;
+    default:
+        return parse_int(text, 16, 32768, &v->plan.size) ? NULL : "pixels, from 16";
+    }
+}
+
+static int read_arguments(view *v, arguments *a)
+{
+    for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
+        if (o == ARG_OPERAND) {
+            if (v->in)
+                return misused(v->self, "one file at a time; '%s' is a second", a->value);
+            v->in = a->value;
+        } else if (o < 0) {
+            return ended(o);
+        } else {
+            const char *text = a->value, *expected = take_option(v, o, text);
+            if (expected)
+                return misused(v->self, "--%s %s: give %s", options[o].name, text, expected);
+        }
+    }
+    if (!v->in)
+        return misused(v->self, "no file");
+    if (!v->out)
+        return misused(v->self, "-o FILE.png says where to");
+    return -1;
+}
+
+/* ---- panels ---- */
+
+static const char *take_slices(view *v, const wf_array *a, panels *p)
+{
+    wf_shape shape = wf_array_shape(a);
+    for (int i = 0; i < v->slices; i++) {
+        int axis = shape.rank - 1 - v->slice_axis[i];
+        int64_t n = shape.dim[axis], at = v->slice_at[i] < 0 ? n / 2 : v->slice_at[i];
+        if (at >= n)
+            return "--slice: the index is beyond the volume";
+        if (!panels_add(p, wf_view_at((wf_array *)a, axis, at)))
+            return "";
+    }
+    return NULL;
+}
+
+static const char *take_images(const view *v, wf_array *a, panels *p)
+{
+    enum { DEFAULT_IMAGES = 100 };
+    int64_t n = wf_array_shape(a).dim[0], last = v->last ? v->last : v->first + DEFAULT_IMAGES;
+    if (v->first >= n)
+        return "--images: the stack has fewer images";
+    for (int64_t i = v->first; i < last && i < n; i++)
+        if (!panels_add(p, wf_view_at(a, 0, i)))
+            return "";
+    if (!v->last && n > DEFAULT_IMAGES)
+        fprintf(stderr, "weft: the first %d of %lld images; --images 0:%lld shows all\n", DEFAULT_IMAGES, (long long)n,
+                (long long)n);
+    return NULL;
+}
+
+/* The 2-d parts of the file to show, as views. NULL or a message ("": the context has it). */
+static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels *p)
+{
+    wf_shape shape = wf_array_shape(a);
+    bool channels = shape.rank == 3 && shape.dim[2] <= 4 && (meta->format == WF_PNG || meta->format == WF_TIFF);
+    if (wf_array_count(a) == 0)
+        return "the file has no values";
+    if (shape.rank == 1) {
+        wf_array *row = wf_view_reshape(a, WF_SHAPE(1, shape.dim[0]));
+        return panels_add(p, row) ? NULL : "";
+    }
+    if (shape.rank == 2)
+        return panels_add(p, wf_retain(a)) ? NULL : "";
+    if (channels && !v->kind) {
+        p->channels = true;
+        for (int64_t i = 0; i < shape.dim[2]; i++)
+            if (!panels_add(p, wf_view_at(a, 2, i)))
+                return "";
+        return NULL;
+    }
+    if (shape.rank == 4) { /* the first volume of a stack */
+        wf_array *first = wf_view_at(a, 0, v->first < shape.dim[0] ? v->first : 0);
+        const char *problem = first ? take_slices(v, first, p) : "";
+        wf_release(first);
+        return problem;
+    }
+    if (shape.rank != 3)
+        return "images, stacks and volumes have 2 to 4 axes";
+    if (v->kind ? v->kind == STACK : meta->is_stack)
+        return take_images(v, a, p);
+    return take_slices(v, a, p);
+}
+
+static int show(view *v)
+{
+    wf_meta meta = { .size = sizeof meta };
+    panels p = { .ctx = v->ctx };
+    progress_begin("reading");
+    wf_array *a = wf_load(v->ctx, v->in, &meta);
+    if (!a)
+        return failed_in(v->ctx);
+    progress_begin("drawing");
+    const char *problem = take_panels(v, a, &meta, &p);
+    wf_release(a);
+    wf_array *picture = problem ? NULL : draw(&p, &v->plan, &v->look);
+    panels_free(&p);
+    int result = EXIT_OK;
+    if (problem && *problem)
+        result = failed("%s: %s", v->in, problem);
+    else if (!picture || wf_save(picture, v->out, NULL) != WF_OK)
+        result = failed_in(v->ctx);
+    progress_end();
+    wf_release(picture);
+    return result;
+}
+
+int run_view(const command *self, int argc, char **argv)
+{
+    view v = { .self = self,
+               .look = { .mode = CONTRAST_PERCENTILES, .low = 0.5, .high = 99.5, .gamma = 1 },
+               .slices = 3,
+               .slice_axis = { 2, 1, 0 },
+               .slice_at = { -1, -1, -1 } };
+    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
+    int result = read_arguments(&v, &a);
+    if (result >= 0)
+        return result;
+    v.ctx = open_context(&a);
+    if (!v.ctx)
+        return EXIT_USAGE;
+    result = show(&v);
+    wf_context_free(v.ctx);
+    return result;
+}
