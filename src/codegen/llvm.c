@@ -1,16 +1,26 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has a context and a target machine of its own, so any number of threads compile side by side. The only
- * thing done once a process and library is registering the target, under a lock. LLVM never gets to print or to end the
- * process: diagnostics go to a handler, and its fatal errors are turned into ours.
+ * Every compilation has a context and a target machine of its own, so any number of threads compile side by side; machines
+ * are kept for the next compilation. The only thing done once is registering the target. LLVM never gets to print or to end
+ * the process: diagnostics go to a handler, and its fatal errors are turned into ours.
  */
 #include "base/os.h"
 #include "codegen/body.h"
 #include "ir/pass.h"
 #include <setjmp.h>
 
+/* A target machine that no compilation uses now. Making one costs as much as a small kernel. */
+typedef struct idle {
+    LLVMTargetMachineRef machine;
+    const wf__target *target;
+} idle;
+
+enum { MOST_IDLE = 16 };
 struct wf__codegen {
     wf__llvm_api api;
+    wf__mutex lock; /* of `idle` */
+    idle idle[MOST_IDLE];
+    int idle_n;
 };
 
 static wf__mutex register_lock = WF__MUTEX_INIT;
@@ -62,7 +72,7 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
         wf__str_add(error, "out of memory");
         return false;
     }
-    if (!wf__llvm_api_open(&cg->api, path, error) || !register_target(&cg->api, error)) {
+    if (!wf__llvm_api_open(&cg->api, path, error) || !register_target(&cg->api, error) || !wf__mutex_init(&cg->lock)) {
         wf__free(cg);
         return false;
     }
@@ -72,10 +82,41 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
 
 static int major(const wf__codegen *cg) { return cg->api.major; }
 
-static void close_library(wf__codegen *cg) { wf__free(cg); }
+static void close_library(wf__codegen *cg)
+{
+    for (int i = 0; i < cg->idle_n; i++)
+        cg->api.DisposeTargetMachine(cg->idle[i].machine);
+    wf__mutex_free(&cg->lock);
+    wf__free(cg);
+}
+
+static LLVMTargetMachineRef take_machine(wf__codegen *cg, const wf__target *target)
+{
+    LLVMTargetMachineRef machine = NULL;
+    wf__mutex_lock(&cg->lock);
+    for (int i = cg->idle_n - 1; i >= 0 && !machine; i--)
+        if (cg->idle[i].target == target) {
+            machine = cg->idle[i].machine;
+            cg->idle[i] = cg->idle[--cg->idle_n];
+        }
+    wf__mutex_unlock(&cg->lock);
+    return machine;
+}
+
+static void return_machine(wf__codegen *cg, const wf__target *target, LLVMTargetMachineRef machine)
+{
+    wf__mutex_lock(&cg->lock);
+    bool room = cg->idle_n < MOST_IDLE;
+    if (room)
+        cg->idle[cg->idle_n++] = (idle){ machine, target };
+    wf__mutex_unlock(&cg->lock);
+    if (!room)
+        cg->api.DisposeTargetMachine(machine);
+}
 
 /* ---- one compilation ---- */
 typedef struct compilation {
+    wf__codegen *owner;
     wf__gen gen;
     LLVMTargetMachineRef machine;
     wf__str diagnostics;
@@ -111,6 +152,9 @@ static bool make_machine(compilation *c, wf__str *error)
     const wf__llvm_api *L = c->gen.L;
     LLVMTargetRef t = NULL;
     char *text = NULL;
+    c->machine = take_machine(c->owner, target);
+    if (c->machine)
+        return true;
     if (L->GetTargetFromTriple(target->triple, &t, &text)) {
         wf__str_addf(error, "LLVM: %s", text ? text : "unknown target");
         L->DisposeMessage(text);
@@ -150,7 +194,7 @@ static void end(compilation *c)
     if (c->gen.module)
         L->DisposeModule(c->gen.module);
     if (c->machine)
-        L->DisposeTargetMachine(c->machine);
+        return_machine(c->owner, c->gen.options->target, c->machine);
     if (c->gen.context)
         L->ContextDispose(c->gen.context);
     wf__str_free(&c->diagnostics);
@@ -256,6 +300,7 @@ static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options 
         wf__str_add(error, "code generator: out of memory");
         return false;
     }
+    c->owner = cg;
     c->gen = (wf__gen){ .L = &cg->api, .options = options, .isa = options->target->isa, .error = error };
     guard here, *outer = fatal_guard;
     fatal_guard = &here;
