@@ -25,7 +25,7 @@ int main(void)
     wf_array *a =
         wf_wrap(ctx, data, WF_F32, WF_SHAPE(H, W), give_back, data); /* owned by Weft from here, also on error */
     wf_array *left = wf_view_slice(a, 1, 0, W / 2, 1);               /* shares the memory */
-    wf_array *flipped = wf_view_slice(a, 0, WF_END_INDEX, WF_END_INDEX, -1); /* last row first */
+    wf_array *flipped = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);   /* last row first */
 
     wf_graph *g = wf_begin(ctx);
     wf_out(g, left, wf_mul(wf_in(g, left), 2)); /* in place; the right half stays as it is */
