@@ -105,37 +105,32 @@ static bool traced(bench *b, bench_case *c) { return setup(b, c, weft_traced); }
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
-static double record(void *data)
+/* Seconds for one operation in recordings of `ops`. Again: the same operations a second time, so that each is found. */
+static double record(launch_row *r, int ops, bool again)
 {
-    launch_row *r = data;
-    wf_graph *g = wf_begin(r->s.b->ctx);
-    wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]);
-    double start = bench_now();
-    wf_val v = bench_program(x, y, RECORDED, 0);
-    double seconds = bench_now() - start;
-    if (v.h.num == 0)
-        bench_fail(r->s.b, "recording failed: %s", wf_message(r->s.b->ctx)); /* poison */
-    wf_drop(g);
-    wf_clear(r->s.b->ctx);
-    return seconds / (double)RECORDED;
+    double seconds = 0;
+    int recordings = again ? 1 : RECORDED / ops;
+    for (int k = 0; k < recordings; ++k) {
+        wf_graph *g = wf_begin(r->s.b->ctx);
+        wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]), first = x;
+        if (again)
+            first = bench_program(x, y, ops, 0);
+        double start = bench_now();
+        wf_val v = bench_program(x, y, ops, 0);
+        seconds += bench_now() - start;
+        if (v.h.num == 0)
+            bench_fail(r->s.b, "recording failed: %s", wf_message(r->s.b->ctx)); /* poison */
+        if (again && !(v.h.num == first.h.num))
+            bench_fail(r->s.b, "equal expressions are two nodes");
+        wf_drop(g);
+        wf_clear(r->s.b->ctx);
+    }
+    return seconds / (double)recordings / (double)ops;
 }
 
-/* The same again in the same graph: every operation is found. */
-static double record_again(void *data)
-{
-    launch_row *r = data;
-    wf_graph *g = wf_begin(r->s.b->ctx);
-    wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]);
-    wf_val first = bench_program(x, y, RECORDED, 0);
-    double start = bench_now();
-    wf_val second = bench_program(x, y, RECORDED, 0);
-    double seconds = bench_now() - start;
-    if (!(first.h.num == second.h.num))
-        bench_fail(r->s.b, "equal expressions are two nodes");
-    wf_drop(g);
-    wf_clear(r->s.b->ctx);
-    return seconds / (double)RECORDED;
-}
+static double record_short(void *data) { return record(data, 1000, false); }
+static double record_long(void *data) { return record(data, RECORDED, false); }
+static double record_again(void *data) { return record(data, RECORDED, true); }
 
 static bool tracing(bench *b, bench_case *c)
 {
@@ -146,8 +141,9 @@ static bool tracing(bench *b, bench_case *c)
     }
     c->data = r;
     c->done = done;
-    bench_add_figure(c, "weft", "new operations", record);
-    bench_add_figure(c, "weft", "operations that are there already", record_again);
+    bench_add_figure(c, "weft", "recordings of 1000", record_short);
+    bench_add_figure(c, "weft", "recordings of 100 000", record_long);
+    bench_add_figure(c, "weft", "the same 100 000 again", record_again);
     return true;
 }
 
