@@ -19,7 +19,7 @@ typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as 
     size_t key_len, recording_len; /* the key: a recording's part, then the layouts' part */
     unsigned char *key;
     wf__plan plan;
-    uint32_t users; /* under the context's lock; the table is one */
+    _Atomic uint32_t users; /* the table is one */
 } wf__plan_entry;
 
 typedef struct wf__plan_table {
@@ -61,6 +61,7 @@ struct wf_array {
     wf_dtype dtype;
     wf_shape shape;
     int64_t stride[WF_MAX_RANK];
+    const char *lo, *hi; /* the bytes it spans */
     _Atomic int state; /* wf_state */
     bool read_only;
     char *name; /* of a formal; else NULL */
@@ -70,6 +71,7 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 wf_array *wf__array_new(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* C order, own memory */
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
 bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
 /* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */

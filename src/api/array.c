@@ -135,6 +135,7 @@ static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, con
     atomic_init(&a->buffer->refs, 1);
     a->buffer->bytes = bytes;
     a->base = a->buffer->data;
+    wf__array_span(a);
     return a;
 }
 
@@ -212,6 +213,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
     a->buffer->data = a->base = data;
     a->buffer->release = release;
     a->buffer->user = user;
+    wf__array_span(a);
     return a;
 }
 
@@ -243,9 +245,21 @@ int64_t wf_array_count(const wf_array *a)
     return a && wf__shape_count(&a->shape, &n) ? n : 0;
 }
 
+void wf__array_span(wf_array *a)
+{
+    int64_t lo, hi, size = (int64_t)wf_dtype_size(a->dtype);
+    a->lo = a->hi = a->base;
+    if (reach(&a->shape, a->stride, &lo, &hi)) {
+        a->lo += lo * size;
+        a->hi += (hi + 1) * size;
+    }
+}
+
 void wf__array_bind(const wf_array *a, wf__bind *out)
 {
     out->base = a->base;
+    out->lo = a->lo;
+    out->hi = a->hi;
     out->dtype = (uint8_t)a->dtype;
     out->rank = (uint8_t)a->shape.rank;
     out->name = a->name;

@@ -1,75 +1,89 @@
 /* kernel.c - prepared kernels: binding by name, launching, looking inside. */
 #include "api/api.h"
 
-static const wf_arg *find_arg(wf_args args, const char *name)
+static bool same_name(const char *a, const char *b)
 {
-    for (size_t i = 0; i < args.n; ++i)
-        if (args.at[i].name && !strcmp(args.at[i].name, name))
-            return &args.at[i];
-    return NULL;
+    while (*a && *a == *b)
+        ++a, ++b;
+    return *a == *b;
 }
 
-static bool known_name(const wf__program *p, const char *name)
+/* The object or parameter of that name: objects come first. `hint` is where to look first: callers name things in the
+ * order of declaration more often than not. -1: none. */
+static int64_t find_name(const wf__program *p, const char *name, uint32_t hint)
 {
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        if (p->object[i].array->name && !strcmp(p->object[i].array->name, name))
-            return true;
-    for (uint32_t i = 0; i < p->param_n; ++i)
-        if (!strcmp(p->param[i].name, name))
+    uint32_t n = p->object_n + p->param_n;
+    for (uint32_t k = 0; k < n; ++k) {
+        uint32_t i = hint + k < n ? hint + k : hint + k - n;
+        const char *own = i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
+        if (own && same_name(own, name))
+            return i;
+    }
+    return -1;
+}
+
+static bool is_written(const wf__program *p, uint32_t object)
+{
+    const uint32_t slots[2] = { p->object[object].element, p->object[object].indexed };
+    for (int s = 0; s < 2; ++s)
+        if (slots[s] && p->rec.ir.slot[slots[s] - 1].written)
             return true;
     return false;
 }
 
-static wf_status bind_arrays(const wf_kernel *k, wf_args args, wf_array **arrays)
+static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out)
 {
-    const wf__program *p = &k->program;
-    for (uint32_t i = 0; i < p->object_n; ++i) {
-        const wf_array *formal = p->object[i].array;
-        arrays[i] = p->object[i].array;
-        if (!formal->name)
-            continue;
-        const wf_arg *arg = find_arg(args, formal->name);
-        if (!arg || arg->kind != 1 || !arg->as.array)
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", formal->name);
-        wf_array *a = arg->as.array;
-        if (a->ctx != k->ctx)
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
-        if (!wf__array_usable(a, "wf_launch"))
-            return wf_check(k->ctx);
-        if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
-            return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
-                             "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
-                             wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype), (int)formal->shape.rank);
-        bool written = false;
-        const uint32_t slots[2] = { p->object[i].element, p->object[i].indexed };
-        for (int s = 0; s < 2; ++s)
-            written = written || (slots[s] && p->rec.ir.slot[slots[s] - 1].written);
-        if (written && a->read_only)
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
-        arrays[i] = a;
-    }
+    const wf_array *formal = k->program.object[object].array;
+    wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
+    if (!a)
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' needs an array", formal->name);
+    if (a->ctx != k->ctx)
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
+    if (!wf__array_usable(a, "wf_launch"))
+        return wf_check(k->ctx);
+    if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
+        return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
+                         "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
+                         wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype), (int)formal->shape.rank);
+    if (a->read_only && is_written(&k->program, object))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
+    *out = a;
     return WF_OK;
 }
 
-static wf_status bind_params(const wf_kernel *k, wf_args args, uint64_t *param)
+static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out)
+{
+    double value = arg->kind == 2 ? arg->as.val.h.num : arg->as.num;
+    if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: parameter '%s' needs a number", k->program.param[number].name);
+    *out = 0;
+    wf__eval_cast(k->program.rec.ir.param[number], WF_F64, out, &value, 1);
+    return WF_OK;
+}
+
+static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, uint64_t *param)
 {
     const wf__program *p = &k->program;
-    for (uint32_t i = 0; i < p->param_n; ++i) {
-        const wf_arg *arg = find_arg(args, p->param[i].name);
-        double value = arg && arg->kind == 2 ? arg->as.val.h.num : arg ? arg->as.num : 0;
-        if (arg && (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph)))
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: parameter '%s' needs a number", p->param[i].name);
+    wf_status status = WF_OK;
+    uint32_t hint = 0;
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        arrays[i] = p->object[i].array->name ? NULL : p->object[i].array;
+    for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
-        if (arg) {
-            param[i] = 0;
-            wf__eval_cast(p->rec.ir.param[i], WF_F64, &param[i], &value, 1);
-        }
-    }
-    for (size_t i = 0; i < args.n; ++i)
-        if (!args.at[i].name || !known_name(p, args.at[i].name))
+    for (size_t i = 0; status == WF_OK && i < args.n; ++i) {
+        const wf_arg *arg = &args.at[i];
+        int64_t at = arg->name ? find_name(p, arg->name, hint) : -1;
+        if (at < 0)
             return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: the kernel has no formal or parameter '%s'",
-                             args.at[i].name ? args.at[i].name : "");
-    return WF_OK;
+                             arg->name ? arg->name : "");
+        status = at < p->object_n ? bind_array(k, (uint32_t)at, arg, &arrays[at])
+                                  : bind_param(k, (uint32_t)at - p->object_n, arg, &param[at - p->object_n]);
+        hint = (uint32_t)at + 1 < p->object_n + p->param_n ? (uint32_t)at + 1 : 0;
+    }
+    for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+        if (!arrays[i])
+            status = wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", p->object[i].array->name);
+    return status;
 }
 
 typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user);
@@ -87,9 +101,7 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then,
         param = wf__alloc(p->param_n * sizeof *param);
     wf_status status = arrays && param ? WF_OK : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
     if (status == WF_OK)
-        status = bind_arrays(k, args, arrays);
-    if (status == WF_OK)
-        status = bind_params(k, args, param);
+        status = bind_all(k, args, arrays, param);
     if (status == WF_OK)
         status = then(k, arrays, param, user);
     if (arrays != few)

@@ -9,15 +9,19 @@
 enum { FEW = 12, MOST_PLANS = 4096 };
 
 /* ---- keys ---- */
+static void add_nodes(const wf__ir *ir, wf__str *key)
+{
+    enum { BYTES = offsetof(wf__node, next) }; /* everything but the numbering chain */
+    char *at = wf__str_room(key, (size_t)(ir->n - 1) * BYTES);
+    for (wf__ref r = 1; at && r < ir->n; ++r, at += BYTES)
+        memcpy(at, &ir->node[r], BYTES);
+}
+
 static void add_ir(const wf__ir *ir, wf__str *key)
 {
     uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n, ir->tuple_n, ir->slot_n, ir->red_n, ir->param_n, ir->shape_n };
     wf__str_addn(key, (const char *)head, sizeof head);
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d, n->shape };
-        wf__str_addn(key, (const char *)words, sizeof words);
-    }
+    add_nodes(ir, key);
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
@@ -31,7 +35,7 @@ static void add_ir(const wf__ir *ir, wf__str *key)
     if (ir->param_n)
         wf__str_addn(key, (const char *)ir->param, ir->param_n);
     for (uint32_t i = 1; i < ir->shape_n; ++i)
-        wf__str_addn(key, (const char *)&ir->shape[i], sizeof ir->shape[i]);
+        wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
 }
 
 void wf__program_key(const wf__program *p, wf__str *key)
@@ -46,26 +50,32 @@ void wf__program_key(const wf__program *p, wf__str *key)
         wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
 }
 
-static void add_layouts(const wf__bind *bind, uint32_t n, const wf_shape *space, wf__str *key)
+/* The layouts' part: at most this many 64-bit words. */
+static size_t most_layout_words(uint32_t objects) { return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32); }
+
+static size_t write_layouts(const wf__bind *bind, uint32_t n, const wf_shape *space, uint64_t *word)
 {
-    wf__str_addn(key, (const char *)&space->rank, sizeof space->rank);
-    wf__str_addn(key, (const char *)space->dim, (size_t)space->rank * sizeof *space->dim);
+    uint64_t *w = word;
+    *w++ = (uint64_t)space->rank;
+    for (int d = 0; d < space->rank; ++d)
+        *w++ = (uint64_t)space->dim[d];
     for (uint32_t i = 0; i < n; ++i) {
         const wf__bind *b = &bind[i];
-        char overlaps[WF__COUNT("0123456789abcdef")];
-        uint32_t count = 0;
-        uint8_t head[2] = { b->dtype, b->rank };
-        wf__str_addn(key, (const char *)head, sizeof head);
-        wf__str_addn(key, (const char *)b->dim, b->rank * sizeof *b->dim);
-        wf__str_addn(key, (const char *)b->stride, b->rank * sizeof *b->stride);
+        *w++ = b->dtype | (uint64_t)b->rank << 8;
+        for (int d = 0; d < b->rank; ++d) {
+            *w++ = (uint64_t)b->dim[d];
+            *w++ = (uint64_t)b->stride[d];
+        }
+        uint64_t overlaps = 0;
         for (uint32_t j = 0; j < i; ++j) {
-            overlaps[count++] = (char)wf__bind_overlap(b, &bind[j]);
-            if (count == sizeof overlaps || j + 1 == i) {
-                wf__str_addn(key, overlaps, count);
-                count = 0;
+            overlaps |= (uint64_t)wf__bind_overlap(b, &bind[j]) << 2 * (j & 31);
+            if ((j & 31) == 31 || j + 1 == i) {
+                *w++ = overlaps;
+                overlaps = 0;
             }
         }
     }
+    return (size_t)(w - word) * sizeof *w;
 }
 
 /* ---- programs ---- */
@@ -106,7 +116,7 @@ static void drop_all(wf_context *ctx)
 {
     wf__plan_table *t = &ctx->plans;
     for (uint32_t i = 0; i < t->cap; ++i)
-        if (t->slot[i] && --t->slot[i]->users == 0)
+        if (t->slot[i] && atomic_fetch_sub(&t->slot[i]->users, 1) == 1)
             free_entry(ctx, t->slot[i]);
     memset(t->slot, 0, t->cap * sizeof *t->slot);
     t->n = 0;
@@ -119,13 +129,13 @@ void wf__plans_free(wf_context *ctx)
     wf__free(ctx->plans.slot);
 }
 
-static wf__plan_entry **place_of(wf__plan_table *t, uint64_t hash, const wf__str *recording, const wf__str *layouts)
+static wf__plan_entry **place_of(wf__plan_table *t, uint64_t hash, const wf__str *recording, const wf__piece *layouts)
 {
     for (uint32_t i = (uint32_t)hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
         wf__plan_entry *e = t->slot[i];
-        if (!e || (e->hash == hash && e->recording_len == recording->len && e->key_len == recording->len + layouts->len &&
+        if (!e || (e->hash == hash && e->recording_len == recording->len && e->key_len == recording->len + layouts->n &&
                    !memcmp(e->key, recording->at, recording->len) &&
-                   !memcmp(e->key + recording->len, layouts->at, layouts->len)))
+                   !memcmp(e->key + recording->len, layouts->at, layouts->n)))
             return &t->slot[i];
     }
 }
@@ -154,11 +164,11 @@ static bool grow_table(wf_context *ctx)
 }
 
 static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const wf__bind *bind, const wf_shape *space,
-                                  uint64_t hash, const wf__str *recording, const wf__str *layouts)
+                                  uint64_t hash, const wf__str *recording, const wf__piece *layouts)
 {
     wf__plan_entry *e = wf__alloc0(sizeof *e);
     if (e)
-        e->key = wf__alloc(recording->len + layouts->len);
+        e->key = wf__alloc(recording->len + layouts->n);
     if (!e || !e->key) {
         wf__free(e);
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
@@ -166,10 +176,10 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
     }
     e->hash = hash;
     e->recording_len = recording->len;
-    e->key_len = recording->len + layouts->len;
+    e->key_len = recording->len + layouts->n;
     memcpy(e->key, recording->at, recording->len);
-    memcpy(e->key + recording->len, layouts->at, layouts->len);
-    e->users = 1;
+    memcpy(e->key + recording->len, layouts->at, layouts->n);
+    atomic_init(&e->users, 1);
     wf__recording rec = p->rec;
     rec.space = *space;
     if (wf__plan_make(&e->plan, &rec, bind))
@@ -179,14 +189,14 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
     return NULL;
 }
 
-static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__str *layouts,
+static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts,
                                const wf__bind *bind, const wf_shape *space)
 {
-    uint64_t hash = wf__hash64(layouts->at, layouts->len, wf__hash64(recording->at, recording->len, 0));
+    uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
     wf__mutex_lock(&ctx->lock);
     wf__plan_entry *e = ctx->plans.cap ? *place_of(&ctx->plans, hash, recording, layouts) : NULL;
     if (e)
-        ++e->users;
+        atomic_fetch_add(&e->users, 1);
     wf__mutex_unlock(&ctx->lock);
     if (e)
         return e;
@@ -198,7 +208,7 @@ static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__
         wf__plan_entry **at = place_of(&ctx->plans, hash, recording, layouts);
         if (!*at) { /* else another thread was first: ours serves this launch only */
             *at = e;
-            ++e->users;
+            atomic_fetch_add(&e->users, 1);
             ++ctx->plans.n;
         }
     }
@@ -208,52 +218,43 @@ static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__
 
 void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
 {
-    if (!e)
-        return;
-    wf__mutex_lock(&ctx->lock);
-    bool last = --e->users == 0;
-    wf__mutex_unlock(&ctx->lock);
-    if (last)
+    if (e && atomic_fetch_sub(&e->users, 1) == 1)
         free_entry(ctx, e);
 }
 
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
                              const wf_shape *space)
 {
-    wf__str layouts = { 0 };
-    add_layouts(bind, p->object_n, space ? space : &p->rec.space, &layouts);
+    const wf_shape *over = space ? space : &p->rec.space;
+    uint64_t *words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
     wf__plan_entry *e = NULL;
-    if (layouts.failed)
+    if (words) {
+        wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
+        e = look_up(ctx, p, recording_key, &layouts, bind, over);
+    } else
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    else
-        e = look_up(ctx, p, recording_key, &layouts, bind, space ? space : &p->rec.space);
-    wf__str_free(&layouts);
+    wf__free(words);
     return e;
 }
 
 /* The plan of the kernel's latest launch, if it fits this one too; retained. */
-static wf__plan_entry *same_as_last(wf_kernel *k, const wf__str *layouts)
+static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
     wf__mutex_lock(&k->lock);
     wf__plan_entry *e = k->last;
-    bool fits = e && e->key_len - e->recording_len == layouts->len && !memcmp(e->key + e->recording_len, layouts->at, layouts->len);
-    if (fits) {
-        wf__mutex_lock(&k->ctx->lock);
-        ++e->users;
-        wf__mutex_unlock(&k->ctx->lock);
-    }
+    bool fits = e && e->key_len - e->recording_len == layouts->n && !memcmp(e->key + e->recording_len, layouts->at, layouts->n);
+    if (fits)
+        atomic_fetch_add(&e->users, 1);
     wf__mutex_unlock(&k->lock);
     return fits ? e : NULL;
 }
 
 static void remember(wf_kernel *k, wf__plan_entry *e)
 {
+    atomic_fetch_add(&e->users, 1);
     wf__mutex_lock(&k->lock);
     wf__plan_entry *old = k->last;
     k->last = e;
-    wf__mutex_lock(&k->ctx->lock);
-    ++e->users;
-    wf__mutex_unlock(&k->ctx->lock);
     wf__mutex_unlock(&k->lock);
     wf__plan_release(k->ctx, old);
 }
@@ -272,33 +273,33 @@ static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry 
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
 {
+    enum { FEW_WORDS = 1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK) };
     wf__bind few[FEW], *bind = few;
-    char small_key[1024];
-    wf__str layouts = { .at = small_key, .cap = sizeof small_key };
-    wf_status status = WF_OK;
+    uint64_t few_words[FEW_WORDS], *words = few_words;
     const wf_shape *over = space ? space : &p->rec.space;
-    if (p->object_n > FEW && !(bind = wf__alloc0(p->object_n * sizeof *bind)))
-        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        wf__array_bind(arrays[i], &bind[i]);
-    size_t most = 64 + (size_t)p->object_n * (2 + 16 * WF_MAX_RANK + p->object_n);
-    if (most > sizeof small_key)
-        layouts = (wf__str){ 0 };
-    add_layouts(bind, p->object_n, over, &layouts);
-    wf__plan_entry *e = NULL;
-    if (layouts.failed)
-        status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    else if (!kernel || !(e = same_as_last(kernel, &layouts))) {
-        e = look_up(ctx, p, recording_key, &layouts, bind, over);
-        if (e && kernel)
-            remember(kernel, e);
+    wf_status status = WF_OK;
+    if (p->object_n > FEW) {
+        bind = wf__alloc(p->object_n * sizeof *bind);
+        words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
     }
-    if (status == WF_OK)
+    if (!bind || !words)
+        status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    else {
+        for (uint32_t i = 0; i < p->object_n; ++i)
+            wf__array_bind(arrays[i], &bind[i]);
+        wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
+        wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
+        if (!e) {
+            e = look_up(ctx, p, recording_key, &layouts, bind, over);
+            if (e && kernel)
+                remember(kernel, e);
+        }
         status = e ? run_plan(ctx, p, e, bind, param) : wf_check(ctx);
-    wf__plan_release(ctx, e);
-    if (layouts.at != small_key)
-        wf__str_free(&layouts);
+        wf__plan_release(ctx, e);
+    }
     if (bind != few)
         wf__free(bind);
+    if (words != few_words)
+        wf__free(words);
     return status;
 }

@@ -235,21 +235,49 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
     return wf__value(g, r);
 }
 
+/* ---- the usual case: nodes of one recording and one dtype ---- */
+static inline bool plain(wf_val v) { return v.h.graph && v.h.num > 0 && v.h.num < WF__POST_BASE; }
+
+static inline wf_val operation1(unsigned op, wf_val a)
+{
+    wf_graph *g = a.h.graph;
+    if (plain(a) && g->section == WF_CALL) {
+        wf__ir *ir = &g->program.rec.ir;
+        wf__ref x = (wf__ref)a.h.num;
+        if (ir->status == WF_OK && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
+            return wf__value(g, wf__op1(ir, op, x));
+    }
+    return operation(op, 1, a, number(0), number(0));
+}
+
+static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
+{
+    wf_graph *g = a.h.graph;
+    if (plain(a) && plain(b) && g == b.h.graph && g->section == WF_CALL) {
+        wf__ir *ir = &g->program.rec.ir;
+        wf__ref x = (wf__ref)a.h.num, y = (wf__ref)b.h.num;
+        unsigned t = wf__dtype(ir, x);
+        if (ir->status == WF_OK && t == wf__dtype(ir, y) && wf__types_allow(wf__op_table[op].types, t))
+            return wf__value(g, wf__op2(ir, op, x, y));
+    }
+    return operation(op, 2, a, b, number(0));
+}
+
 /* ---- the public functions, from the table ---- */
-#define DEFINE1(name)                                                                          \
-    wf_val(wf_##name)(wf_val a)                                                                \
-    {                                                                                          \
-        return operation(WF__OP_##name, 1, a, number(0), number(0));                           \
+#define DEFINE1(name)                        \
+    wf_val(wf_##name)(wf_val a)              \
+    {                                        \
+        return operation1(WF__OP_##name, a); \
     }
-#define DEFINE2(name)                                                                          \
-    wf_val(wf_##name)(wf_val a, wf_val b)                                                      \
-    {                                                                                          \
-        return operation(WF__OP_##name, 2, a, b, number(0));                                   \
+#define DEFINE2(name)                           \
+    wf_val(wf_##name)(wf_val a, wf_val b)       \
+    {                                           \
+        return operation2(WF__OP_##name, a, b); \
     }
-#define DEFINE3(name)                                                                          \
-    wf_val(wf_##name)(wf_val a, wf_val b, wf_val c)                                            \
-    {                                                                                          \
-        return operation(WF__OP_##name, 3, a, b, c);                                           \
+#define DEFINE3(name)                                \
+    wf_val(wf_##name)(wf_val a, wf_val b, wf_val c)  \
+    {                                                \
+        return operation(WF__OP_##name, 3, a, b, c); \
     }
 #define WF_OP(name, arity, ...) DEFINE##arity(name)
 #include "ir/ops.def"

@@ -59,6 +59,7 @@ wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, 
         v->base += start * v->stride[axis] * (int64_t)wf_dtype_size(v->dtype);
     if (count > 1)
         v->stride[axis] *= step;
+    wf__array_span(v);
     return v;
 }
 
@@ -82,6 +83,7 @@ wf_array *wf_view_at(wf_array *array, int axis, int64_t index)
         v->stride[d] = v->stride[d + 1];
     }
     v->shape.dim[v->shape.rank] = 0;
+    wf__array_span(v);
     return v;
 }
 
@@ -102,6 +104,8 @@ wf_array *wf_view_permute(wf_array *array, const int *axes)
         v->shape.dim[d] = array->shape.dim[axes[d]];
         v->stride[d] = array->stride[axes[d]];
     }
+    if (v)
+        wf__array_span(v);
     return v;
 }
 
@@ -184,6 +188,7 @@ wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
     if (v) {
         v->shape = shape;
         memcpy(v->stride, stride, sizeof stride);
+        wf__array_span(v);
     }
     return v;
 }
@@ -210,5 +215,6 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
         v->stride[d] = d < skip || array->shape.dim[d - skip] != shape.dim[d] ? 0 : array->stride[d - skip];
     v->shape = shape;
     v->read_only = true;
+    wf__array_span(v);
     return v;
 }

@@ -62,20 +62,20 @@ static bool no_memory(wf__ir *ir)
 }
 
 /* ---- value numbering ---- */
+/* All of a node but its chain, as three words. */
+enum { NODE_KEY = offsetof(wf__node, next) };
+_Static_assert(NODE_KEY == 24, "the fields before `next` are packed");
+
 static uint32_t hash_node(const wf__node *n)
 {
-    uint64_t h = n->op | (uint64_t)n->dtype << 16 | (uint64_t)n->aux << 24 | (uint64_t)n->shape << 32;
-    h = (h ^ (n->a | (uint64_t)n->b << 32)) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 29;
-    h = (h ^ (n->c | (uint64_t)n->d << 32)) * 0xBF58476D1CE4E5B9u;
+    uint64_t w[3];
+    memcpy(w, n, NODE_KEY);
+    uint64_t h = (w[0] ^ (w[1] << 23 | w[1] >> 41)) * 0x9E3779B97F4A7C15u;
+    h = (h ^ h >> 32 ^ w[2]) * 0xBF58476D1CE4E5B9u;
     return (uint32_t)(h >> 32);
 }
 
-static bool same_node(const wf__node *x, const wf__node *y)
-{
-    return x->op == y->op && x->dtype == y->dtype && x->aux == y->aux && x->a == y->a && x->b == y->b && x->c == y->c &&
-           x->d == y->d && x->shape == y->shape;
-}
+static bool same_node(const wf__node *x, const wf__node *y) { return !memcmp(x, y, NODE_KEY); }
 
 static bool is_numbered(const wf__ir *ir, const wf__node *n)
 {
@@ -256,7 +256,7 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
 }
 
 /* Every operand is live, of one allowed dtype. */
-static bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
+static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
     if (ir->status != WF_OK || !a || (arity > 1 && !b) || (arity > 2 && !c)) {
         wf__ir_fail(ir, WF_ERR_ARG, "%s: an operand is missing", wf__op_table[op].name);
@@ -276,7 +276,7 @@ static bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf_
     return ok;
 }
 
-static wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
+static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
     if (!operands_fit(ir, op, arity, a, b, c))
         return 0;

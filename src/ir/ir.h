@@ -65,8 +65,9 @@ static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
     return t == WF_BOOL || t == WF_I8 || t == WF_U8 ? 1 : t == WF_I16 || t == WF_U16 ? 2 : t == WF_I32 || t == WF_U32 || t == WF_F32 ? 4 : 8;
 }
 bool wf__computable(wf_dtype t); /* bool, i8..u64, f32, f64 */
-/* Whether operands of dtype t are allowed by the class. */
-bool wf__types_allow(unsigned types, unsigned t);
+/* Whether operands of dtype t are allowed by the class: one bit per dtype. */
+extern const uint32_t wf__types_mask[];
+static inline bool wf__types_allow(unsigned types, unsigned t) { return wf__types_mask[types] >> t & 1; }
 
 /* ---- nodes ---- */
 typedef uint32_t wf__ref;

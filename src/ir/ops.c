@@ -37,18 +37,18 @@ int wf__op_named(const char *name, size_t len)
 
 bool wf__computable(wf_dtype t) { return t == WF_BOOL || wf__is_int(t) || wf__is_float(t); }
 
-bool wf__types_allow(unsigned types, unsigned t)
-{
-    switch (types) {
-    case WF__T_NUM: return wf__is_int(t) || wf__is_float(t);
-    case WF__T_INT: return wf__is_int(t);
-    case WF__T_FLT: return wf__is_float(t);
-    case WF__T_BITS: return t == WF_BOOL || wf__is_int(t);
-    case WF__T_ANY:
-    case WF__T_FIRST_BOOL: return wf__computable((wf_dtype)t);
-    default: return false;
-    }
-}
+enum {
+    BOOL_BIT = 1 << WF_BOOL,
+    INT_BITS = 1 << WF_I8 | 1 << WF_U8 | 1 << WF_I16 | 1 << WF_U16 | 1 << WF_I32 | 1 << WF_U32 | 1 << WF_I64 | 1 << WF_U64,
+    FLT_BITS = 1 << WF_F32 | 1 << WF_F64
+};
+const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
+                                    [WF__T_NUM] = INT_BITS | FLT_BITS,
+                                    [WF__T_INT] = INT_BITS,
+                                    [WF__T_FLT] = FLT_BITS,
+                                    [WF__T_BITS] = BOOL_BIT | INT_BITS,
+                                    [WF__T_ANY] = BOOL_BIT | INT_BITS | FLT_BITS,
+                                    [WF__T_FIRST_BOOL] = BOOL_BIT | INT_BITS | FLT_BITS };
 
 unsigned wf__join_op(wf_join join)
 {

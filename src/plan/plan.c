@@ -47,24 +47,9 @@ void wf__temp_bind(const wf__temp *temp, wf__bind *out)
     }
 }
 
-static bool extent_of(const wf__bind *b, const char **lo, const char **hi)
+wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b)
 {
-    int64_t first = 0, last = 0, size = (int64_t)wf__size(b->dtype);
-    for (int d = 0; d < b->rank; ++d) {
-        if (b->dim[d] == 0)
-            return false;
-        int64_t reach = (b->dim[d] - 1) * b->stride[d];
-        *(reach < 0 ? &first : &last) += reach;
-    }
-    *lo = b->base + first * size;
-    *hi = b->base + (last + 1) * size;
-    return true;
-}
-
-wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
-{
-    const char *alo, *ahi, *blo, *bhi;
-    if (!extent_of(a, &alo, &ahi) || !extent_of(b, &blo, &bhi) || ahi <= blo || bhi <= alo)
+    if (a->lo == a->hi || b->lo == b->hi)
         return WF__APART;
     if (a->base != b->base || a->dtype != b->dtype || a->rank != b->rank)
         return WF__PARTIAL;
@@ -131,8 +116,9 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__ir_free(&stage->body);
         wf__free(stage->initial);
         wf__free(stage->mem);
-        if (stage->code && free_code)
-            free_code(user, stage->code);
+        void *code = atomic_load(&stage->code);
+        if (code && free_code)
+            free_code(user, code);
     }
     wf__free(plan->stage);
     wf__free(plan->temp);

@@ -8,10 +8,12 @@
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
 #include "plan/kernel.h"
+#include <stdatomic.h>
 
 /* The memory of one array ("object") of a recording. */
 typedef struct wf__bind {
-    char *base; /* element [0, ..., 0] */
+    char *base;           /* element [0, ..., 0] */
+    const char *lo, *hi;  /* the bytes it spans; equal: no elements */
     int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
     uint8_t dtype, rank;
     const char *name; /* for messages; may be NULL */
@@ -50,7 +52,7 @@ typedef struct wf__stage {
     bool empty;    /* no points */
     bool streams;  /* big enough for non-temporal stores, if addresses are aligned */
     uint64_t work; /* points times cost, to decide on threads */
-    void *code;    /* the run layer's, NULL until needed */
+    _Atomic(void *) code; /* the run layer's, NULL until needed */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
@@ -77,7 +79,11 @@ void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
 typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
-wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b);
+wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* of two that span common bytes */
+static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
+{
+    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
+}
 
 /* ---- the stages, each in its own file ---- */
 /* split.c, for array graphs, and space.c, for index spaces. Append stages with proto, space and initial set: an index

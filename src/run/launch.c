@@ -37,14 +37,13 @@ void wf__engine_free_stage_code(void *engine, void *code)
 
 static stage_code *code_of(wf__engine *e, wf__stage *stage)
 {
-    _Atomic(void *) *at = (_Atomic(void *) *)&stage->code;
-    stage_code *c = atomic_load_explicit(at, memory_order_acquire);
+    stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
     if (c)
         return c;
     wf__mutex_lock(&e->lock);
-    c = atomic_load(at);
+    c = atomic_load(&stage->code);
     if (!c && (c = wf__alloc0(sizeof *c)))
-        atomic_store_explicit(at, (void *)c, memory_order_release);
+        atomic_store_explicit(&stage->code, (void *)c, memory_order_release);
     wf__mutex_unlock(&e->lock);
     return c;
 }
