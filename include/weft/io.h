@@ -47,6 +47,7 @@ typedef struct wf_meta {
     double origin[3];   /* Angstrom, z y x. MRC */
     bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
     bool lzw, deflate;  /* TIFF compression (both on saving: deflate) */
+    bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
 } wf_meta;
 
 /* The whole file as a new array in C order: [h,w], [n,h,w], [d,h,w] or (stacks of volumes) [n,d,h,w]; NPY: its shape;
@@ -72,8 +73,9 @@ WF_API wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta);
 WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
 
 /* Writes `array` (any strides, of any of the dtypes) to a file that appears whole or not at all: a temporary file in
- * the same folder, flushed to the disk and renamed over `path` when complete, removed on any failure. A file that
- * exists keeps its permissions; a symbolic link is followed. What is not a regular file (a device, a pipe) is refused.
+ * the same folder is renamed over `path` when complete; failure, or the end of the process, leaves nothing behind. A
+ * file that exists keeps its permissions; a symbolic link is followed. What is not a regular file (a device, a pipe) is
+ * refused.
  *
  * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
  * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to

@@ -4,9 +4,9 @@
  * with what is there before it allocates anything.
  *
  * The writer's file has no name until it is complete (O_TMPFILE): even a process that is killed leaves nothing behind.
- * Where the file system cannot do that, it is a hidden temporary name in the same folder. Data is flushed to the disk
- * before the rename, because a rename may otherwise reach the disk first; the flush also brings out late errors (quota,
- * NFS).
+ * Where the file system cannot do that, it is a hidden temporary name in the same folder. Only meta.durable flushes to
+ * the disk before the rename: that is what it takes to be safe from a power failure, and it can take longer than all
+ * the rest.
  */
 #include "io_internal.h"
 #include <errno.h>
@@ -216,9 +216,9 @@ static wf_status check_target(wf__io_writer *writer, struct stat *old, bool *exi
     return WF_OK;
 }
 
-wf_status wf__io_create(wf_context *ctx, const char *path, wf__io_writer *writer)
+wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, wf__io_writer *writer)
 {
-    *writer = (wf__io_writer){ .ctx = ctx, .path = path, .fd = -1 };
+    *writer = (wf__io_writer){ .ctx = ctx, .path = path, .durable = meta->durable, .fd = -1 };
     char *folder = NULL;
     wf_status status = WF_OK;
     size_t length = strlen(path);
@@ -291,10 +291,10 @@ int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes)
     return got;
 }
 
-/* Flushes, closes, renames. Returns 0 or an errno. */
+/* Flushes if asked to, names, closes, renames. Returns 0 or an errno. */
 static int publish(wf__io_writer *writer)
 {
-    if (fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
+    if (writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
         return errno;
     int code = 0;
     if (!writer->named) {

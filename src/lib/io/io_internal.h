@@ -104,14 +104,15 @@ typedef struct wf__io_writer {
     const char *path; /* as the caller wrote it, for messages */
     char *target;     /* the file that appears, symbolic links resolved */
     char *temp;       /* in the same folder */
+    bool durable;     /* flush to the disk */
     bool named;       /* temp exists in the folder; else it gets its name at the end */
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
 } wf__io_writer;
 
-/* Opens a temporary file beside `path`. On success, end with wf__io_finish. */
-wf_status wf__io_create(wf_context *ctx, const char *path, wf__io_writer *writer);
+/* Opens a temporary file beside `path`. On success, end with wf__io_finish. Of meta, `durable` is used. */
+wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, wf__io_writer *writer);
 /* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
 bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes);
 int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes);

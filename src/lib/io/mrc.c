@@ -456,7 +456,7 @@ static wf_status mrc_save(const wf__io_source *source, const wf_meta *meta)
     if (!buffer)
         return wf__io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
     wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, &writer);
+    status = wf__io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
         wf__io_stats stats = { 0 };
         writer.pos = HEADER_BYTES;

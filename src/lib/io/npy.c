@@ -330,7 +330,7 @@ static wf_status npy_save(const wf__io_source *source, const wf_meta *meta)
     if (!buffer)
         return wf__io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
     wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, &writer);
+    status = wf__io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
         char head[512];
         bool good = wf__io_write(&writer, head, make_header(source, type, rank, head));

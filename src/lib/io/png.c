@@ -288,7 +288,7 @@ static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
     if (!j.rows || !j.info) {
         status = wf__io_fail_memory(source->ctx, source->path, (int64_t)row);
     } else {
-        status = wf__io_create(source->ctx, source->path, &writer);
+        status = wf__io_create(source->ctx, source->path, meta, &writer);
         if (status == WF_OK) {
             j.writer = &writer;
             bool good = write_image(&j);

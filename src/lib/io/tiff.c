@@ -123,7 +123,13 @@ static int on_warning(TIFF *tif, void *user, const char *module, const char *for
 
 static wf_status fail_libtiff(const job *j, const char *doing)
 {
-    return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: %s: %s", doing, j->text[0] ? j->text : "unknown error");
+    if (j->writer && j->writer->code)
+        return WF_ERR_IO; /* wf__io_finish has a better message */
+    const char *text = j->text[0] ? j->text : "unknown error";
+    size_t n = strlen(j->path);
+    if (strncmp(text, j->path, n) == 0 && text[n] == ':')
+        text += n + 1 + (text[n + 1] == ' '); /* some of libtiff's messages name the file, as ours do */
+    return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: %s: %s", doing, text);
 }
 
 /* `limit`: of a single allocation inside libtiff. */
@@ -232,6 +238,22 @@ static void read_spacing(const job *j, file_info *info)
     info->spacing[1] = 1e8 / (double)x;
 }
 
+/* Goes to the next directory, or to the first after opening. */
+static wf_status next_directory(const job *j)
+{
+    if (TIFFReadDirectory(j->tif))
+        return WF_OK;
+    uint32_t width = 0, height = 0; /* as far as they were read */
+    uint16_t bits = 1;
+    char doing[128];
+    TIFFGetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
+    TIFFGetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
+    TIFFGetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
+    snprintf(doing, sizeof doing, "cannot read a page (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)",
+             width, height, bits);
+    return fail_libtiff(j, doing);
+}
+
 /* All pages; libtiff itself refuses directories that form a loop. */
 static wf_status examine(job *j, file_info *info)
 {
@@ -263,8 +285,9 @@ static wf_status examine(job *j, file_info *info)
         }
         if (TIFFLastDirectory(j->tif))
             break;
-        if (!TIFFReadDirectory(j->tif))
-            return fail_libtiff(j, "cannot read the next page");
+        wf_status status = next_directory(j);
+        if (status != WF_OK)
+            return status;
     }
     if (!info->pages)
         return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: the file holds only thumbnails and masks");
@@ -362,7 +385,7 @@ static wf_status read_all(job *j, const file_info *info, char *to)
 {
     const page *p = &info->first;
     size_t bytes = (size_t)p->width * p->height * p->samples * wf_dtype_size(p->type->dtype);
-    if (info->pages > 1 && !TIFFSetDirectory(j->tif, 0))
+    if (TIFFCurrentDirectory(j->tif) != 0 && !TIFFSetDirectory(j->tif, 0))
         return fail_libtiff(j, "cannot return to the first page");
     int64_t number = 1;
     for (int64_t done = 0; done < info->pages; number++) {
@@ -379,8 +402,9 @@ static wf_status read_all(job *j, const file_info *info, char *to)
             to += bytes;
             done++;
         }
-        if (done < info->pages && !TIFFReadDirectory(j->tif))
-            return fail_libtiff(j, "cannot read the next page");
+        wf_status status = done < info->pages ? next_directory(j) : WF_OK;
+        if (status != WF_OK)
+            return status;
     }
     return WF_OK;
 }
@@ -388,7 +412,9 @@ static wf_status read_all(job *j, const file_info *info, char *to)
 static wf_status begin(job *j, wf__io_reader *r, wf__io_image *image, file_info *info)
 {
     *j = (job){ .reader = r, .ctx = r->ctx, .path = r->path };
-    wf_status status = open_tiff(j, "rm", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
+    wf_status status = open_tiff(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
+    if (status == WF_OK)
+        status = next_directory(j);
     if (status == WF_OK)
         status = examine(j, info);
     if (status == WF_OK)
@@ -544,13 +570,13 @@ static wf_status tiff_save(const wf__io_source *source, const wf_meta *meta)
     if (!buffer)
         return wf__io_fail_memory(source->ctx, source->path, strip_rows * row_bytes);
     wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, &writer);
+    status = wf__io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
         job j = { .writer = &writer, .ctx = source->ctx, .path = source->path };
         status = open_tiff(&j, needs_bigtiff(&p, meta, strip_rows) ? "w8" : "w", 0);
         if (status == WF_OK)
             status = write_pages(&j, source, &p, meta, buffer, (uint32_t)strip_rows);
-        if (status != WF_OK && !writer.code)
+        if (status != WF_OK)
             fail_libtiff(&j, "cannot write");
         if (j.tif)
             TIFFClose(j.tif);
