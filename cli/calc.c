@@ -174,18 +174,14 @@ static int read_text_file(calc *c)
     return EXIT_OK;
 }
 
-/* An expression alone becomes a statement, and outputs without a name get the last one assigned. */
+/* Outputs without a name get the last one assigned. */
 static int name_results(calc *c)
 {
     char last[NAME_CAP] = "", other[NAME_CAP];
-    if (!wf_text_target(c->ctx, c->text, 0, other, sizeof other)) {
-        char *statement = append(NULL, "out = %s", c->text);
-        if (!wf_text_target(c->ctx, statement, 0, other, sizeof other))
-            free(statement);
-        else {
-            free(c->owned_text);
-            c->text = c->owned_text = statement;
-        }
+    char *whole = complete_text(c->ctx, c->text);
+    if (whole) {
+        free(c->owned_text);
+        c->text = c->owned_text = whole;
     }
     for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
         memcpy(last, other, sizeof last);
@@ -193,7 +189,7 @@ static int name_results(calc *c)
         c->outs = 1; /* printed */
     for (size_t k = 0; k < c->outs; k++) {
         if (!c->out[k].name[0])
-            memcpy(c->out[k].name, *last ? last : "out", sizeof last);
+            snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
         bool found = !*last; /* a syntax error: reported where it is computed */
         for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
             found |= strcmp(other, c->out[k].name) == 0;

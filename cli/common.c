@@ -268,3 +268,21 @@ char *append(char *text, const char *format, ...)
     va_end(args);
     return joined;
 }
+
+/* Where the last statement begins is found by trying; what remains a syntax error is reported when it is computed. */
+char *complete_text(wf_context *ctx, const char *text)
+{
+    char name[4];
+    if (wf_text_target(ctx, text, 0, name, sizeof name))
+        return NULL;
+    for (size_t at = strlen(text) + 1; at-- > 0;) {
+        if (at > 0 && text[at - 1] != ';' && text[at - 1] != '\n')
+            continue;
+        const char *last = text + at + strspn(text + at, " \t");
+        char *whole = append(NULL, "%.*s%sout = %s", (int)at, text, at ? " " : "", last);
+        if (wf_text_target(ctx, whole, 0, name, sizeof name))
+            return whole;
+        free(whole);
+    }
+    return NULL;
+}

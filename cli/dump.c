@@ -93,11 +93,9 @@ static int make_inputs(dump *d)
 static void name_result(dump *d)
 {
     char other[NAME_CAP];
-    if (!wf_text_target(d->ctx, d->text, 0, other, sizeof other)) {
-        d->owned_text = append(NULL, "out = %s", d->text);
-        if (wf_text_target(d->ctx, d->owned_text, 0, other, sizeof other))
-            d->text = d->owned_text;
-    }
+    d->owned_text = complete_text(d->ctx, d->text);
+    if (d->owned_text)
+        d->text = d->owned_text;
     memcpy(d->last, "out", 4);
     for (size_t i = 0; wf_text_target(d->ctx, d->text, i, other, sizeof other); i++)
         memcpy(d->last, other, sizeof other);

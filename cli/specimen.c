@@ -25,8 +25,8 @@ void specimen_init(specimen *s, random_state *r)
                     q += p[d] * p[d];
                 }
             } while (q > 1);
-            double radial = ring[kind].radius + 15 * p[0], along = 13 * p[1] + 5 * p[2],
-                   height = ring[kind].height + 17 * p[2];
+            double radial = ring[kind].radius + 16 * p[0], along = 17 * p[1] + 5 * p[2],
+                   height = ring[kind].height + 20 * p[2];
             for (int k = 0; k < FOLD; k++)
                 for (int half = -1; half <= 1; half += 2, at++) { /* D7: seven-fold about z, two-fold about x */
                     double angle = 2 * PI * k / FOLD, c = cos(angle), sn = sin(angle);

@@ -1,0 +1,85 @@
+/* fuzz_text.c - any bytes as operator text: recorded and computed on small arrays, never a crash; what parses has a name
+ * for each statement, and errors have a message with a place.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft/weft.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static wf_context *ctx;
+static wf_array *a, *m;
+
+static void leave(void)
+{
+    wf_release(a);
+    wf_release(m);
+    wf_context_free(ctx);
+}
+
+static void enter(void)
+{
+    static float values[15];
+    static uint8_t bytes[5] = { 0, 1, 128, 254, 255 };
+    ctx = wf_context_new(
+        &(wf_config){ .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_NO_DISK_CACHE });
+    a = wf_empty(ctx, WF_F32, WF_SHAPE(3, 5));
+    m = wf_empty(ctx, WF_U8, WF_SHAPE(5));
+    for (int i = 0; i < 15; i++)
+        values[i] = (float)i - 7.5f;
+    if (wf_upload(a, values, sizeof values) != WF_OK || wf_upload(m, bytes, sizeof bytes) != WF_OK)
+        abort();
+    atexit(leave);
+}
+
+static void as_statements(const char *text)
+{
+    char name[16];
+    const char *want[] = { name };
+    wf_array *made = NULL;
+    size_t n = 0;
+    while (wf_text_target(ctx, text, n, name, sizeof name))
+        n++;
+    if (n > 0 && strlen(name) == sizeof name - 1)
+        return; /* perhaps cut */
+    wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5), WF_ARG("k", 3));
+    wf_status status = wf_text_create(ctx, text, args, 0, want, n > 0, &made);
+    if (n == 0 && status != WF_ERR_SYNTAX)
+        abort();
+    if ((status == WF_OK) != (made != NULL) && n > 0)
+        abort();
+    if (status != WF_OK && !*wf_message(ctx))
+        abort();
+    wf_release(made);
+    wf_clear(ctx);
+}
+
+static void as_expression(const char *text)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3, 5));
+    wf_array *out = wf_like(a);
+    wf_out(g, out, wf_expr(g, text, WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5))));
+    if (wf_run(g) != WF_OK && !*wf_message(ctx))
+        abort();
+    wf_release(out);
+    wf_clear(ctx);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    enum { MOST = 4096 };
+    if (!ctx)
+        enter();
+    if (size > MOST)
+        return 0;
+    char *text = malloc(size + 1);
+    if (!text)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = 0;
+    as_statements(text);
+    as_expression(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,67 @@
+# Help, version, exit codes, info, stats, dump, bench: that they work and say what they should.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+"$WEFT" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+$' || die '--version'
+"$WEFT" help | grep -q 'weft calc' || die help
+"$WEFT" --help | grep -q 'Exit codes' || die --help
+for command in calc stats view sample info dump bench; do
+    "$WEFT" help "$command" > one
+    "$WEFT" "$command" --help > two
+    cmp one two || die "help of $command"
+    grep -q "^  weft $command" one || die "no example in the help of $command"
+    grep -q "weft $command" "$WEFT_SOURCE/cli/weft.1" || die "$command is not in the man page"
+    # every option that the help names is taken, and no other
+    for option in $(grep -oE '^  (-[a-z], )?--[a-z]+' one | grep -oE '\-\-[a-z]+' | sort -u); do
+        "$WEFT" "$command" "$option" > out 2> err < /dev/null || true
+        ! grep -q 'no such option' err || die "$command $option is in the help only"
+    done
+done
+refuses 2 'no command' "$WEFT" frobnicate
+refuses 2 'one command at a time' "$WEFT" help calc view
+refuses 2 'no command' "$WEFT" help frobnicate
+status=0
+"$WEFT" > out 2> err || status=$?
+[ "$status" = 2 ] && grep -q 'weft calc' err || die 'no arguments'
+status=0
+"$WEFT" help > /dev/full 2> err || status=$?
+[ "$status" = 1 ] || die 'a full disk is noticed'
+
+# --- info
+"$WEFT" info > out
+for word in weft devices LLVM cache; do grep -q "^$word" out || die "info: $word"; done
+"$WEFT" sample --volume --box 32 --pixel 6 -o v.mrc
+"$WEFT" info v.mrc | grep -q 'MRC, 32 x 32 x 32 f32, volume' || die 'info of a volume'
+refuses 1 'nothing.mrc' "$WEFT" info nothing.mrc
+head -c 1500 v.mrc > short.mrc
+refuses 1 'short.mrc' "$WEFT" info short.mrc
+refuses 1 'short.mrc' "$WEFT" stats short.mrc
+
+# --- stats: against sums that are known exactly; a large mean costs no digits; values that are not finite
+"$WEFT" calc 'f64(x)' --shape 101 -o x.npy
+"$WEFT" stats x.npy | grep -q 'min 0  max 100  mean 50  std 29.15476' || die stats
+"$WEFT" calc 'x + 1e9' --shape 101 -o big.npy
+near 29.154759474226502 json_value std big.npy
+prints 1000000050 json_value mean big.npy
+"$WEFT" calc 'x == 3 ? nan : x == 4 ? inf : f32(x)' --shape 101 -o bad.npy
+prints 2 json_value not_finite bad.npy
+prints 100 json_value max bad.npy
+"$WEFT" stats bad.npy | grep -q '2 of 101 values are not finite' || die 'stats of nan'
+status=0
+"$WEFT" stats x.npy missing.npy big.npy > out 2> err || status=$?
+[ "$status" = 1 ] && grep -q big.npy out && grep -q missing.npy err || die 'a bad file does not hide the others'
+refuses 2 'no file' "$WEFT" stats
+
+# --- dump: declared arrays, files, numbers
+"$WEFT" dump 'out = a*b + gain' a=f32[64,64] b=f32[64,64] gain=2 | grep -q fma\\\|mul || die 'dump --trace'
+[ "$("$WEFT" dump 'a + 1' a=x.npy --trace --passes | grep -c '^---- ')" = 2 ] || die 'dump: headings'
+refuses 1 'unknown name' "$WEFT" dump 'a + c' a=f32[4]
+refuses 2 'name=f32' "$WEFT" dump 'a' f32[4]
+if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
+    "$WEFT" dump 'a + 1' a=f32[4096] --llvm | grep -q 'define' || die 'dump --llvm'
+    "$WEFT" dump 'a + 1' a=f32[4096] --asm | grep -q 'wf_kernel' || die 'dump --asm'
+fi
+
+# --- bench: rows are computed and compared
+"$WEFT" bench --quick --json > rows
+[ "$(grep -c '"weft_ms"' rows)" -ge 5 ] || die bench
+echo ok

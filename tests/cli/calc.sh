@@ -1,0 +1,95 @@
+# weft calc: numbers and files in, files and numbers out; formats, stored types, meta data, what is refused.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+# --- as a calculator
+prints 7 "$WEFT" calc '1 + 2*3'
+prints 0.5 "$WEFT" calc 'out = 1/2'
+prints 3 "$WEFT" calc 'a = 1; b = a + 1; c = a + b'
+prints 5.5 "$WEFT" calc 'gain * x' gain=2.2 x=2.5
+
+# --- arrays from coordinates; every format gives back what was put in
+"$WEFT" calc 'x + 10*y' --shape 7,9 -o ramp.npy
+prints '[7,9]' json_value shape ramp.npy
+prints '"i64"' json_value dtype ramp.npy
+prints 68 json_value max ramp.npy
+near 34 json_value mean ramp.npy
+for file in ramp.mrc ramp.tif ramp.npy; do
+    "$WEFT" calc 'f32(a) + 0.25' a=ramp.npy -o "f32.${file##*.}"
+    near 0 "$WEFT" calc 'max(abs(b - a - 0.25))' a=ramp.npy b="f32.${file##*.}"
+done
+"$WEFT" calc 'a' a=ramp.npy --dtype u8 -o ramp.png
+"$WEFT" calc 'a * 100' a=ramp.npy --dtype u16 -o ramp16.png
+prints '"u8"' json_value dtype ramp.png
+prints '"u16"' json_value dtype ramp16.png
+prints 0 "$WEFT" calc 'max(i64(b) != a*100)' a=ramp.npy b=ramp16.png
+
+# --- stored types: rounded, cut to the range
+"$WEFT" calc 'a*10 - 99.6' a=ramp.npy --dtype i8 -o cut.mrc
+prints '"i8"' json_value dtype cut.mrc
+prints -100 json_value min cut.mrc
+prints 127 json_value max cut.mrc
+"$WEFT" calc 'a / 3' a=ramp.npy --dtype f16 -o half.mrc
+"$WEFT" info half.mrc | grep -q 'stored as f16' || die 'info: stored as f16'
+prints 1 "$WEFT" calc 'max(abs(h - a/3)) < 0.0079' h=half.mrc a=ramp.npy
+
+# --- several inputs and outputs, by name and by default
+"$WEFT" calc 's = a + b; d = a - b; p = s * d' a=ramp.npy b=3 -o s=s.npy -o p.npy -o d=d.npy
+near 0 "$WEFT" calc 'max(abs(p - s*d)) + max(abs(s - d - 6))' s=s.npy d=d.npy p=p.npy
+# an input of the name of the output stays as it was
+cp s.npy before.npy
+"$WEFT" calc 's = s * 2' s=s.npy -o twice.npy
+cmp s.npy before.npy || die 'the input was changed'
+near 0 "$WEFT" calc 'max(abs(t - 2*s))' s=s.npy t=twice.npy
+# in place, through the same file
+"$WEFT" calc 's + 1' s=s.npy -o s.npy
+near 0 "$WEFT" calc 'max(abs(s - b - 1))' s=s.npy b=before.npy
+
+# --- neighbours, coordinates, reductions, broadcasting
+near 1 "$WEFT" calc 'min(a[y, x+1; clamp] - a + (x == nx-1))' a=ramp.npy
+near 10 "$WEFT" calc 'mean(a[y+1, x; periodic] - a[y, x; periodic]) + 10' a=ramp.npy
+prints '0 1 2 3 4 5 6 7 8' "$WEFT" calc 'x' --shape 9
+prints '10 11 12' "$WEFT" calc 'x + 10' --shape 3
+near 0 "$WEFT" calc 'mean((a - mean(a)) / std(a))' a=ramp.npy
+near 1 "$WEFT" calc 'std((a - mean(a)) / std(a))' a=ramp.npy
+"$WEFT" calc '0.5 * x' --shape 9 -o row.npy
+"$WEFT" calc 'a + r' a=ramp.npy r=row.npy -o sum.npy
+prints '[7,9]' json_value shape sum.npy
+
+# --- text from a file; comments and lines
+printf '# two steps\nt = a *\n    2\nout = t + 1\n' > text.weft
+"$WEFT" calc -f text.weft a=ramp.npy -o f.npy
+near 0 "$WEFT" calc 'max(abs(f - 2*a - 1))' a=ramp.npy f=f.npy
+
+# --- pixel size and kind follow the first file
+"$WEFT" sample --stack 3 --box 32 --pixel 6 --dose 0 -o stack.mrcs
+"$WEFT" calc 'a * 2' a=stack.mrcs -o twice.mrc
+"$WEFT" info twice.mrc | grep -q 'stack of images' || die 'still a stack'
+"$WEFT" info twice.mrc | grep -q 'spacing .* 6 6 A' || die 'still 6 A'
+
+# --- devices and threads agree to the bit
+"$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o one.npy --threads 1
+"$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o two.npy --threads 2
+"$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o three.npy --device interp
+cmp one.npy two.npy && cmp one.npy three.npy || die 'devices differ'
+"$WEFT" calc --time 'a + 1' a=ramp.npy -o t.npy 2> times
+grep -q '^compute .* ms' times || die '--time'
+
+# --- what does not work, and how it is said
+refuses 1 "did you mean 'gain'" "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
+refuses 1 '^            ^$' "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
+refuses 1 'line 2' "$WEFT" calc 'out = a
+out = out +* 2' a=ramp.npy
+refuses 1 'missing.mrc' "$WEFT" calc 'a' a=missing.mrc -o x.npy
+refuses 1 'no/such' "$WEFT" calc 'a' a=ramp.npy -o no/such/folder.npy
+refuses 1 'weft view' "$WEFT" calc 'a * 0.5' a=ramp.npy -o x.png
+refuses 2 'name=file' "$WEFT" calc 'a' ramp.npy
+refuses 2 'given twice' "$WEFT" calc 'a' a=ramp.npy a=ramp.npy
+refuses 2 "assigns no 'b'" "$WEFT" calc 'a = 1' -o b=x.npy
+refuses 2 'no such option' "$WEFT" calc 'a' --frobnicate
+refuses 2 'needs a value' "$WEFT" calc 'a' -o
+refuses 2 'takes no value' "$WEFT" calc --time=3 '1'
+refuses 2 'cpu and interp' "$WEFT" calc 1 --device gpu
+refuses 2 'no text' "$WEFT" calc
+refuses 2 'extents' "$WEFT" calc x --shape 3,0
+[ ! -e x.npy ] || die 'a failed command left a file'
+echo ok

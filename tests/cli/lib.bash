@@ -1,0 +1,44 @@
+# Sourced by the tests of the tool: WEFT=build/weft tests/cli/calc.sh. They work in a folder of their own.
+set -eu
+WEFT=$(realpath "${WEFT:?the path of the tool}")
+WEFT_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/weft-cli-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+die() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# prints EXPECTED COMMAND...: exit code 0 and exactly this on standard output
+prints() {
+    local expected=$1 got
+    shift
+    got=$("$@") || die "$* (exit code $?)"
+    [ "$got" = "$expected" ] || die "$*: printed '$got', expected '$expected'"
+}
+
+# near EXPECTED COMMAND...: one number, to 6 digits
+near() {
+    local expected=$1 got
+    shift
+    got=$("$@") || die "$* (exit code $?)"
+    awk -v a="$got" -v b="$expected" 'BEGIN { d = a - b; if (d < 0) d = -d; m = b < 0 ? -b : b; exit !(d <= 1e-6 * (m > 1 ? m : 1)) }' ||
+        die "$*: printed '$got', expected $expected"
+}
+
+# refuses CODE PATTERN COMMAND...: this exit code, and a message on standard error that matches
+refuses() {
+    local code=$1 pattern=$2 status=0
+    shift 2
+    "$@" > refused.out 2> refused.err || status=$?
+    [ "$status" = "$code" ] || die "$*: exit code $status, expected $code: $(cat refused.err)"
+    grep -q -e "$pattern" refused.err || die "$*: the message does not match '$pattern': $(cat refused.err)"
+    [ ! -s refused.out ] || die "$*: printed on standard output although it failed"
+}
+
+# One value of the JSON line of `weft stats --json`: json_value NAME FILE
+json_value() {
+    "$WEFT" stats --json "$2" | sed -E "s/.*\"$1\":(\[[^]]*\]|\"[^\"]*\"|[^,}]*).*/\1/"
+}

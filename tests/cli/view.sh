@@ -1,0 +1,72 @@
+# weft view: the right pixels, sizes of montages and slices, contrast.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+pixels() { # pixels FILE: all of them
+    "$WEFT" calc 'a' a="$1"
+}
+
+# --- contrast: --range is exact; gamma, invert
+"$WEFT" calc '10.0 * x' --shape 1,5 -o ramp.npy # 0 10 20 30 40
+"$WEFT" view ramp.npy -o r.png --range 0,40
+prints '0 64 128 191 255' pixels r.png
+"$WEFT" view ramp.npy -o r.png --range 10,30
+prints '0 0 128 255 255' pixels r.png
+"$WEFT" view ramp.npy -o r.png --range 0,40 --invert
+prints '255 191 128 64 0' pixels r.png
+"$WEFT" view ramp.npy -o r.png --range 0,40 --gamma 2
+prints '0 16 64 143 255' pixels r.png
+"$WEFT" view ramp.npy -o r.png --percentiles 0,100
+prints '0 64 128 191 255' pixels r.png
+"$WEFT" view ramp.npy -o r.png --sigma 1 # 20 +- 14.142
+prints '0 37 128 218 255' pixels r.png
+"$WEFT" calc 'a / a' a=ramp.npy -o nan.npy
+"$WEFT" view nan.npy -o r.png --range 0,1
+prints '0 255 255 255 255' pixels r.png
+"$WEFT" calc 'a * 0 + 7' a=ramp.npy -o flat.npy
+"$WEFT" view flat.npy -o r.png
+
+# --- size: averaging, enlarging
+"$WEFT" calc 'f32(x + 100*y)' --shape 6,9 -o grid.npy
+"$WEFT" view grid.npy -o g.png --scale 0.34 --range 0,1000
+prints '[2,3]' json_value shape g.png
+prints '26 27 27 102 103 104' pixels g.png # means of 3 x 3: 101, 104, 107, 401, 404, 407
+"$WEFT" view grid.npy -o g.png --scale 2 --range 0,1000
+prints '[12,18]' json_value shape g.png
+"$WEFT" calc 'x' --shape 300,300 -o large.npy
+"$WEFT" view large.npy -o l.png --size 100
+prints '[100,100]' json_value shape l.png
+
+# --- stacks and volumes
+"$WEFT" sample --stack 7 --box 32 --pixel 6 -o s.mrcs
+"$WEFT" view s.mrcs -o m.png
+prints "[$((3 * 36 - 4)),$((3 * 36 - 4))]" json_value shape m.png
+"$WEFT" view s.mrcs -o m.png --images 2:4 --columns 1 --each
+prints "[$((2 * 36 - 4)),32]" json_value shape m.png
+"$WEFT" view s.mrcs --volume --slice x=3 -o m.png
+prints '[7,32]' json_value shape m.png
+"$WEFT" sample --volume --box 32 --pixel 6 -o v.mrc
+"$WEFT" view v.mrc -o m.png
+prints "[32,$((3 * 36 - 4))]" json_value shape m.png
+"$WEFT" calc 'x*0.01 + y*0.1 + z' --shape 3,4,5 -o vol.npy
+"$WEFT" view vol.npy -o z.png --slice z=1 --range 1,2
+prints '[4,5]' json_value shape z.png
+prints '0' json_value min z.png
+prints "$(awk 'BEGIN { print int(255 * 0.34 + 0.5) }')" json_value max z.png
+
+# --- colours stay colours
+"$WEFT" calc 'x' --shape 4,5,3 -o c.npy
+"$WEFT" calc 'c * 100' c=c.npy --dtype u8 -o c.png
+"$WEFT" view c.png -o c2.png --range 0,255
+prints '[4,5,3]' json_value shape c2.png
+prints 0 "$WEFT" calc 'max(a != b)' a=c.png b=c2.png
+
+refuses 2 'says where' "$WEFT" view s.mrcs
+refuses 2 'no file' "$WEFT" view -o x.png
+refuses 2 'is a second' "$WEFT" view s.mrcs v.mrc -o x.png
+refuses 2 'give two' "$WEFT" view s.mrcs -o x.png --range 3
+refuses 2 'give axes' "$WEFT" view v.mrc -o x.png --slice q
+refuses 1 'beyond' "$WEFT" view v.mrc -o x.png --slice z=99
+refuses 1 'fewer images' "$WEFT" view s.mrcs -o x.png --images 9
+refuses 1 'missing' "$WEFT" view missing.mrc -o x.png
+[ ! -e x.png ] || die 'a failed command left a file'
+echo ok
