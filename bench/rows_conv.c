@@ -127,7 +127,7 @@ static bool setup(bench *b, bench_case *c)
     bench_add(c, "plain", "", plain);
     bench_add(c, "plain fast-math", "", fast);
     if (bench_best_available())
-        bench_add(c, "best", "packed blocks, 4 x 2 vectors", best);
+        bench_add(c, "best", "packed blocks, register tiles", best);
     return true;
 }
 
