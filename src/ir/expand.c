@@ -1,0 +1,105 @@
+/* expand.c - operations without a meaning of their own (EXPAND in ops.def) as other operations.
+ *
+ * What is built here is what these functions mean, everywhere: the interpreter and the constant folder evaluate the same
+ * nodes that become vector code and device code, so all give the same bits. Code is free of branches (both sides of a
+ * select are computed); only arguments of sin, cos, tan beyond the fast reduction go through a COLD node.
+ */
+#include "ir/math.h"
+
+wf__math wf__math_of(wf__ir *ir, wf__ref x)
+{
+    bool wide = wf__dtype(ir, x) == WF_F64;
+    return (wf__math){ .ir = ir,
+                       .t = wide ? WF_F64 : WF_F32,
+                       .i = wide ? WF_I64 : WF_I32,
+                       .wide = wide,
+                       .mantissa = wide ? 52 : 23,
+                       .bias = wide ? 1023 : 127,
+                       .magic = wide ? 0x1.8p52 : 0x1.8p23 };
+}
+
+/* ---- shared pieces ---- */
+wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b)
+{
+    wf__ref yes = m_k(m, a), no = m_k(m, b);
+    return m_select(m, c, yes, no);
+}
+
+/* Every step-th coefficient from the first on, by Horner's scheme in x. */
+static wf__ref chain(const wf__math *m, const wf__poly *p, int first, int step, wf__ref x)
+{
+    int last = first + (p->n - 1 - first) / step * step;
+    wf__ref sum = m_k(m, p->c[last]);
+    for (int i = last - step; i >= first; i -= step)
+        sum = m_fma(m, sum, x, m_k(m, p->c[i]));
+    return sum;
+}
+
+wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2)
+{
+    if (p->n < 8)
+        return chain(m, p, 0, 1, x);
+    if (!x2)
+        x2 = m_mul(m, x, x);
+    wf__ref even = chain(m, p, 2, 2, x2), odd = chain(m, p, 1, 2, x2), rest = m_fma(m, even, x, odd);
+    return m_fma(m, rest, x, m_k(m, p->c[0]));
+}
+
+wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
+{
+    wf__ref sign = m_bit_op(m, WF__OP_and, bits, m_sign_mask(m));
+    return m_float(m, m_op2(m, WF__OP_xor, m_bits(m, y), sign));
+}
+
+/* ---- dispatch ---- */
+static wf__ref fails(wf__ir *ir, unsigned op)
+{
+    wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "%s: no expansion", op < WF__OP_COUNT ? wf__op_table[op].name : "?");
+    return 0;
+}
+
+wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
+{
+    if (ir->status != WF_OK || !a)
+        return 0;
+    wf__math math = wf__math_of(ir, a), *m = &math;
+    switch (op) {
+    case WF__OP_rcp: return m_div(m, m_k(m, 1), a);
+    case WF__OP_rsqrt: {
+        wf__ref root = m_op1(m, WF__OP_sqrt, a);
+        return m_div(m, m_k(m, 1), root);
+    }
+    case WF__OP_exp: return wf__m_exp(m, a);
+    case WF__OP_exp2: return wf__m_exp2(m, a);
+    case WF__OP_log: return wf__m_log(m, a);
+    case WF__OP_log2: return wf__m_log2(m, a);
+    case WF__OP_sin:
+    case WF__OP_cos:
+    case WF__OP_tan: return wf__m_trig(m, op, a);
+    case WF__OP_atan: return wf__m_atan(m, a);
+    case WF__OP_tanh: return wf__m_tanh(m, a);
+    default: return fails(ir, op);
+    }
+}
+
+wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
+{
+    if (ir->status != WF_OK || !a || !b)
+        return 0;
+    wf__math math = wf__math_of(ir, a);
+    switch (op) {
+    case WF__OP_pow: return wf__m_pow(&math, a, b);
+    case WF__OP_atan2: return wf__m_atan2(&math, a, b);
+    default: return fails(ir, op);
+    }
+}
+
+wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c)
+{
+    if (ir->status != WF_OK || !a || !b || !c)
+        return 0;
+    if (op != WF__OP_clamp)
+        return fails(ir, op);
+    wf__ref low = wf__op2(ir, WF__OP_max, a, b);
+    return wf__op2(ir, WF__OP_min, low, c);
+}

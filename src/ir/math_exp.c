@@ -1,0 +1,90 @@
+/* math_exp.c - exp and exp2.
+ *
+ * Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): x = k ln2 + r with k an integer and
+ * |r| <= ln2/2, ln2 as a sum of two constants, and a minimax polynomial for e^r - 1. k comes from adding 1.5*2^mantissa
+ * plus the exponent's bias, so that shifting the sum's bits left makes 2^k without a conversion. A float cannot hold 2^k
+ * for all results: for x < 0 the scale is 2^(k+64), which is always normal, and a last exact product with 2^-64 rounds
+ * results that are denormal; for x >= 0 it is 2^(k-8) and the product with 2^8 overflows where it should.
+ */
+#include "ir/math.h"
+
+enum { UP = 64, DOWN = 8 };
+
+/* (e^r - 1 - r) / r^2 on |r| <= ln2/2. Minimax, relative to e^r: 2^-28.2 and 2^-56.5 (Remez exchange; each coefficient
+ * rounded in turn, the later ones fitted again). */
+static const wf__poly exp_poly[2] = {
+    { 5, { 0x1.fffffcp-2, 0x1.55548cp-3, 0x1.5558a8p-5, 0x1.123d0ep-7, 0x1.6a41c6p-10 } },
+    { 10,
+      { 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5, 0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10,
+        0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16, 0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26 } }
+};
+
+/* (2^r - 1) / r on |r| <= 1/2. Minimax, relative to 2^r: 2^-26.3 and 2^-57.1; found alike. */
+static const wf__poly exp2_poly[2] = {
+    { 6, { 0x1.62e43p-1, 0x1.ebfb94p-3, 0x1.c6af9ep-5, 0x1.3b6816p-7, 0x1.5ef4dep-10, 0x1.179aa2p-13 } },
+    { 11,
+      { 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5b3p-3, 0x1.c6b08d704a26fp-5, 0x1.3b2ab6fb9dabep-7, 0x1.5d87fe78458d0p-10,
+        0x1.430913167d4d4p-13, 0x1.ffcbfe6609b90p-17, 0x1.62bfb4a19cb41p-20, 0x1.b520839e1e9adp-24,
+        0x1.e63b8c2cd1d66p-28, 0x1.f0e6ce7209841p-32 } }
+};
+
+static const double log2e[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 };
+static const double ln2_hi[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 }; /* ln2 rounded; lo: the rest, rounded */
+static const double ln2_lo[2] = { -0x1.05c61p-29, 0x1.abc9e3b39803fp-56 };
+
+static wf__ref scale_of(const wf__math *m, wf__ref sum) { return m_float(m, m_shl(m, m_bits(m, sum), m->mantissa)); }
+
+wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic)
+{
+    wf__ref sum = m_fmak(m, x, log2e[m->wide], magic), k = m_sub(m, sum, magic);
+    wf__ref r = m_fmak(m, k, -ln2_hi[m->wide], x);
+    r = m_fmak(m, k, -ln2_lo[m->wide], r);
+    wf__ref r2 = m_mul(m, r, r), p = wf__m_poly(m, &exp_poly[m->wide], r, r2);
+    return (wf__m_power){ .expm1 = m_fma(m, r2, p, r), .scale = scale_of(m, sum) };
+}
+
+/* Bounds beyond which the result is 0 or infinite whatever the exact value. */
+static wf__ref clamp(const wf__math *m, wf__ref x, const double *low, const double *high)
+{
+    wf__ref y = m_max(m, x, low[m->wide]);
+    return m_min(m, y, high[m->wide]);
+}
+
+static wf__ref biased_magic(const wf__math *m, wf__ref negative)
+{
+    return wf__m_select_k(m, negative, m->magic + m->bias + UP, m->magic + m->bias - DOWN);
+}
+
+static wf__ref unscale(const wf__math *m, wf__ref negative, wf__m_power e)
+{
+    wf__ref y = m_fma(m, e.expm1, e.scale, e.scale), back = wf__m_select_k(m, negative, 0x1p-64, 0x1p8);
+    return m_mul(m, y, back);
+}
+
+wf__ref wf__m_exp(const wf__math *m, wf__ref x)
+{
+    static const double low[2] = { -104, -746 }, high[2] = { 89, 710 };
+    wf__ref y = clamp(m, x, low, high), negative = m_lt(m, y, 0), magic = biased_magic(m, negative);
+    return unscale(m, negative, wf__m_exp_reduced(m, y, magic));
+}
+
+/* 2^(x + lo) for x within the bounds of clamp. */
+static wf__ref exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
+{
+    wf__ref negative = m_lt(m, x, 0), magic = biased_magic(m, negative), sum = m_add(m, x, magic);
+    wf__ref k = m_sub(m, sum, magic), r = m_sub(m, x, k);
+    if (lo)
+        r = m_add(m, r, lo);
+    wf__ref p = wf__m_poly(m, &exp2_poly[m->wide], r, 0), expm1 = m_mul(m, r, p);
+    return unscale(m, negative, (wf__m_power){ .expm1 = expm1, .scale = scale_of(m, sum) });
+}
+
+static const double exp2_low[2] = { -151, -1076 }, exp2_high[2] = { 129, 1025 };
+
+wf__ref wf__m_exp2(const wf__math *m, wf__ref x) { return exp2_sum(m, clamp(m, x, exp2_low, exp2_high), 0); }
+
+wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
+{
+    wf__ref y = clamp(m, x, exp2_low, exp2_high), outside = m_op2(m, WF__OP_ne, y, x), zero = m_k(m, 0);
+    return exp2_sum(m, y, m_select(m, outside, zero, lo));
+}
