@@ -1,8 +1,9 @@
 /* space.c - the stages of an index space: the recorded operator, then what follows its reductions.
  *
- * Points may run in any order and several at once, so an array that is written must not be read elsewhere than at the very
- * same element. Where that is not so (a stencil in place, a view shifted against another), the operator writes a copy
- * instead, which replaces the array afterwards: every point then reads what was there before the launch.
+ * Points may run in any order and several at once, so what a point reads must not be what another one writes. Where memory
+ * that is written is read at another element than the point's own (a stencil in place, a view shifted against another),
+ * the operator reads a copy made before it instead: every point sees what was there before the launch. Only reads that
+ * come after a store of the same operator to that memory read the memory itself: they are the point's own business.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"
@@ -42,40 +43,46 @@ static bool find_space(spacer *s)
     return true;
 }
 
-/* Does some load meet memory that slot `w` writes, at another element than the point's own? */
-static bool needs_shadow(const spacer *s, uint32_t w)
+/* Must this load read a copy? `ir` is the operator. */
+static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 {
-    const wf__ir *ir = &s->rec->ir;
-    const wf__bind *target = &s->bind[ir->slot[w].object];
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *load = &ir->node[r];
-        if (load->op != WF__LOAD)
+    const wf__node *load = &ir->node[r];
+    const wf__bind *source = &s->bind[ir->slot[load->a].object];
+    bool elsewhere = false;
+    for (wf__ref q = 1; q < ir->n; ++q) {
+        const wf__node *store = &ir->node[q];
+        if (store->op != WF__STORE)
             continue;
-        wf__overlap meet = wf__bind_overlap(target, &s->bind[ir->slot[load->a].object]);
-        if (meet == WF__PARTIAL)
-            return true;
-        for (wf__ref q = 1; meet == WF__SAME && q < ir->n; ++q)
-            if (ir->node[q].op == WF__STORE && ir->node[q].a == w && ir->node[q].b != load->b)
-                return true;
+        wf__overlap meet = wf__bind_overlap(&s->bind[ir->slot[store->a].object], source);
+        if (meet != WF__APART && q < r)
+            return false;
+        elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && store->b != load->b);
     }
-    return false;
+    return elsewhere;
 }
 
-/* A stage that copies object `from` to object `to`, both of the shape of `like`. */
-static bool add_copy(spacer *s, uint32_t from, uint32_t to, const wf__bind *like)
+/* A new temp, and a stage that copies object `from` into it. UINT32_MAX: failed. */
+static uint32_t add_copy(spacer *s, uint32_t from)
 {
+    const wf__bind *b = &s->bind[from];
     wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!stage)
-        return false;
+        return UINT32_MAX;
     wf__ir *ir = &stage->proto;
-    stage->space.rank = like->rank;
-    memcpy(stage->space.dim, like->dim, sizeof like->dim);
-    wf__ir_init(ir, like->rank, s->rec->ir.flags);
-    uint32_t source = wf__slot_new(ir, like->dtype, like->rank, true, from);
-    uint32_t target = wf__slot_new(ir, like->dtype, like->rank, true, to);
+    stage->space.rank = b->rank;
+    memcpy(stage->space.dim, b->dim, sizeof b->dim);
+    uint32_t to = wf__plan_add_temp(s->plan, b->dtype, &stage->space);
+    if (to == UINT32_MAX)
+        return UINT32_MAX;
+    wf__ir_init(ir, b->rank, s->rec->ir.flags);
+    uint32_t source = wf__slot_new(ir, b->dtype, b->rank, true, from);
+    uint32_t target = wf__slot_new(ir, b->dtype, b->rank, true, to);
     if (ir->status == WF_OK)
         wf__store(ir, target, 0, wf__load(ir, source, 0, WF_BORDER_NONE, 0), 0);
-    return ir->status == WF_OK || no_memory(s);
+    if (ir->status == WF_OK)
+        return to;
+    no_memory(s);
+    return UINT32_MAX;
 }
 
 static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
@@ -91,18 +98,46 @@ static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
     return (ok && out->status == WF_OK) || no_memory(s);
 }
 
-static bool add_operator(spacer *s, const uint32_t *shadow)
+/* Gives every load that needs one a slot of a copy. */
+static bool redirect_loads(spacer *s, wf__ir *ir)
+{
+    uint32_t slots = ir->slot_n;
+    uint32_t *copy_of = wf__alloc0((slots + 1) * sizeof *copy_of), *slot_of = wf__alloc0((slots + 1) * sizeof *slot_of);
+    bool ok = copy_of && slot_of;
+    for (wf__ref r = 1; ok && r < ir->n; ++r) {
+        wf__node *load = &ir->node[r];
+        if (load->op != WF__LOAD || !needs_copy(s, ir, r))
+            continue;
+        uint32_t k = load->a, object = ir->slot[k].object;
+        for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
+            if (ir->slot[other].object == object && copy_of[other])
+                copy_of[k] = copy_of[other];
+        if (!copy_of[k])
+            copy_of[k] = add_copy(s, object) + 1;
+        ok = copy_of[k] != 0;
+        if (ok && !slot_of[k])
+            slot_of[k] = wf__slot_new(ir, ir->slot[k].dtype, ir->slot[k].rank, ir->slot[k].element, copy_of[k] - 1) + 1;
+        ok = ok && ir->status == WF_OK;
+        if (ok)
+            load->a = slot_of[k] - 1;
+    }
+    wf__free(copy_of);
+    wf__free(slot_of);
+    return ok || no_memory(s);
+}
+
+static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
-    wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
-    if (!stage)
+    wf__ir ir;
+    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && redirect_loads(s, &ir);
+    wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
+    if (!stage) {
+        wf__ir_free(&ir);
         return false;
+    }
     stage->space = s->space;
-    if (!copy_ir(s, &rec->ir, s->space.rank, &stage->proto))
-        return false;
-    for (uint32_t k = 0; k < rec->ir.slot_n; ++k)
-        if (shadow[k])
-            stage->proto.slot[k].object = shadow[k];
+    stage->proto = ir;
     if (!rec->ir.red_n)
         return true;
     stage->initial = wf__alloc(rec->ir.red_n * sizeof *stage->initial);
@@ -115,50 +150,8 @@ static bool add_operator(spacer *s, const uint32_t *shadow)
     return post && copy_ir(s, &rec->post, 0, &post->proto);
 }
 
-/* A slot that is both read and written cannot be redirected as one: reading goes on from the array itself. */
-static bool split_slots(spacer *s, wf__recording *own)
-{
-    if (!copy_ir(s, &s->rec->ir, s->rec->ir.rank, &own->ir))
-        return false;
-    for (uint32_t k = 0, n = own->ir.slot_n; k < n; ++k) {
-        if (!own->ir.slot[k].written || !own->ir.slot[k].read || !needs_shadow(s, k))
-            continue;
-        const wf__slot *slot = &own->ir.slot[k];
-        uint32_t reader = wf__slot_new(&own->ir, slot->dtype, slot->rank, slot->element, slot->object);
-        if (own->ir.status != WF_OK)
-            return no_memory(s);
-        for (wf__ref r = 1; r < own->ir.n; ++r)
-            if (own->ir.node[r].op == WF__LOAD && own->ir.node[r].a == k)
-                own->ir.node[r].a = reader;
-        own->ir.slot[reader].read = true;
-        own->ir.slot[k].read = false;
-    }
-    return true;
-}
-
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
-    wf__recording own = *recording;
-    own.ir = (wf__ir){ 0 };
-    bool ok = find_space(&s) && split_slots(&s, &own);
-    s.rec = &own;
-    uint32_t *shadow = ok ? wf__alloc0((own.ir.slot_n + 1) * sizeof *shadow) : NULL;
-    ok = ok && (shadow || no_memory(&s));
-    for (uint32_t k = 0; ok && k < own.ir.slot_n; ++k) {
-        if (!own.ir.slot[k].written || !needs_shadow(&s, k))
-            continue;
-        const wf__bind *b = &bind[own.ir.slot[k].object];
-        wf_shape shape = { .rank = b->rank };
-        memcpy(shape.dim, b->dim, sizeof shape.dim);
-        shadow[k] = wf__plan_add_temp(plan, b->dtype, &shape);
-        ok = shadow[k] != UINT32_MAX && add_copy(&s, own.ir.slot[k].object, shadow[k], b);
-    }
-    ok = ok && add_operator(&s, shadow);
-    for (uint32_t k = 0; ok && k < own.ir.slot_n; ++k)
-        if (shadow[k])
-            ok = add_copy(&s, shadow[k], own.ir.slot[k].object, &bind[own.ir.slot[k].object]);
-    wf__free(shadow);
-    wf__ir_free(&own.ir);
-    return ok;
+    return find_space(&s) && add_operator(&s);
 }
