@@ -43,6 +43,8 @@ typedef struct splitter {
     uint32_t *home;      /* REDUCE: its group; others: UINT32_MAX */
     uint32_t *result;    /* REDUCE: object of its temp */
     uint32_t *redirect;  /* LOAD: object that replaces it in the current root, or UINT32_MAX */
+    uint32_t *saved;     /* LOAD: the temp that holds what it saw, or UINT32_MAX */
+    uint8_t *live;       /* nodes that some root needs */
     group *group;
     uint32_t group_n, group_cap;
     touch *touch;
@@ -256,6 +258,25 @@ static wf__overlap between(const splitter *s, uint32_t a, uint32_t b, bool gathe
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
+/* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between them
+ * there is a moment to save what the load saw. */
+static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t bound)
+{
+    uint32_t target = s->ir->slot[s->ir->node[root].a].object;
+    for (wf__ref r = 1; r < root; ++r) {
+        const wf__node *m = &s->ir->node[r];
+        if (!s->live[r] || m->op != WF__LOAD || between(s, target, s->ir->slot[m->a].object, false) == WF__APART)
+            continue;
+        for (uint32_t i = 0; i < s->touch_n; ++i) {
+            const touch *t = &s->touch[i];
+            if (t->store && t->node < r && t->group + 1 > bound &&
+                between(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                bound = t->group + 1;
+        }
+    }
+    return bound;
+}
+
 /* The first group that may hold the root. */
 static uint32_t lower_bound(const splitter *s, wf__ref root)
 {
@@ -281,7 +302,7 @@ static uint32_t lower_bound(const splitter *s, wf__ref root)
         if (least > bound)
             bound = least;
     }
-    return bound;
+    return n->op == WF__STORE ? after_seen_stores(s, root, bound) : bound;
 }
 
 static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
@@ -313,11 +334,13 @@ static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
         }
         if (first == UINT32_MAX)
             continue;
-        uint32_t temp = snapshot(s, first, object);
-        if (temp == UINT32_MAX)
-            return UINT32_MAX;
-        s->redirect[r] = temp;
-        ++g;
+        if (s->saved[r] == UINT32_MAX) {
+            s->saved[r] = snapshot(s, first, object);
+            if (s->saved[r] == UINT32_MAX || !add_touch(s, object, first, r, false, false))
+                return UINT32_MAX;
+            ++g;
+        }
+        s->redirect[r] = s->saved[r];
     }
     /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
     wf__ref operand[WF__MAX_OPERANDS];
@@ -455,28 +478,29 @@ static bool finish(splitter *s, group *g)
 static bool run(splitter *s)
 {
     uint32_t n = s->ir->n;
-    uint8_t *live = wf__alloc0(n);
+    s->live = wf__alloc0(n);
     s->shape = wf__alloc0(n * sizeof *s->shape);
     s->cone = wf__alloc0(n);
     s->home = wf__alloc(n * sizeof *s->home);
     s->result = wf__alloc0(n * sizeof *s->result);
     s->redirect = wf__alloc(n * sizeof *s->redirect);
-    bool ok = live && s->shape && s->cone && s->home && s->result && s->redirect;
+    s->saved = wf__alloc(n * sizeof *s->saved);
+    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->redirect && s->saved;
     if (!ok)
         no_memory(s);
     ok = ok && infer(s);
     if (ok) {
         memset(s->home, 0xff, n * sizeof *s->home);
+        memset(s->saved, 0xff, n * sizeof *s->saved);
         for (wf__ref r = 1; r < n; ++r)
-            live[r] = s->ir->node[r].op == WF__STORE;
-        wf__mark_live(s->ir, live);
+            s->live[r] = s->ir->node[r].op == WF__STORE;
+        wf__mark_live(s->ir, s->live);
         for (wf__ref r = 1; ok && r < n; ++r)
-            if (live[r] && (s->ir->node[r].op == WF__STORE || s->ir->node[r].op == WF__REDUCE))
+            if (s->live[r] && (s->ir->node[r].op == WF__STORE || s->ir->node[r].op == WF__REDUCE))
                 ok = place(s, r);
     }
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
-    wf__free(live);
     return ok;
 }
 
@@ -498,5 +522,7 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
     wf__free(s.home);
     wf__free(s.result);
     wf__free(s.redirect);
+    wf__free(s.saved);
+    wf__free(s.live);
     return ok;
 }
