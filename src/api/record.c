@@ -56,6 +56,21 @@ static uint32_t object_of(wf_graph *g, const wf_array *array)
     return p->object_n++;
 }
 
+/* A new slot; memory stored to already through another slot makes its epoch begin at 1. */
+static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint32_t object)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    uint32_t shape = ir->arrays ? wf__shape_id(ir, &array->shape) : 0;
+    uint32_t slot = wf__slot_new(ir, array->dtype, array->shape.rank, element, object);
+    if (ir->status != WF_OK)
+        return slot;
+    ir->slot[slot].shape = shape;
+    for (uint32_t s = 0; s < slot; ++s)
+        if (ir->slot[s].written && may_overlap(array, g->program.object[ir->slot[s].object].array))
+            ir->slot[slot].epoch = 1;
+    return slot;
+}
+
 /* The slot of an array in the current section; false after poisoning. */
 static bool slot_of(wf_graph *g, const wf_array *array, bool element, uint32_t *out)
 {
@@ -69,15 +84,12 @@ static bool slot_of(wf_graph *g, const wf_array *array, bool element, uint32_t *
                 *out = s;
                 return true;
             }
-        *out = wf__slot_new(ir, array->dtype, array->shape.rank, element, object);
+        *out = new_slot(g, array, element, object);
         return ir->status == WF_OK;
     }
     uint32_t *known = element ? &g->program.object[object].element : &g->program.object[object].indexed;
-    if (!*known) {
-        *known = wf__slot_new(ir, array->dtype, array->shape.rank, element, object) + 1;
-        if (ir->status == WF_OK)
-            ir->slot[*known - 1].shape = ir->arrays ? wf__shape_id(ir, &array->shape) : 0;
-    }
+    if (!*known)
+        *known = new_slot(g, array, element, object) + 1;
     *out = *known - 1;
     return ir->status == WF_OK;
 }

@@ -64,7 +64,7 @@ static void mark_effects(const wf__ir *ir, uint8_t *live)
                 live[before] = 0;
                 break;
             }
-            if (m->op == WF__LOAD && ir->slot[m->a].written)
+            if (m->op == WF__LOAD && (ir->slot[m->a].written || m->d))
                 break;
         }
     }
