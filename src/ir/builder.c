@@ -196,6 +196,14 @@ uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
     return ir->shape_n++;
 }
 
+bool wf__shape_known(const wf__ir *ir, uint32_t shape)
+{
+    for (int d = 0; d < ir->shape[shape].rank; ++d)
+        if (ir->shape[shape].dim[d] < 0)
+            return false;
+    return true;
+}
+
 void wf__shape_text(const wf_shape *shape, char *buf, size_t cap)
 {
     size_t used = (size_t)snprintf(buf, cap, "(");
@@ -350,7 +358,7 @@ wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf
     if (s->last_store && (ir->flags & WF_FOLD)) { /* the value just stored, if this is the same place */
         const wf__node *store = &ir->node[s->last_store];
         if (store->b == tuple && !store->d && border == WF_BORDER_NONE &&
-            (!ir->arrays || ir->node[store->c].shape == s->shape))
+            (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))
             return store->c;
     }
     wf__node n = { .op = WF__LOAD, .dtype = s->dtype, .aux = (uint8_t)border, .a = slot, .b = tuple, .c = other, .d = s->epoch };

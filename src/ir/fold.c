@@ -24,10 +24,21 @@ static bool b_is(const view *v, double x) { return v->kb && wf__is_const(v->ir, 
 static bool is_pow2(uint64_t x) { return x && !(x & (x - 1)); }
 static unsigned log2_of(uint64_t x) { return (unsigned)__builtin_ctzll(x); }
 
-/* A rule may answer with an operand only where the result has the operand's shape. */
+/* A rule may answer with an operand only where the result has the operand's shape; of open shapes nobody knows, unless
+ * the other operands are scalars. */
 static wf__ref keep(const view *v, wf__ref r)
 {
-    return v->ir->arrays && v->ir->node[r].shape != v->n->shape ? 0 : r;
+    const wf__ir *ir = v->ir;
+    if (!ir->arrays)
+        return r;
+    if (ir->node[r].shape != v->n->shape)
+        return 0;
+    const wf__ref operand[3] = { v->a, v->b, v->c };
+    bool known = wf__shape_known(ir, v->n->shape);
+    for (unsigned i = 0; !known && i < wf__op_table[v->n->op].arity; ++i)
+        if (operand[i] != r && ir->node[operand[i]].shape)
+            return 0;
+    return r;
 }
 
 /* A constant result: in array graphs only for scalar results, so that no shape is lost. */
@@ -197,7 +208,7 @@ static wf__ref fold_select(view *v)
     const wf__node *a = def(v, v->a);
     if (a->op == WF__OP_not)
         return wf__op3(ir, WF__OP_select, a->a, v->c, v->b);
-    if (v->t == WF_BOOL && v->kb && v->kc) /* c ? true : false */
+    if (v->t == WF_BOOL && v->kb && v->kc && v->vb != bits_of(ir, v->c)) /* c ? true : false */
         return v->vb ? keep(v, v->a) : wf__op1(ir, WF__OP_not, v->a);
     return 0;
 }

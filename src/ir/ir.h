@@ -151,6 +151,7 @@ uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32
 uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
+bool wf__shape_known(const wf__ir *ir, uint32_t shape);      /* no extent is -1 */
 /* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
