@@ -1,0 +1,149 @@
+/* weft_test.h - what the tests of recordings share: cmocka, contexts that leave no trace on disk, arrays from C data,
+ * comparison bit by bit with NaN equal to NaN.
+ */
+#ifndef WEFT_TEST_H
+#define WEFT_TEST_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft/weft.h"
+
+static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16, WF_U16, WF_I32,
+                                        WF_U32,  WF_I64, WF_U64, WF_F32, WF_F64 };
+enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
+
+static inline wf_context *test_context(wf_device device, int threads)
+{
+    wf_config config = { .size = sizeof config, .device = device, .threads = threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_context *ctx = wf_context_new(&config);
+    assert_non_null(ctx);
+    return ctx;
+}
+
+/* Fails the test with the context's message if the status is not the expected one. Clears the message. */
+static inline void expect_status(wf_context *ctx, wf_status got, wf_status want, const char *file, int line)
+{
+    if (got != want) {
+        print_error("%s instead of %s: %s\n", wf_status_name(got), wf_status_name(want), wf_message(ctx));
+        _fail(file, line);
+    }
+    wf_clear(ctx);
+}
+#define EXPECT(ctx, call, want) expect_status(ctx, call, want, __FILE__, __LINE__)
+#define OK(ctx, call) EXPECT(ctx, call, WF_OK)
+
+/* The call fails, and its message has `part` in it. */
+static inline void expect_message(wf_context *ctx, wf_status got, wf_status want, const char *part, const char *file,
+                                  int line)
+{
+    if (got == want && wf_check(ctx) == want && strstr(wf_message(ctx), part)) {
+        wf_clear(ctx);
+        return;
+    }
+    print_error("%s instead of %s: \"%s\", expected to contain \"%s\"\n", wf_status_name(got), wf_status_name(want),
+                wf_message(ctx), part);
+    _fail(file, line);
+}
+#define REFUSED(ctx, call, want, part) expect_message(ctx, call, want, part, __FILE__, __LINE__)
+
+static inline wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *data)
+{
+    wf_array *a = wf_empty_with(ctx, dtype, shape, NULL);
+    assert_non_null(a);
+    OK(ctx, wf_upload(a, data, (size_t)wf_array_count(a) * wf_dtype_size(dtype)));
+    return a;
+}
+
+static inline void *contents(wf_array *a) /* the caller frees it */
+{
+    size_t bytes = (size_t)wf_array_count(a) * wf_dtype_size(wf_array_dtype(a));
+    void *p = malloc(bytes + 1);
+    assert_non_null(p);
+    OK(wf_array_context(a), wf_download(a, p, bytes));
+    return p;
+}
+
+static inline double scalar_f64(wf_array *a)
+{
+    assert_int_equal(wf_array_dtype(a), WF_F64);
+    double x = NAN;
+    OK(wf_array_context(a), wf_download(a, &x, sizeof x));
+    return x;
+}
+
+static inline float scalar_f32(wf_array *a)
+{
+    assert_int_equal(wf_array_dtype(a), WF_F32);
+    float x = NAN;
+    OK(wf_array_context(a), wf_download(a, &x, sizeof x));
+    return x;
+}
+
+static inline int64_t scalar_i64(wf_array *a)
+{
+    assert_int_equal(wf_array_dtype(a), WF_I64);
+    int64_t x = -1;
+    OK(wf_array_context(a), wf_download(a, &x, sizeof x));
+    return x;
+}
+
+static inline bool same_element(wf_dtype dtype, const void *a, const void *b)
+{
+    if (!memcmp(a, b, wf_dtype_size(dtype)))
+        return true;
+    float fa, fb;
+    double da, db;
+    if (dtype == WF_F32) {
+        memcpy(&fa, a, sizeof fa);
+        memcpy(&fb, b, sizeof fb);
+        return fa != fa && fb != fb;
+    }
+    if (dtype == WF_F64) {
+        memcpy(&da, a, sizeof da);
+        memcpy(&db, b, sizeof db);
+        return da != da && db != db;
+    }
+    return false;
+}
+
+/* The first element that differs, or -1. */
+static inline int64_t first_difference(wf_dtype dtype, const void *a, const void *b, int64_t n)
+{
+    size_t size = wf_dtype_size(dtype);
+    for (int64_t i = 0; i < n; ++i)
+        if (!same_element(dtype, (const char *)a + (size_t)i * size, (const char *)b + (size_t)i * size))
+            return i;
+    return -1;
+}
+
+/* The array holds these f32 numbers in C order. */
+static inline void expect_f32(wf_array *a, const float *want, int64_t n, const char *file, int line)
+{
+    assert_int_equal(wf_array_dtype(a), WF_F32);
+    assert_int_equal(wf_array_count(a), n);
+    float *got = contents(a);
+    int64_t at = first_difference(WF_F32, got, want, n);
+    if (at >= 0) {
+        print_error("element %lld is %.9g, not %.9g\n", (long long)at, (double)got[at], (double)want[at]);
+        _fail(file, line);
+    }
+    free(got);
+}
+#define EXPECT_F32(a, ...)                                                                                            \
+    expect_f32(a, (const float[]){ __VA_ARGS__ }, (int64_t)(sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float)),   \
+               __FILE__, __LINE__)
+
+static inline uint64_t test_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+#endif
