@@ -1,9 +1,10 @@
 # Tests, found by name:
 #   tests/test_<x>.c    one cmocka program; may use internal headers; linked with the static library and with every
-#                       other tests/*.c, which are helpers. Tests that include <mpfr.h> are linked with MPFR.
+#                       other tests/*.c, which are helpers. Tests that include <mpfr.h> are linked with MPFR;
+#                       files named codegen_* and test_codegen* are left out of builds without LLVM.
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
-#   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test that
-#                       runs every file of fuzz/corpus/<x>/
+#   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
+#                       every file of fuzz/corpus/<x>/ and one of random inputs. Other fuzz/*.c are helpers
 # All share one kernel cache on disk inside the build folder. It is emptied at the start of each run, so that no test
 # ever runs code of an earlier build, and nothing is left in the user's own cache.
 
@@ -38,11 +39,14 @@ if(WEFT_TESTS)
     pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 
     weft_glob(helpers FOLDERS tests)
+    if(NOT WEFT_WITH_LLVM)
+        list(FILTER helpers EXCLUDE REGEX "/(test_)?codegen[^/]*\\.c$")
+    endif()
     set(programs ${helpers})
     list(FILTER programs INCLUDE REGEX "/test_[^/]*\\.c$")
     list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
     if(helpers)
-        add_library(weft_test_helpers OBJECT ${helpers})
+        add_library(weft_test_helpers STATIC ${helpers})
         weft_internal(weft_test_helpers)
         target_link_libraries(weft_test_helpers PRIVATE PkgConfig::CMOCKA)
     endif()
@@ -55,12 +59,12 @@ if(WEFT_TESTS)
         endif()
         add_executable(${name} ${file})
         weft_internal(${name})
+        if(helpers)
+            target_link_libraries(${name} PRIVATE weft_test_helpers)
+        endif()
         target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
-        endif()
-        if(helpers)
-            target_sources(${name} PRIVATE $<TARGET_OBJECTS:weft_test_helpers>)
         endif()
         weft_test(${name} ${name})
     endforeach()
@@ -85,19 +89,29 @@ if(WEFT_TESTS)
     endif()
 endif()
 
-weft_glob(fuzzers FOLDERS fuzz)
+weft_glob(fuzz_files FOLDERS fuzz)
+set(fuzzers ${fuzz_files})
 list(FILTER fuzzers INCLUDE REGEX "/fuzz_[^/]*\\.c$")
+list(FILTER fuzz_files EXCLUDE REGEX "/(fuzz_[^/]*|replay_main)\\.c$")
+if(fuzz_files)
+    add_library(weft_fuzz_helpers STATIC ${fuzz_files})
+    weft_internal(weft_fuzz_helpers)
+endif()
 foreach(file ${fuzzers})
     get_filename_component(name ${file} NAME_WE)
     string(REPLACE fuzz_ "" short ${name})
-    file(MAKE_DIRECTORY ${scratch}/${name})
     if(WEFT_FUZZ)
         add_executable(${name} ${file})
-        weft_internal(${name})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-    elseif(EXISTS ${source}/fuzz/replay_main.c)
-        add_executable(${name} ${file} ${source}/fuzz/replay_main.c)
-        weft_internal(${name})
-        weft_test(${name} ${name} ${source}/fuzz/corpus/${short})
+    else()
+        add_executable(${name} ${file} fuzz/replay_main.c)
+        if(EXISTS ${source}/fuzz/corpus/${short})
+            weft_test(${name} ${name} ${source}/fuzz/corpus/${short})
+        endif()
+        weft_test(${name}_random ${name} --random 200)
     endif()
+    if(fuzz_files)
+        target_link_libraries(${name} PRIVATE weft_fuzz_helpers)
+    endif()
+    weft_internal(${name})
 endforeach()
