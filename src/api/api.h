@@ -69,7 +69,8 @@ struct wf_array {
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
-wf_array *wf__array_new(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* C order, own memory */
+/* Own memory; strides NULL: C order. `function` names the caller in messages. */
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);

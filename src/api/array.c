@@ -97,7 +97,7 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
     wf__free(b);
 }
 
-static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides)
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides)
 {
     int64_t count, lo, hi;
     size_t bytes;
@@ -139,11 +139,6 @@ static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, con
     return a;
 }
 
-wf_array *wf__array_new(wf_context *ctx, wf_dtype dtype, const wf_shape *shape)
-{
-    return make(ctx, "wf_keep", dtype, shape, NULL);
-}
-
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank)
 {
     wf_shape shape = { .rank = rank };
@@ -172,10 +167,10 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
 {
     if (!ctx || !known_device(ctx, "wf_empty", place))
         return NULL;
-    return make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL);
+    return wf__array_make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL);
 }
 
-wf_array *wf_like(const wf_array *array) { return array ? make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL; }
+wf_array *wf_like(const wf_array *array) { return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL; }
 
 wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                        void (*release)(void *user), void *user)
@@ -279,40 +274,6 @@ bool wf__array_usable(const wf_array *a, const char *function)
     return state == WF_READY;
 }
 
-wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
-{
-    if (!ctx)
-        return NULL;
-    wf_array *a = make(ctx, "wf_full", dtype, &shape, NULL);
-    if (!a)
-        return NULL;
-    wf_graph *g = wf_begin_with(ctx, NULL);
-    wf_const(g, dtype, value);                       /* refuses what does not fit */
-    wf_out(g, a, wf_param(g, "value", dtype, value)); /* one kernel for all values */
-    if (wf_run(g) == WF_OK)
-        return a;
-    wf_release(a);
-    return NULL;
-}
-
-wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
-{
-    wf_shape shape = { .rank = 1, .dim = { n } };
-    wf_array *a = ctx ? make(ctx, "wf_arange", dtype, &shape, NULL) : NULL;
-    if (!a)
-        return NULL;
-    wf_graph *g = wf_begin_with(ctx, NULL);
-    wf_val i = wf_iota(g, shape, 0);
-    bool exact = wf__is_int(dtype) && start == (double)(int64_t)start && step == (double)(int64_t)step;
-    wf_dtype in = exact ? WF_I64 : WF_F64;
-    wf_val first = wf_param(g, "start", in, start), by = wf_param(g, "step", in, step);
-    wf_out(g, a, wf_add(wf_mul(wf_cast(i, in), by), first));
-    if (wf_run(g) == WF_OK)
-        return a;
-    wf_release(a);
-    return NULL;
-}
-
 /* ---- host access ---- */
 
 /* Copies the elements in C order to or from packed memory. */
@@ -359,8 +320,10 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
 {
     if (!array)
         return WF_ERR_ARG;
-    if (wf_array_state(array) == WF_FORMAL || !exact_bytes(array, src, bytes, "wf_upload"))
-        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: '%s' is a formal", array->name ? array->name : "");
+    if (wf_array_state(array) == WF_FORMAL)
+        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: '%s' is a formal, which has no contents", array->name);
+    if (!exact_bytes(array, src, bytes, "wf_upload"))
+        return WF_ERR_ARG;
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");
     walk(array, (char *)(uintptr_t)src, true);

@@ -3,12 +3,6 @@
 #include "api/api.h"
 #include <stdio.h>
 
-#ifndef WEFT_VERSION
-#define WEFT_VERSION "0.1.0"
-#endif
-
-const char *wf_version(void) { return WEFT_VERSION; }
-
 const char *wf_status_name(wf_status status)
 {
     switch (status) {
@@ -30,19 +24,6 @@ static const char *status_text(wf_status status)
 #undef X
     default: return "";
     }
-}
-
-const char *wf_dtype_name(wf_dtype dtype)
-{
-    static const char *const names[] = { "none", "bool", "i8",   "u8",  "i16", "u16", "i32", "u32",  "i64",
-                                         "u64",  "f16",  "bf16", "f32", "f64", "c32", "c64", "c128" };
-    return (unsigned)dtype < WF__COUNT(names) ? names[dtype] : "unknown";
-}
-
-size_t wf_dtype_size(wf_dtype dtype)
-{
-    static const uint8_t sizes[] = { 0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 4, 8, 16 };
-    return (unsigned)dtype < WF__COUNT(sizes) ? sizes[dtype] : 0;
 }
 
 wf_device wf_device_named(const char *name)

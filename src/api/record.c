@@ -460,7 +460,7 @@ wf_array *(wf_keep)(wf_val v)
             wf__poison(g, WF_ERR_SHAPE, "wf_keep: the shape depends on a formal; say wf_out into another formal");
             return NULL;
         }
-    wf_array *a = wf__array_new(g->ctx, (wf_dtype)wf__dtype(ir, value), &shape);
+    wf_array *a = wf__array_make(g->ctx, "wf_keep", (wf_dtype)wf__dtype(ir, value), &shape, NULL);
     if (!a || !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
         wf__poison(g, WF_ERR_MEMORY, "wf_keep: out of memory");
         wf_release(a);

@@ -35,8 +35,6 @@ int wf__op_named(const char *name, size_t len)
     return -1;
 }
 
-bool wf__computable(wf_dtype t) { return t == WF_BOOL || wf__is_int(t) || wf__is_float(t); }
-
 enum {
     BOOL_BIT = 1 << WF_BOOL,
     INT_BITS = 1 << WF_I8 | 1 << WF_U8 | 1 << WF_I16 | 1 << WF_U16 | 1 << WF_I32 | 1 << WF_U32 | 1 << WF_I64 | 1 << WF_U64,

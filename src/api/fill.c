@@ -1,0 +1,36 @@
+/* fill.c - new arrays whose contents a recording computes. */
+#include "api/api.h"
+
+wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
+{
+    if (!ctx)
+        return NULL;
+    wf_array *a = wf__array_make(ctx, "wf_full", dtype, &shape, NULL);
+    if (!a)
+        return NULL;
+    wf_graph *g = wf_begin_with(ctx, NULL);
+    wf_const(g, dtype, value);                       /* refuses what does not fit */
+    wf_out(g, a, wf_param(g, "value", dtype, value)); /* one kernel for all values */
+    if (wf_run(g) == WF_OK)
+        return a;
+    wf_release(a);
+    return NULL;
+}
+
+wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
+{
+    wf_shape shape = { .rank = 1, .dim = { n } };
+    wf_array *a = ctx ? wf__array_make(ctx, "wf_arange", dtype, &shape, NULL) : NULL;
+    if (!a)
+        return NULL;
+    wf_graph *g = wf_begin_with(ctx, NULL);
+    wf_val i = wf_iota(g, shape, 0);
+    bool exact = wf__is_int(dtype) && start == (double)(int64_t)start && step == (double)(int64_t)step;
+    wf_dtype in = exact ? WF_I64 : WF_F64;
+    wf_val first = wf_param(g, "start", in, start), by = wf_param(g, "step", in, step);
+    wf_out(g, a, wf_add(wf_mul(wf_cast(i, in), by), first));
+    if (wf_run(g) == WF_OK)
+        return a;
+    wf_release(a);
+    return NULL;
+}

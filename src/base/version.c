@@ -1,0 +1,8 @@
+/* version.c - which Weft this is: part of every key of the kernel cache. */
+#include "weft/weft.h"
+
+#ifndef WEFT_VERSION
+#define WEFT_VERSION "0.1.0"
+#endif
+
+const char *wf_version(void) { return WEFT_VERSION; }
