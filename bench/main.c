@@ -15,7 +15,8 @@ static const char usage[] =
     "  --quick          a rough answer in a few seconds a row\n"
     "  --budget S       seconds to spend on one row (4)\n"
     "  --json FILE      writes the results there, too\n"
-    "  --peers PYTHON   runs Dr.Jit, numexpr and NumPy through this interpreter (bench/peers/install makes one)\n"
+    "  --peers PYTHON   runs Dr.Jit, numexpr and NumPy through this interpreter; default: the one made by\n"
+    "                   bench/peers/install, if it has been run; none: only C\n"
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
 
 extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m,
@@ -160,7 +161,9 @@ int main(int argc, char **argv)
         good = false;
         goto done;
     }
-    if (o.python && !bench_peers_start(&b, o.python, WEFT_BENCH_PEER)) {
+    if (!o.python && access(WEFT_BENCH_PYTHON, X_OK) == 0)
+        o.python = WEFT_BENCH_PYTHON;
+    if (o.python && strcmp(o.python, "none") != 0 && !bench_peers_start(&b, o.python, WEFT_BENCH_PEER)) {
         fputs("weft-bench: no other system runs\n", stderr);
         good = false;
     }
