@@ -25,24 +25,26 @@ wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b)
     return m_select(m, c, yes, no);
 }
 
-/* Every step-th coefficient from the first on, by Horner's scheme in x. */
-static wf__ref chain(const wf__math *m, const wf__poly *p, int first, int step, wf__ref x)
+/* c[0] + c[step] x + c[2 step] x^2 + ... + (k-th power of x) * sum, k the number of terms before; sum 0: without it. */
+static wf__ref horner(const wf__math *m, const double *c, int n, int step, wf__ref x, wf__ref sum)
 {
-    int last = first + (p->n - 1 - first) / step * step;
-    wf__ref sum = m_k(m, p->c[last]);
-    for (int i = last - step; i >= first; i -= step)
-        sum = m_fma(m, sum, x, m_k(m, p->c[i]));
+    for (int i = (n - 1) / step * step; i >= 0; i -= step) {
+        wf__ref k = m_k(m, c[i]);
+        sum = sum ? m_fma(m, sum, x, k) : k;
+    }
     return sum;
 }
 
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2)
 {
-    if (p->n < 8)
-        return chain(m, p, 0, 1, x);
+    enum { LAST = 4 };
+    if (p->n <= 10)
+        return horner(m, p->c, p->n, 1, x, 0);
     if (!x2)
         x2 = m_mul(m, x, x);
-    wf__ref even = chain(m, p, 2, 2, x2), odd = chain(m, p, 1, 2, x2), rest = m_fma(m, even, x, odd);
-    return m_fma(m, rest, x, m_k(m, p->c[0]));
+    const double *top = p->c + LAST;
+    wf__ref even = horner(m, top, p->n - LAST, 2, x2, 0), odd = horner(m, top + 1, p->n - LAST - 1, 2, x2, 0);
+    return horner(m, p->c, LAST, 1, x, m_fma(m, odd, x, even));
 }
 
 wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)

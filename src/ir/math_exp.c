@@ -19,9 +19,9 @@ static const wf__poly exp_poly[2] = {
         0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16, 0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26 } }
 };
 
-/* (2^r - 1) / r on |r| <= 1/2. Minimax, relative to 2^r: 2^-26.3 and 2^-57.1; found alike. */
+/* (2^r - 1) / r on |r| <= 1/2. Minimax, relative to 2^r: 2^-28.3 and 2^-57.1; found alike. */
 static const wf__poly exp2_poly[2] = {
-    { 6, { 0x1.62e43p-1, 0x1.ebfb94p-3, 0x1.c6af9ep-5, 0x1.3b6816p-7, 0x1.5ef4dep-10, 0x1.179aa2p-13 } },
+    { 6, { 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2ddcp-7, 0x1.5f098ap-10, 0x1.417146p-13 } },
     { 11,
       { 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5b3p-3, 0x1.c6b08d704a26fp-5, 0x1.3b2ab6fb9dabep-7, 0x1.5d87fe78458d0p-10,
         0x1.430913167d4d4p-13, 0x1.ffcbfe6609b90p-17, 0x1.62bfb4a19cb41p-20, 0x1.b520839e1e9adp-24,

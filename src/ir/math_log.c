@@ -21,15 +21,15 @@ static const wf__poly log_poly[2] = {
         -0x1.da81cafc27608p-6 } }
 };
 
-/* (log2(1 + f) - f/ln2) / f^2. Minimax, relative to log2(1 + f): 2^-26.5 and 2^-58.2; found alike. */
+/* (log2(1 + f) - f/ln2) / f^2. Minimax, relative to log2(1 + f): 2^-27.5 and 2^-58.2; found alike. */
 static const wf__poly log2_poly[2] = {
-    { 9, { -0x1.71547p-1, 0x1.ec7096p-2, -0x1.715a72p-2, 0x1.277e3cp-2, -0x1.eabd0ep-3, 0x1.a30586p-3, -0x1.87485p-3, 0x1.7d47e6p-3, -0x1.c26548p-4 } },
+    { 9, { -0x1.715474p-1, 0x1.ec709ap-2, -0x1.7158bap-2, 0x1.277c8cp-2, -0x1.eafe2ep-3, 0x1.a35fb4p-3, -0x1.85cb3ap-3, 0x1.7abf32p-3, -0x1.c2f58cp-4 } },
     { 21, { -0x1.71547652b82fep-1, 0x1.ec709dc3a0452p-2, -0x1.71547652b83dap-2, 0x1.2776c50ef1efbp-2, -0x1.ec709dc37ce44p-3, 0x1.a61762af9a82dp-3, -0x1.71547665fbdap-3, 0x1.484b11e3c1ac6p-3, -0x1.2776bfaff9907p-3, 0x1.0c9ac9063ebf7p-3, -0x1.ec7250d003923p-4, 0x1.c68479d35f7aep-4, -0x1.a5ee49b2ea2dcp-4, 0x1.8a6f267514027p-4, -0x1.73abc084f78c1p-4, 0x1.59330089ea9acp-4, -0x1.3480e02538729p-4, 0x1.3259041c532e9p-4, -0x1.7bbae4d0d25dbp-4, 0x1.7d04ba1b8a251p-4, -0x1.5e70e27ea8c41p-5 } }
 };
 
 static const double log2e_hi[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 }; /* 1/ln2 rounded; lo: the rest, rounded */
 static const double log2e_lo[2] = { 0x1.4ae0cp-26, 0x1.777d0ffda0d24p-56 };
-static const double ln2[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 };
+static const double ln2[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 }, ln2_lo = 0x1.abc9e3b39803fp-56;
 
 /* e of d = e * 2^mantissa + (less than 2^mantissa), as a float. */
 static wf__ref exponent_of(const wf__math *m, wf__ref d)
@@ -71,7 +71,13 @@ wf__ref wf__m_log(const wf__math *m, wf__ref x)
 {
     wf__m_parts a = wf__m_split(m, x);
     wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log_poly[m->wide], a.f, f2);
-    wf__ref y = m_fma(m, f2, w, a.f);
+    wf__ref y;
+    if (m->wide) { /* e times the rest of ln2 joins the small terms; in f32 it is below 2^-4 of an ulp */
+        y = m_mul(m, f2, w);
+        y = m_fmak(m, a.e, ln2_lo, y);
+        y = m_add(m, a.f, y);
+    } else
+        y = m_fma(m, f2, w, a.f);
     return with_specials(m, x, m_fmak(m, a.e, ln2[m->wide], y));
 }
 
