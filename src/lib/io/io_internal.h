@@ -138,6 +138,8 @@ typedef struct wf__io_source {
 wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_source *source);
 /* Elements first, first + 1, ... (C order) of the source, converted to parts of `type`; U4 one byte each. */
 void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, const wf__io_type *type, void *to);
+/* A run of `n` elements that lie `step` bytes apart, converted to parts of `type`; U4 one byte each. */
+void wf__io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wf__io_type *type, char *to);
 /* Samples from a file, in the machine's byte order, to array elements `stride` apart; U4 one byte each. */
 void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, void *to, int64_t stride);
 /* 4-bit values, the first in the low half of a byte. */
