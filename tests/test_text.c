@@ -487,6 +487,22 @@ static void extremes(void **state)
     wf_clear(ctx);
 }
 
+/* Any allocation may fail (debug builds): an error, no crash, no leak; and the next attempt works. */
+static void no_memory(void **state)
+{
+    (void)state;
+    wf_array *out = NULL;
+    for (long n = 0; n < 1000 && !out; n++) {
+        wf__alloc_fail_after(n);
+        out = create("t = a*gain + b[y, x-1; clamp]; u = t > 0 ? t : m; out = u - mean(u) + 0.5");
+        wf__alloc_fail_after(-1);
+        if (!out)
+            assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
+    }
+    assert_non_null(out);
+    wf_release(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,7 +510,7 @@ int main(void)
         cmocka_unit_test(coordinates), cmocka_unit_test(neighbours),    cmocka_unit_test(statements),
         cmocka_unit_test(reductions),  cmocka_unit_test(writes),        cmocka_unit_test(expressions),
         cmocka_unit_test(targets),     cmocka_unit_test(all_functions), cmocka_unit_test(mistakes),
-        cmocka_unit_test(shapes),      cmocka_unit_test(extremes),
+        cmocka_unit_test(shapes),      cmocka_unit_test(extremes),      cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests_name("text", tests, set_up, tear_down);
 }

@@ -20,20 +20,22 @@ run() { # shows the command and runs it; long texts are cut
     printf '  $ %s\n' "$shown"
     "$WEFT" "$@" 2>&1 | sed 's/^/    /'
 }
-# taps AXIS STEP N WEIGHTS...: a weighted sum of neighbours along an axis
+# taps AXIS STEP TEMPLATE WEIGHTS...: a weighted sum of neighbours along an axis; @ in the template is the neighbour
 taps() {
-    local axis=$1 step=$2 text="" k=0 w at
-    shift 2
+    local axis=$1 step=$2 template=$3 text="" k=0 w at
+    shift 3
     local n=$(($# / 2))
     for w; do
-        at=$(((k - n) * step))
-        [ "$axis" = x ] && text+=" + $w*a[y, x+$at; mirror]" || text+=" + $w*a[y+$at, x; mirror]"
+        printf -v at '%+d' $(((k - n) * step))
+        [ "$axis" = x ] && at="a[y, x$at; mirror]" || at="a[y$at, x; mirror]"
+        text+=" + $w*${template//@/$at}"
         k=$((k + 1))
     done
-    echo "(${text# + })"
+    echo "out = ${text# + }"
 }
-gauss="0.011 0.044 0.114 0.206 0.25 0.206 0.114 0.044 0.011"
-flat=$(for _ in $(seq 25); do printf '0.04 '; done)
+gauss=$(awk 'BEGIN { for (i = -9; i <= 9; i++) s += exp(-i*i/24.5); for (i = -9; i <= 9; i++) printf "%.4f ", exp(-i*i/24.5) / s }')
+equal=$(awk 'BEGIN { for (i = 0; i < 25; i++) printf "0.04 " }')
+near='(abs(@ - a) < 0.1*a ? @ : a)' # what differs too much does not count
 
 say "1. This machine"
 run info
@@ -43,36 +45,41 @@ run sample -o micrograph.mrc --carbon --defocus 2
 run stats micrograph.mrc
 run view micrograph.mrc -o 1-before.png --size 1024
 
-say "3. Less noise: 9 x 9 Gaussian, as sums of neighbours along x, then y"
-# shellcheck disable=SC2086
-run calc --time "out = $(taps x 1 $gauss)" a=micrograph.mrc -o rows.mrc
-# shellcheck disable=SC2086
-run calc --time "out = $(taps y 1 $gauss)" a=rows.mrc -o smooth.mrc
+# shellcheck disable=SC2086 # lists of weights
+{
+    say "3. Less noise: a Gaussian of 19 x 19 pixels, as sums of neighbours along x, then y"
+    run calc --time "$(taps x 1 @ $gauss)" a=micrograph.mrc -o rows.mrc
+    run calc --time "$(taps y 1 @ $gauss)" a=rows.mrc -o smooth.mrc
 
-say "4. The background, and the spread, around each pixel: means over 288 x 288"
-# shellcheck disable=SC2086
-run calc --time "m = $(taps x 12 $flat); s = $(taps x 12 $flat | sed -E 's/a\[([^]]*)\]/a[\1]**2/g')" \
-    a=smooth.mrc -o m=mean_x.mrc -o s=square_x.mrc
-# shellcheck disable=SC2086
-run calc --time "m = $(taps y 12 $flat); s = $(taps y 12 $flat | sed 's/a\[/q[/g'); out = (img - m) / sqrt(max(s - m*m, 1e-6))" \
-    img=smooth.mrc a=mean_x.mrc q=square_x.mrc -o m=background.mrc -o out=normalised.mrc
-run view background.mrc -o 2-background.png --size 1024
-run view normalised.mrc -o 3-after.png --size 1024 --range=-3.2,2.4
+    say "4. The background: means over 217 x 217 pixels, leaving out what lies across the edge of the carbon"
+    run calc --time "$(taps x 9 "$near" $equal)" a=smooth.mrc -o rows.mrc
+    run calc --time "$(taps y 9 "$near" $equal)" a=rows.mrc -o background.mrc
+    run view background.mrc -o 2-background.png --size 1024
+}
 
-say "5. Edges: the magnitude of the gradient, where the signal is dark"
-gradient='gx = a[y, x+3; clamp] - a[y, x-3; clamp]
-gy = a[y+3, x; clamp] - a[y-3, x; clamp]
-out = sqrt(gx*gx + gy*gy) * (a < 0 ? 1 : 0.4)'
-run calc --time "$gradient" a=normalised.mrc -o edges.mrc
-run view edges.mrc -o 4-edges.png --size 1024 --percentiles 1,99.8
-run calc 'x < nx/2 ? (b - mean(b)) / std(b) : a' b=micrograph.mrc a=normalised.mrc -o halves.mrc
-run view halves.mrc -o 5-before-and-after.png --size 1024 --range=-3,2.4
+say "5. What is left: the particles, as contrast against the background; and their edges"
+run calc --time 'a / b - 1' a=smooth.mrc b=background.mrc -o contrast.mrc
+run stats contrast.mrc
+run view contrast.mrc -o 3-after.png --size 1024 --sigma 3.5
+gradient='gx = a[y, x+4; clamp] - a[y, x-4; clamp]
+gy = a[y+4, x; clamp] - a[y-4, x; clamp]
+out = sqrt(gx*gx + gy*gy)'
+run calc --time "$gradient" a=contrast.mrc -o edges.mrc
+run view edges.mrc -o 4-edges.png --size 1024 --percentiles 20,99.8
+run calc 'before = (raw - mean(raw)) / std(raw) / 3; out = x < nx/2 ? before : c / std(c) / 3.5' raw=micrograph.mrc \
+    c=contrast.mrc -o halves.mrc
+run view halves.mrc -o 5-before-and-after.png --size 1024 --range=-1,1
 
-say "6. The particle itself, and single images of it"
+say "6. The particle itself, and single images of it: as recorded, and smoothed"
 run sample --volume -o particle.mrc --box 128
-run sample --stack 40 --box 128 --dose 60 -o particles.mrcs
-run view particle.mrc -o 6-particle.png --scale 2
+run view particle.mrc -o 6-particle.png --scale 2 --percentiles 0,99.9
+run sample --stack 20 --box 128 --defocus 2 -o particles.mrcs
+# shellcheck disable=SC2086 # lists of weights
+run calc "$(taps x 1 @ $gauss)" a=particles.mrcs -o rows.mrcs
+# shellcheck disable=SC2086
+run calc "$(taps y 1 @ $gauss)" a=rows.mrcs -o smooth.mrcs
 run view particles.mrcs -o 7-particles.png --columns 10 --sigma 3
+run view smooth.mrcs -o 8-particles-smoothed.png --columns 10 --sigma 3 --each
 
 say "7. What became of the gradient: recorded, fused into one kernel, compiled"
 run dump "$gradient" a=f32[2048,2048] --trace

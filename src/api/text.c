@@ -112,7 +112,6 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
 static wf__tval call(wf__recorder *r, const wf__tree *node)
 {
     const char *name = r->text->src + node->at;
-    const uint32_t *list = r->text->list + node->a;
     wf_dtype cast = wf__text_dtype_named(name, node->len);
     wf__text_fold kind = wf__text_fold_named(name, node->len, node->n);
     int f = wf__tval_function(name, node->len);
@@ -124,7 +123,7 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
                                 arity == 1 ? "argument" : "arguments", node->n);
     wf__tval args[3];
     for (uint32_t i = 0; i < node->n; i++)
-        args[i] = r->value[list[i]];
+        args[i] = r->value[r->text->list[node->a + i]];
     if (cast != WF_NONE)
         return wf__tval_cast(&r->convert, args[0], cast);
     if (kind != WF__FOLD_NONE)

@@ -284,7 +284,8 @@ static uint32_t binary(wf__text *t, int least)
             .kind = WF__TREE_BINARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = t->token.len
         };
         const wf__tree *before = &t->node[left];
-        if (is_comparison(node.op) && before->kind == WF__TREE_BINARY && is_comparison(before->op) && !before->enclosed)
+        if (is_comparison(node.op) && before->kind == WF__TREE_BINARY && precedence(before->op) == p &&
+            !before->enclosed)
             wf__text_fail(t, WF_ERR_SYNTAX, node.at, "comparisons do not chain: write a < b && b < c, or use brackets");
         wf__text_next(t);
         node.a = left;
