@@ -52,30 +52,19 @@ bool wf__as_lane(const wf__inst *in, wf__ref r, int64_t *coef, int64_t *constant
     return !l.failed && !l.n;
 }
 
-static uint32_t hash_term(val pointer, val index, val stride)
-{
-    return wf__mix32((uint64_t)(uintptr_t)pointer * 31 + (uint64_t)(uintptr_t)index * 7 + (uint64_t)(uintptr_t)stride) % WF__TERMS;
-}
-
 /* pointer + index * stride at `level`; the same sum is made once. */
 static val add_term(wf__inst *in, val pointer, val index, val stride, int level)
 {
     wf__gen *g = in->g;
-    uint32_t h = hash_term(pointer, index, stride);
-    for (uint32_t i = in->term_head[h]; i; i = in->term[i].next)
-        if (in->term[i].pointer == pointer && in->term[i].index == index && in->term[i].stride == stride)
-            return in->term[i].sum;
+    val sum = wf__inst_recall(in, WF__SUM, pointer, index, stride);
+    if (sum)
+        return sum;
     block back = g->L->GetInsertBlock(g->b);
     if (level < in->f->rank)
         wf__gen_at(g, *wf__inst_block(in, level));
-    val sum = g_gep(g, g->i8, pointer, g_mul(g, index, stride));
+    sum = g_gep(g, g->i8, pointer, g_mul(g, index, stride));
     wf__gen_at(g, back);
-    if (!wf__grow(&in->term, &in->term_cap, in->term_n + 2, sizeof *in->term))
-        return sum;
-    uint32_t at = ++in->term_n;
-    in->term[at] = (wf__term){ pointer, index, stride, sum, in->term_head[h] };
-    in->term_head[h] = at;
-    return sum;
+    return wf__inst_keep(in, WF__SUM, pointer, index, stride, sum);
 }
 
 typedef struct term {
@@ -206,8 +195,12 @@ wf__where wf__address(wf__inst *in, uint32_t slot, uint32_t tuple, const val *ma
     val p = wf__frame_base(in->f, slot);
     for (int i = 0; i < a.n; i++)
         p = add_term(in, p, a.term[i].index, a.term[i].stride, a.term[i].level);
-    if (a.lanes)
-        p = g_gep(g, wf__gen_memory_type(g, dtype, 1), p, in->index[in->f->rank - 1]);
+    if (a.lanes) {
+        val j = in->index[in->f->rank - 1], row = p;
+        p = wf__inst_recall(in, WF__SUM, row, j, NULL);
+        if (!p)
+            p = wf__inst_keep(in, WF__SUM, row, j, NULL, g_gep(g, wf__gen_memory_type(g, dtype, 1), row, j));
+    }
     if (a.bytes)
         p = g_gep(g, g->i8, p, g_i64(g, a.bytes));
     wf__where at = { .way = WF__AT_POINT, .base = p, .offset = a.offset, .scaled = a.scaled };

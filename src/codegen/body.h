@@ -10,11 +10,15 @@
 #define WEFT_BODY_H
 #include "codegen/gen.h"
 
-enum { WF__TERMS = 256 };
-typedef struct wf__term { /* pointer + index * stride, computed once */
-    val pointer, index, stride, sum;
+/* Things that are made from other values once, however often they are asked for. */
+typedef enum wf__memo_kind { WF__SUM /* a + b * c */, WF__IN_RANGE /* lanes with a <= .. < b */, WF__BELOW /* a < b */,
+                             WF__ALL_LANES /* a in every lane */, WF__BOTH /* a and b */ } wf__memo_kind;
+enum { WF__MEMO_HEADS = 256 };
+typedef struct wf__memo {
+    int kind;
+    val a, b, c, made;
     uint32_t next;
-} wf__term;
+} wf__memo;
 
 typedef struct wf__slot_code {
     val base, stride[WF_MAX_RANK] /* bytes */, dim[WF_MAX_RANK];
@@ -48,11 +52,11 @@ typedef struct wf__inst {
     uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission */
     block row, inner;         /* levels rank-1 and rank */
     val index[WF_MAX_RANK];   /* of the loops around; the last: of lane 0 */
-    val lane_bits;            /* SAFE: the lanes that are on, as bits of an i64 */
+    val lane_mask;            /* SAFE: the lanes that are on */
     val *red, *red_phi;       /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
-    wf__term *term;
-    uint32_t term_n, term_cap, term_head[WF__TERMS];
+    wf__memo *memo;
+    uint32_t memo_n, memo_cap, memo_head[WF__MEMO_HEADS];
 } wf__inst;
 
 /* ---- frame.c ---- */
@@ -71,6 +75,8 @@ val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
 val wf__inst_vector(wf__inst *in, wf__ref r);
 block *wf__inst_block(wf__inst *in, int level);
 val wf__inst_mask(wf__inst *in, val bits); /* vector of bools from the bits of an i64 */
+val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c); /* NULL: not made yet */
+val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made);
 
 /* ---- address.c ---- */
 typedef enum wf__way { WF__AT_POINT, WF__ALONG, WF__AGAINST, WF__STRIDED, WF__SCATTERED } wf__way;
@@ -97,7 +103,8 @@ val wf__emit_narrow(wf__inst *in, wf__ref r);   /* node r, for which wf__narrow 
 void wf__emit_load(wf__inst *in, wf__ref r);
 void wf__emit_store(wf__inst *in, const wf__node *n);
 typedef struct wf__guard { /* which lanes may touch memory: the conjunction of what is not NULL */
-    val scalar, bits, vector;
+    val scalar, vector;
+    bool early; /* the scalar is known once a row */
 } wf__guard;
 val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
 /* Tests and maps the indices of a LOAD with a border mode. */

@@ -5,21 +5,40 @@
  */
 #include "codegen/body.h"
 
-static val as_bits(wf__gen *g, val scalar) { return g_select(g, scalar, g_i64(g, -1), g_i64(g, 0)); }
+static val both(wf__inst *in, val a, val b)
+{
+    val r = wf__inst_recall(in, WF__BOTH, a, b, NULL);
+    return r ? r : wf__inst_keep(in, WF__BOTH, a, b, NULL, g_and(in->g, a, b));
+}
+
+static val also(wf__inst *in, val so_far, val more) { return so_far ? both(in, so_far, more) : more; }
+
+/* Where uniform tests go: once a row if that is early enough. */
+static block go_row(wf__inst *in, bool early)
+{
+    block now = in->g->L->GetInsertBlock(in->g->b);
+    if (early)
+        wf__gen_at(in->g, in->row);
+    return now;
+}
+
+static val all_lanes(wf__inst *in, val scalar, bool early)
+{
+    wf__gen *g = in->g;
+    val r = wf__inst_recall(in, WF__ALL_LANES, scalar, NULL, NULL);
+    if (r)
+        return r;
+    block back = go_row(in, early);
+    r = wf__inst_mask(in, g_select(g, scalar, g_i64(g, -1), g_i64(g, 0)));
+    wf__gen_at(g, back);
+    return wf__inst_keep(in, WF__ALL_LANES, scalar, NULL, NULL, r);
+}
 
 val wf__guard_mask(wf__inst *in, const wf__guard *guard)
 {
-    wf__gen *g = in->g;
-    val bits = guard->bits;
-    if (guard->scalar)
-        bits = bits ? g_and(g, bits, as_bits(g, guard->scalar)) : as_bits(g, guard->scalar);
-    val mask = bits ? wf__inst_mask(in, bits) : NULL;
-    if (!guard->vector)
-        return mask;
-    return mask ? g_and(g, mask, guard->vector) : guard->vector;
+    val scalar = guard->scalar ? all_lanes(in, guard->scalar, guard->early) : NULL;
+    return !guard->vector ? scalar : scalar ? both(in, guard->vector, scalar) : guard->vector;
 }
-
-static val also(wf__gen *g, val so_far, val more) { return so_far ? g_and(g, so_far, more) : more; }
 
 static val clamp_to_width(wf__inst *in, val x)
 {
@@ -30,13 +49,31 @@ static val clamp_to_width(wf__inst *in, val x)
 }
 
 /* The lanes l for which 0 <= base + l < dim. Differences that wrap belong to indices far from any array: then `to` is 0. */
-static val inside_bits(wf__inst *in, val base, val dim)
+static val in_range(wf__inst *in, val base, val dim)
 {
     wf__gen *g = in->g;
-    val one = g_i64(g, 1), zero = g_i64(g, 0);
+    val one = g_i64(g, 1), zero = g_i64(g, 0), r = wf__inst_recall(in, WF__IN_RANGE, base, dim, NULL);
+    if (r)
+        return r;
     val from = clamp_to_width(in, g_sub(g, zero, base)), to = clamp_to_width(in, g_sub(g, dim, base));
     val bits = g_sub(g, g->L->BuildShl(g->b, one, to, ""), g->L->BuildShl(g->b, one, from, ""));
-    return g_select(g, g_icmp(g, LLVMIntSGT, to, from), bits, zero);
+    r = wf__inst_mask(in, g_select(g, g_icmp(g, LLVMIntSGT, to, from), bits, zero));
+    return wf__inst_keep(in, WF__IN_RANGE, base, dim, NULL, r);
+}
+
+static void test_uniform(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
+{
+    wf__gen *g = in->g;
+    val i = wf__inst_scalar(in, r), below = wf__inst_recall(in, WF__BELOW, i, dim, NULL);
+    if (!below) {
+        block back = go_row(in, in->level[r] < in->f->rank);
+        below = wf__inst_keep(in, WF__BELOW, i, dim, NULL, g_icmp(g, LLVMIntULT, i, dim));
+        wf__gen_at(g, back);
+    }
+    guard->early = in->level[r] < in->f->rank && (guard->early || !guard->scalar);
+    block back = go_row(in, guard->early);
+    guard->scalar = also(in, guard->scalar, below);
+    wf__gen_at(g, back);
 }
 
 static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
@@ -44,12 +81,12 @@ static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
     wf__gen *g = in->g;
     const wf__vary *v = &in->vary[r];
     if (v->kind == WF__UNIFORM)
-        guard->scalar = also(g, guard->scalar, g_icmp(g, LLVMIntULT, wf__inst_scalar(in, r), dim));
+        test_uniform(in, r, dim, guard);
     else if (v->kind == WF__AFFINE && v->coef == 1)
-        guard->bits = also(g, guard->bits, inside_bits(in, wf__inst_scalar(in, r), dim));
+        guard->vector = also(in, guard->vector, in_range(in, wf__inst_scalar(in, r), dim));
     else
         guard->vector =
-            also(g, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));
+            also(in, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));
 }
 
 /* i mod period, never negative. */
@@ -91,6 +128,8 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         wf__ref r = wf__tuple_at(in->ir, n->b)[k];
         val dim = wf__frame_dim(in->f, n->a, (int)k);
         mapped[k] = NULL;
+        if (k == 0 && in->safe && in->vary[(size_t)(n - in->ir->node)].kind != WF__UNIFORM)
+            guard->vector = in->lane_mask;
         if (n->aux == WF_BORDER_VALUE) {
             test_index(in, r, dim, guard);
             continue;
@@ -98,6 +137,6 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         wide[k] = in->vary[r].kind != WF__UNIFORM;
         val i = wide[k] ? wf__inst_vector(in, r) : wf__inst_scalar(in, r);
         mapped[k] = map_index(g, n->aux, i, dim, wide[k] ? g->width : 1);
-        guard->scalar = also(g, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
+        guard->scalar = also(in, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
     }
 }

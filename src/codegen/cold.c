@@ -90,7 +90,7 @@ void wf__emit_cold(wf__inst *in, wf__ref r)
     val condition = uniform ? wf__inst_scalar(in, n->a) : wf__inst_vector(in, n->a);
     val otherwise = uniform ? wf__inst_scalar(in, n->b) : wf__inst_vector(in, n->b);
     if (in->safe && !uniform)
-        condition = g_and(g, condition, wf__inst_mask(in, in->lane_bits));
+        condition = g_and(g, condition, in->lane_mask);
     if (!*function)
         *function = make_function(g, n->c, dtype, count, w);
     val result = otherwise;

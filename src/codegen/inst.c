@@ -104,7 +104,7 @@ void wf__inst_free(wf__inst *in)
     wf__free(in->order);
     wf__free(in->red);
     wf__free(in->red_phi);
-    wf__free(in->term);
+    wf__free(in->memo);
 }
 
 block *wf__inst_block(wf__inst *in, int level)
@@ -119,6 +119,32 @@ val wf__inst_mask(wf__inst *in, val bits)
     wf__gen *g = in->g;
     LLVMTypeRef narrow = g->L->IntTypeInContext(g->context, (unsigned)g->width);
     return g_bits(g, g->L->BuildTrunc(g->b, bits, narrow, ""), wf__gen_wide(g, g->i1, g->width));
+}
+
+static uint32_t *memo_head(wf__inst *in, int kind, val a, val b, val c)
+{
+    uint64_t h = (uint64_t)(uintptr_t)a * 31 + (uint64_t)(uintptr_t)b * 7 + (uint64_t)(uintptr_t)c * 3 + (uint64_t)kind;
+    return &in->memo_head[wf__mix32(h) % WF__MEMO_HEADS];
+}
+
+val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c)
+{
+    for (uint32_t i = *memo_head(in, kind, a, b, c); i; i = in->memo[i].next) {
+        const wf__memo *m = &in->memo[i];
+        if (m->kind == kind && m->a == a && m->b == b && m->c == c)
+            return m->made;
+    }
+    return NULL;
+}
+
+val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made)
+{
+    if (!wf__grow(&in->memo, &in->memo_cap, in->memo_n + 2, sizeof *in->memo))
+        return made; /* made again next time */
+    uint32_t *head = memo_head(in, kind, a, b, c);
+    in->memo[++in->memo_n] = (wf__memo){ kind, a, b, c, made, *head };
+    *head = in->memo_n;
+    return made;
 }
 
 static unsigned operand_dtype(const wf__ir *ir, const wf__node *n)

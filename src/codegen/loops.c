@@ -116,27 +116,50 @@ static void split_row(nest *t)
     t->chi = g_select(g, some, g_add(g, from, part), hi);
 }
 
-/* ---- one row, or R rows ---- */
-static val begin_lanes(nest *t, wf__inst *in, block before, block loop, val first)
+/* ---- counting ----
+ * Addresses are made here the way the processor wants them. LLVM's loop strength reduction would take them apart again, and
+ * for a large body that costs more time than all the rest of compiling. It sees indices in integers only, so on x86 they
+ * are kept in vectors of one lane, which become plain registers. */
+typedef struct counter {
+    val phi, index; /* index: as i64 */
+    block loop;
+} counter;
+
+static bool hidden(const wf__gen *g) { return g->isa != WF__ISA_NEON; }
+
+static val hide(wf__gen *g, val index)
 {
-    wf__gen *g = t->g;
+    return hidden(g) ? g_bits(g, index, g->L->VectorType(g->i64, 1)) : index;
+}
+
+/* At the start of `loop`, to which `before` will branch. */
+static counter begin_count(wf__gen *g, block before, block loop, val first)
+{
+    wf__gen_at(g, before);
+    first = hide(g, first);
     wf__gen_at(g, loop);
-    val j = g->L->BuildPhi(g->b, g->i64, "j");
-    g->L->AddIncoming(j, &first, &before, 1);
-    in->index[t->f->rank - 1] = j;
-    in->inner = loop;
-    return j;
+    counter c = { .loop = loop, .phi = g->L->BuildPhi(g->b, g->L->TypeOf(first), "") };
+    g->L->AddIncoming(c.phi, &first, &before, 1);
+    return c;
 }
 
-static void end_lanes(nest *t, val j, int64_t step, val limit, block loop, block exit)
+/* After all phis. */
+static val count(wf__gen *g, counter *c)
 {
-    wf__gen *g = t->g;
-    block latch = g->L->GetInsertBlock(g->b);
-    val next = g_add(g, j, g_i64(g, step));
-    g->L->AddIncoming(j, &next, &latch, 1);
-    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, next, limit), loop, exit);
+    c->index = hidden(g) ? g->L->BuildExtractElement(g->b, c->phi, g_i32(g, 0), "") : c->phi;
+    return c->index;
 }
 
+static void end_count(wf__gen *g, const counter *c, int64_t step, val limit, block exit)
+{
+    block latch = g->L->GetInsertBlock(g->b);
+    val next = g_add(g, c->phi, hide(g, g_i64(g, step)));
+    g->L->AddIncoming(c->phi, &next, &latch, 1);
+    val index = hidden(g) ? g->L->BuildExtractElement(g->b, next, g_i32(g, 0), "") : next;
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, index, limit), c->loop, exit);
+}
+
+/* ---- one row, or R rows ---- */
 /* The lanes from j on that are below `limit`, as bits. */
 static val lanes_below(wf__gen *g, val j, val limit)
 {
@@ -154,11 +177,15 @@ static void emit_safe_row(nest *t, val lo, val hi)
     block loop = wf__gen_block(g, "safe"), after = wf__gen_block(g, "safe_end");
     in->row = g->L->GetInsertBlock(g->b);
     wf__inst_level(in, rank - 1);
+    counter c = begin_count(g, in->row, loop, lo);
+    wf__gen_at(g, in->row);
     g->L->BuildBr(g->b, loop);
-    val j = begin_lanes(t, in, in->row, loop, lo);
-    in->lane_bits = lanes_below(g, j, hi);
+    wf__gen_at(g, loop);
+    in->inner = loop;
+    in->index[rank - 1] = count(g, &c);
+    in->lane_mask = wf__inst_mask(in, lanes_below(g, c.index, hi));
     wf__inst_level(in, rank);
-    end_lanes(t, j, g->width, hi, loop, after);
+    end_count(g, &c, g->width, hi, after);
     wf__gen_at(g, after);
 }
 
@@ -173,16 +200,13 @@ static void emit_safe(nest *t, val lo, val hi)
     }
     block before = g->L->GetInsertBlock(g->b), each = wf__gen_block(g, "safe_row"), after = wf__gen_block(g, "safe_rows_end");
     val y = t->index[row], end = smaller(g, g_add(g, y, g_i64(g, f->rows)), f->hi[row]);
+    counter c = begin_count(g, before, each, y);
+    wf__gen_at(g, before);
     g->L->BuildBr(g->b, each);
     wf__gen_at(g, each);
-    val r = g->L->BuildPhi(g->b, g->i64, "row");
-    g->L->AddIncoming(r, &y, &before, 1);
-    t->safe->index[row] = r;
+    t->safe->index[row] = count(g, &c);
     emit_safe_row(t, lo, hi);
-    block latch = g->L->GetInsertBlock(g->b);
-    val next = g_add(g, r, g_i64(g, 1));
-    g->L->AddIncoming(r, &next, &latch, 1);
-    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, next, end), each, after);
+    end_count(g, &c, 1, end, after);
     wf__gen_at(g, after);
 }
 
@@ -194,14 +218,17 @@ static void emit_fast(nest *t, val clo, val chi)
     block loop = wf__gen_block(g, "fast"), after = wf__gen_block(g, "fast_end");
     in->row = g->L->GetInsertBlock(g->b);
     wf__inst_level(in, rank - 1);
-    g->L->BuildBr(g->b, loop);
     block before = in->row;
-    val j = begin_lanes(t, in, before, loop, clo);
+    counter c = begin_count(g, before, loop, clo);
+    wf__gen_at(g, before);
+    g->L->BuildBr(g->b, loop);
     wf__red_enter(in, before, loop);
     wf__gen_at(g, loop);
+    in->inner = loop;
+    in->index[rank - 1] = count(g, &c);
     wf__inst_level(in, rank);
     wf__red_turn(in, g->L->GetInsertBlock(g->b));
-    end_lanes(t, j, (int64_t)t->f->columns * g->width, chi, loop, after);
+    end_count(g, &c, (int64_t)t->f->columns * g->width, chi, after);
     wf__gen_at(g, after);
     wf__red_leave(in);
 }
@@ -273,12 +300,12 @@ static void emit_axis(nest *t, int axis)
     int rows = axis == f->rank - 2 ? f->rows : 1;
     val inside = t->inside;
     block before = g->L->GetInsertBlock(g->b), loop = wf__gen_block(g, "loop"), after = wf__gen_block(g, "loop_end");
+    counter c = begin_count(g, before, loop, f->lo[axis]);
+    wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
-    val i = g->L->BuildPhi(g->b, g->i64, "i");
-    g->L->AddIncoming(i, &f->lo[axis], &before, 1);
-    t->index[axis] = t->fast->index[axis] = t->safe->index[axis] = i;
-    test_inside(t, axis, i, rows);
+    t->index[axis] = t->fast->index[axis] = t->safe->index[axis] = count(g, &c);
+    test_inside(t, axis, c.index, rows);
     if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
         f->level[axis + 1] = loop;
         wf__inst_level(t->fast, axis + 1);
@@ -287,10 +314,7 @@ static void emit_axis(nest *t, int axis)
     }
     emit_axis(t, axis + 1);
     t->inside = inside;
-    block latch = g->L->GetInsertBlock(g->b);
-    val next = g_add(g, i, g_i64(g, rows));
-    g->L->AddIncoming(i, &next, &latch, 1);
-    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, next, f->hi[axis]), loop, after);
+    end_count(g, &c, rows, f->hi[axis], after);
     wf__gen_at(g, after);
 }
 

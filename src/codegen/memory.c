@@ -138,15 +138,15 @@ void wf__emit_load(wf__inst *in, wf__ref r)
         in->scalar[r] = from_memory(g, n->dtype, 1, load_scalar(in, n->dtype, at.base, guard.scalar, other));
         return;
     }
-    if (at.way == WF__AT_POINT && !guard.bits && !guard.vector && (!n->c || in->vary[n->c].kind == WF__UNIFORM)) {
+    if (at.way == WF__AT_POINT && (!guard.vector || guard.vector == in->lane_mask) && (!n->c || in->vary[n->c].kind == WF__UNIFORM)) {
         val other = n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c))
                          : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, 1, 0);
         val v = load_scalar(in, n->dtype, at.base, guard.scalar, other);
         in->vector[r] = wf__gen_splat(g, from_memory(g, n->dtype, 1, v), g->width);
         return;
     }
-    if (in->safe)
-        guard.bits = guard.bits ? g_and(g, guard.bits, in->lane_bits) : in->lane_bits;
+    if (in->safe && !guard.vector)
+        guard.vector = in->lane_mask;
     val mask = wf__guard_mask(in, &guard), other = NULL;
     if (mask)
         other = n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
@@ -210,12 +210,12 @@ void wf__emit_store(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
     wf__guard guard = { 0 };
-    if (in->safe)
-        guard.bits = in->lane_bits;
     if (n->d && in->vary[n->d].kind == WF__UNIFORM)
         guard.scalar = wf__inst_scalar(in, n->d);
     else if (n->d)
         guard.vector = wf__inst_vector(in, n->d);
+    if (in->safe)
+        guard.vector = guard.vector ? g_and(g, guard.vector, in->lane_mask) : in->lane_mask;
     val mask = wf__guard_mask(in, &guard);
     wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
     val v = to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));

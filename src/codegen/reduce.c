@@ -107,7 +107,7 @@ void wf__emit_setred(wf__inst *in, const wf__node *n)
         return;
     }
     val instance = current_instance(in), old = get(in->f, n->a, instance);
-    put(in->f, n->a, instance, g_select(in->g, wf__inst_mask(in, in->lane_bits), v, old));
+    put(in->f, n->a, instance, g_select(in->g, in->lane_mask, v, old));
 }
 
 static val join(wf__gen *g, const wf__reduction *red, int w, val a, val b)
