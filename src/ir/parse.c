@@ -283,9 +283,11 @@ bool wf__parse(const char *text, wf__ir *out, wf__str *error)
     if (!out->arrays) {
         if (!word(&r, "rank"))
             fail(&r, "'rank' or 'arrays'");
-        out->rank = (int32_t)number32(&r);
-        if (out->rank > WF_MAX_RANK)
+        uint32_t rank = number32(&r);
+        if (rank > WF_MAX_RANK)
             fail(&r, "a rank of at most 8");
+        else
+            out->rank = (int32_t)rank;
     }
     uint32_t flags = word(&r, "flags") ? number32(&r) : 0;
     while (r.ok && out->status == WF_OK) {

@@ -13,6 +13,20 @@ static bool bad(const checker *c, const char *what)
     return false;
 }
 
+/* An operand: an earlier node that has a value. */
+static bool value(const checker *c, wf__ref r)
+{
+    if (!r || r >= c->at)
+        return bad(c, "an operand is not an earlier node");
+    unsigned op = c->ir->node[r].op;
+    return (op != WF__NOP && op != WF__STORE && op != WF__SETRED) || bad(c, "an operand has no value");
+}
+
+static bool value_of(const checker *c, wf__ref r, unsigned dtype)
+{
+    return value(c, r) && (c->ir->node[r].dtype == dtype || bad(c, "an operand's dtype"));
+}
+
 static bool check_tuple(const checker *c, uint32_t tuple, uint32_t want)
 {
     const wf__ir *ir = c->ir;
@@ -22,8 +36,8 @@ static bool check_tuple(const checker *c, uint32_t tuple, uint32_t want)
         return bad(c, "as many indices as the array has axes");
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i) {
         wf__ref r = wf__tuple_at(ir, tuple)[i];
-        if (!r || r >= c->at)
-            return bad(c, "an operand is not an earlier node");
+        if (!value(c, r))
+            return false;
         if (ir->node[r].dtype != WF_I64)
             return bad(c, "indices must be i64");
     }
@@ -43,11 +57,8 @@ static bool check_memory(const checker *c, const wf__node *n)
     if (!check_tuple(c, n->b, s->rank))
         return false;
     if (n->op == WF__LOAD)
-        return (n->aux <= WF_BORDER_REFLECT && (!n->c || (n->c < c->at && ir->node[n->c].dtype == n->dtype))) ||
-               bad(c, "border");
-    if (!n->c || n->c >= c->at || ir->node[n->c].dtype != n->dtype)
-        return bad(c, "the stored value's dtype");
-    return !n->d || (n->d < c->at && ir->node[n->d].dtype == WF_BOOL) || bad(c, "the predicate must be a bool");
+        return (n->aux <= WF_BORDER_REFLECT || bad(c, "border")) && (!n->c || value_of(c, n->c, n->dtype));
+    return value_of(c, n->c, n->dtype) && (!n->d || value_of(c, n->d, WF_BOOL));
 }
 
 static bool check_pure(const checker *c, const wf__node *n)
@@ -56,13 +67,13 @@ static bool check_pure(const checker *c, const wf__node *n)
     const wf__op_info *info = &wf__op_table[n->op];
     const wf__ref refs[3] = { n->a, n->b, n->c };
     for (unsigned i = 0; i < info->arity; ++i)
-        if (!refs[i] || refs[i] >= c->at)
-            return bad(c, "an operand is not an earlier node");
+        if (!value(c, refs[i]))
+            return false;
     unsigned last = ir->node[refs[info->arity - 1]].dtype;
     if (n->op == WF__CAST)
         return wf__computable((wf_dtype)n->dtype) || bad(c, "dtype");
     if (n->op == WF__BITCAST)
-        return wf__size(last) == wf__size(n->dtype) || bad(c, "sizes differ");
+        return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) || bad(c, "sizes differ");
     if (!wf__types_allow(info->types, last) || n->dtype != (info->to_bool ? WF_BOOL : last))
         return bad(c, "dtype");
     bool first_bool = info->types == WF__T_FIRST_BOOL;
@@ -76,8 +87,11 @@ static bool check_structural(const checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
     switch (n->op) {
-    case WF__NOP:
-    case WF__CONST: return true;
+    case WF__NOP: return true;
+    case WF__CONST: {
+        unsigned bits = n->dtype == WF_BOOL ? 1 : 8 * wf__size(n->dtype);
+        return bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
+    }
     case WF__PARAM: return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
     case WF__INDEX:
     case WF__EXTENT: return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
@@ -92,17 +106,19 @@ static bool check_structural(const checker *c, const wf__node *n)
     case WF__SETRED:
         if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)
             return bad(c, "unknown reduction");
-        return n->op == WF__RED || (n->c && n->c < c->at && ir->node[n->c].dtype == n->dtype) || bad(c, "dtype");
-    case WF__REDUCE: return (ir->arrays && n->a && n->a < c->at && n->b >= WF_ADD && n->b <= WF_XOR) || bad(c, "operand");
-    case WF__COLD:
-        if (!n->a || n->a >= c->at || ir->node[n->a].dtype != WF_BOOL || !n->b || n->b >= c->at ||
-            ir->node[n->b].dtype != n->dtype)
+        return n->op == WF__RED || value_of(c, n->c, n->dtype);
+    case WF__REDUCE:
+        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR)
             return bad(c, "operands");
+        return value_of(c, n->a, n->dtype);
+    case WF__COLD:
+        if (!value_of(c, n->a, WF_BOOL) || !value_of(c, n->b, n->dtype))
+            return false;
         if (n->d >= ir->tuple_n || n->c == WF__COLD_NONE || n->c >= WF__COLD_COUNT)
             return bad(c, "unknown body");
         for (uint32_t i = 0; i < wf__tuple_len(ir, n->d); ++i)
-            if (!wf__tuple_at(ir, n->d)[i] || wf__tuple_at(ir, n->d)[i] >= c->at)
-                return bad(c, "an argument is not an earlier node");
+            if (!value(c, wf__tuple_at(ir, n->d)[i]))
+                return false;
         return true;
     default: return bad(c, "unknown node");
     }
@@ -114,6 +130,13 @@ bool wf__verify(const wf__ir *ir, wf__str *error)
     if (ir->status != WF_OK) {
         wf__str_add(error, ir->error);
         return false;
+    }
+    for (uint32_t k = 0; k < ir->red_n; ++k) {
+        unsigned op = wf__join_op((wf_join)ir->red[k].join);
+        if (!op || !wf__types_allow(wf__op_table[op].types, ir->red[k].dtype)) {
+            wf__str_addf(error, "reduction %u: a join that its dtype does not have", (unsigned)k);
+            return false;
+        }
     }
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
