@@ -68,9 +68,6 @@ typedef struct wf__codegen_ops {
     void (*free)(wf__codegen *);
 } wf__codegen_ops;
 extern const wf__codegen_ops wf__llvm; /* src/codegen */
-/* Anything that changes generated code bumps this; it is part of every cache key. */
-#define WF__CODE_VERSION 1
-
 /* The interpreter: the same contract as wf__entry, for any body. Prepared once per body, which must outlive it; run from
  * any thread, each with `scratch` of wf__interp_scratch bytes, 64-byte aligned. */
 typedef struct wf__interp wf__interp;

@@ -7,6 +7,11 @@
 #include "run/llvm_find.h"
 #include "run/loader.h"
 #include <stdio.h>
+#ifdef WEFT_HAVE_CODE_ID
+#include "weft_code_id.h" /* made by the build: a hash of everything that decides what code is generated */
+#else
+#define WEFT_CODE_ID "unknown"
+#endif
 
 /* ---- life ---- */
 static void free_executable(void *value)
@@ -161,8 +166,8 @@ void wf__body_key(const wf__ir *ir, wf__str *key)
 static void code_key(wf__engine *e, const wf__ir *body, bool nontemporal, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { WF__CODE_VERSION, nontemporal, (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
-    wf__str_addf(key, "weft %s %s %s %s|", version, e->target->triple, e->target->cpu, e->target->features);
+    uint32_t head[] = { nontemporal, (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
+    wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu, e->target->features);
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
     wf__body_key(body, key);

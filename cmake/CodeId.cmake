@@ -1,0 +1,12 @@
+# Run as a script: writes OUT, a header that defines WEFT_CODE_ID as a hash of the files of INPUTS (separated by |), which
+# are all that decides what code is generated. Cached kernels of any other state of these files are then never used.
+string(REPLACE "|" ";" files "${INPUTS}")
+list(SORT files)
+set(all "")
+foreach(file IN LISTS files)
+    file(SHA256 "${file}" hash)
+    string(APPEND all "${hash}")
+endforeach()
+string(SHA256 id "${all}")
+string(SUBSTRING "${id}" 0 16 id)
+file(WRITE "${OUT}" "#define WEFT_CODE_ID \"${id}\"\n")
