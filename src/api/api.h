@@ -140,6 +140,7 @@ static inline wf__ir *wf__graph_ir(wf_graph *g)
 #define WF__POST_BASE 2147483648.0 /* ids of values of WF_POST begin here */
 wf_val wf__value(wf_graph *g, wf__ref ref);         /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
+bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */
 /* A value or number as `dtype`, converting. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
@@ -153,8 +154,9 @@ void wf__program_free(wf__program *p);
 /* Runs with the given arrays (one per object) and parameter bits. `last` may be NULL. */
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
+/* NULL: *status says why. */
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
-                             const wf_shape *space);
+                             wf_status *status);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 #endif

@@ -1,5 +1,8 @@
 /* fill.c - new arrays whose contents a recording computes. */
 #include "api/api.h"
+#include <math.h>
+
+static bool whole(double x) { return x == trunc(x) && fabs(x) < 0x1p53; }
 
 wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
 {
@@ -25,7 +28,7 @@ wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, do
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);
     wf_val i = wf_iota(g, shape, 0);
-    bool exact = wf__is_int(dtype) && start == (double)(int64_t)start && step == (double)(int64_t)step;
+    bool exact = wf__is_int(dtype) && whole(start) && whole(step);
     wf_dtype in = exact ? WF_I64 : WF_F64;
     wf_val first = wf_param(g, "start", in, start), by = wf_param(g, "step", in, step);
     wf_out(g, a, wf_add(wf_mul(wf_cast(i, in), by), first));

@@ -116,7 +116,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
     if (g->program.device != WF_CPU && g->program.device != WF_INTERP)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
-    if (g->reducing && indexed && (given.reduce & ((1u << given.shape.rank) - 1)) != (1u << given.shape.rank) - 1)
+    uint32_t axes = ranked ? (1u << given.shape.rank) - 1 : 0;
+    if (g->reducing && indexed && (given.reduce & axes) != axes)
         wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; reduce all");
     else if (g->reducing && !indexed && given.reduce != WF_ALL_AXES)
         wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
@@ -209,7 +210,8 @@ wf_kernel *wf_compile(wf_graph *g)
         k->program = g->program;
         g->program = (wf__program){ 0 };
         for (uint32_t i = 0; i < k->program.object_n; ++i)
-            k->program.object[i].array->graph = NULL;
+            if (k->program.object[i].array->name) /* a formal; other arrays may be in use by other threads */
+                k->program.object[i].array->graph = NULL;
         k->kept = g->kept;
         k->kept_n = g->kept_n;
         g->kept = NULL;
@@ -274,6 +276,10 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
         }
     if (g->section == WF_POST) {
         wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
+        return wf__value(g, 0);
+    }
+    if (!wf__number_fits(initial, dtype)) {
+        wf__poison(g, WF_ERR_DTYPE, "wf_param: the initial value %.17g of '%s' does not fit %s", initial, name, wf_dtype_name(dtype));
         return wf__value(g, 0);
     }
     uint64_t bits = 0;

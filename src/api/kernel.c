@@ -178,9 +178,9 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
         return wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
     for (uint32_t i = 0; i < p->object_n; ++i)
         wf__array_bind(arrays[i], &bind[i]);
-    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, bind, NULL);
+    wf_status status = WF_OK;
+    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, bind, &status);
     wf__free(bind);
-    wf_status status = e ? WF_OK : wf_check(k->ctx);
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];

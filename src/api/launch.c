@@ -164,14 +164,14 @@ static bool grow_table(wf_context *ctx)
 }
 
 static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const wf__bind *bind, const wf_shape *space,
-                                  uint64_t hash, const wf__str *recording, const wf__piece *layouts)
+                                  uint64_t hash, const wf__str *recording, const wf__piece *layouts, wf_status *status)
 {
     wf__plan_entry *e = wf__alloc0(sizeof *e);
     if (e)
         e->key = wf__alloc(recording->len + layouts->n);
     if (!e || !e->key) {
         wf__free(e);
-        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
+        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
         return NULL;
     }
     e->hash = hash;
@@ -184,13 +184,13 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
     rec.space = *space;
     if (wf__plan_make(&e->plan, &rec, bind))
         return e;
-    wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
+    *status = wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
     free_entry(ctx, e);
     return NULL;
 }
 
 static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts,
-                               const wf__bind *bind, const wf_shape *space)
+                               const wf__bind *bind, const wf_shape *space, wf_status *status)
 {
     uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
     wf__mutex_lock(&ctx->lock);
@@ -200,7 +200,7 @@ static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__
     wf__mutex_unlock(&ctx->lock);
     if (e)
         return e;
-    e = make_entry(ctx, p, bind, space, hash, recording, layouts);
+    e = make_entry(ctx, p, bind, space, hash, recording, layouts, status);
     if (!e)
         return NULL;
     wf__mutex_lock(&ctx->lock);
@@ -223,16 +223,16 @@ void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
 }
 
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
-                             const wf_shape *space)
+                             wf_status *status)
 {
-    const wf_shape *over = space ? space : &p->rec.space;
+    const wf_shape *over = &p->rec.space;
     uint64_t *words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
     wf__plan_entry *e = NULL;
     if (words) {
         wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
-        e = look_up(ctx, p, recording_key, &layouts, bind, over);
+        e = look_up(ctx, p, recording_key, &layouts, bind, over, status);
     } else
-        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
     wf__free(words);
     return e;
 }
@@ -290,11 +290,12 @@ wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *
         wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
         wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
         if (!e) {
-            e = look_up(ctx, p, recording_key, &layouts, bind, over);
+            e = look_up(ctx, p, recording_key, &layouts, bind, over, &status);
             if (e && kernel)
                 remember(kernel, e);
         }
-        status = e ? run_plan(ctx, p, e, bind, param) : wf_check(ctx);
+        if (e)
+            status = run_plan(ctx, p, e, bind, param);
         wf__plan_release(ctx, e);
     }
     if (bind != few)

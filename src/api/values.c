@@ -24,6 +24,10 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         return 0;
     }
     if (v.h.num < 0) {
+        if (-v.h.num > g->var_n) {
+            wf__poison(g, WF_ERR_ARG, "%s: a variable of a recording that has ended is used", function);
+            return 0;
+        }
         const wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
         wf__ref ref = g->section == WF_POST ? var->post : var->value;
         if (!ref)
@@ -36,10 +40,14 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross", function);
         return 0;
     }
-    return (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
+    wf__ref ref = (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
+    if (ref < wf__graph_ir(g)->n)
+        return ref;
+    wf__poison(g, WF_ERR_ARG, "%s: a value of a recording that has ended is used", function);
+    return 0;
 }
 
-static bool fits(double value, unsigned dtype)
+bool wf__number_fits(double value, unsigned dtype)
 {
     if (wf__is_float(dtype))
         return true;
@@ -54,7 +62,7 @@ static bool fits(double value, unsigned dtype)
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function)
 {
     wf__ir *ir = wf__graph_ir(g);
-    if (!fits(value, dtype)) {
+    if (!wf__number_fits(value, dtype)) {
         wf__poison(g, WF_ERR_DTYPE, fabs(value) >= 0x1p53 ? "%s: %.17g is too large for a number; say wf_const_i64 (for %s)"
                                                           : "%s: the number %.17g does not fit %s; cast the other operand",
                    function, value, wf_dtype_name((wf_dtype)dtype));
@@ -162,7 +170,7 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     for (unsigned i = 0; i < info->arity; ++i) {
         int64_t whole = 0;
         if (integer) {
-            if (!fits(v[i].h.num, WF_I64))
+            if (!wf__number_fits(v[i].h.num, WF_I64))
                 return number(NAN);
             whole = (int64_t)v[i].h.num;
             memcpy(&bits[i], &whole, sizeof whole);
