@@ -3,6 +3,7 @@
 #include "test_io_util.h"
 #include <signal.h>
 #include <sys/resource.h>
+#include "base/base.h"
 
 static const char *const names[] = { "f.mrc", "f.npy", "f.png", "f.tif" };
 enum { NAMES = sizeof names / sizeof *names };
@@ -247,12 +248,36 @@ static void test_arguments(void **state)
     wf_release(array);
 }
 
+/* The library's n-th allocation fails (in debug builds): an error, nothing leaked, nothing left behind. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    wf_array *array = make(WF_U8, SHAPE(20, 30));
+    for (int i = 0; i < NAMES; i++) {
+        save(array, names[i], NULL);
+        for (long n = 0; n < 8; n++) {
+            wf__alloc_fail_after(n);
+            wf_array *loaded = wf_load(ctx, names[i], NULL);
+            wf_status saved = wf_save(array, names[i], NULL);
+            wf__alloc_fail_after(-1);
+            if (!loaded)
+                assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
+            wf_clear(ctx);
+            wf_release(loaded);
+            assert_true(saved == WF_OK || saved == WF_ERR_MEMORY);
+            assert_int_equal(leftovers(), 0);
+        }
+        wf_release(load(names[i], NULL));
+    }
+    wf_release(array);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing),   cmocka_unit_test(test_recognised),      cmocka_unit_test(test_replaces),
         cmocka_unit_test(test_full_disk), cmocka_unit_test(test_targets_refused), cmocka_unit_test(test_permissions),
-        cmocka_unit_test(test_links),     cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_links),     cmocka_unit_test(test_arguments),       cmocka_unit_test(test_out_of_memory),
     };
     return IO_TESTS(tests);
 }

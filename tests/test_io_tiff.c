@@ -25,9 +25,12 @@ static void test_round_trip(void **state)
     } cases[] = { { SHAPE(5, 7), false },      { SHAPE(1, 1), false },     { SHAPE(3, 5, 7), true },
                   { SHAPE(5, 7, 3), false },   { SHAPE(5, 7, 2), false },  { SHAPE(6, 5, 3), true },
                   { SHAPE(3, 5, 7, 4), true }, { SHAPE(700, 300), false }, { SHAPE(2, 300, 400), true } };
+    enum { LARGE = 7 }; /* the cases from here on have several strips; not all types */
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             for (int compression = 0; compression < 3; compression++) {
+                if (c >= LARGE && t % 4 != 0)
+                    continue;
                 wf_array *array = make(types[t].dtype, cases[c].shape);
                 wf_meta meta = { .size = sizeof meta,
                                  .store_as = types[t].store_as,
