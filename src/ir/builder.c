@@ -121,15 +121,15 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node)
         return push(ir, node);
     if (ir->numbered >= ir->bucket_n && !rehash(ir))
         return 0;
-    uint32_t at = hash_node(node) & (ir->bucket_n - 1);
-    for (wf__ref r = ir->bucket[at]; r; r = ir->node[r].next)
+    uint32_t *head = &ir->bucket[hash_node(node) & (ir->bucket_n - 1)];
+    for (wf__ref r = *head; r; r = ir->node[r].next)
         if (same_node(&ir->node[r], node))
             return r;
     wf__ref r = push(ir, node);
     if (!r)
         return 0;
-    ir->node[r].next = ir->bucket[at];
-    ir->bucket[at] = r;
+    ir->node[r].next = *head;
+    *head = r;
     ++ir->numbered;
     return r;
 }
@@ -263,6 +263,12 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
     return r ? r : wf__append(ir, n);
 }
 
+/* No rule of fold.c applies to two different float operands that are no constants. */
+static inline bool beyond_folding(const wf__node *x, const wf__node *y)
+{
+    return x != y && x->op != WF__CONST && y->op != WF__CONST && wf__is_float(x->dtype);
+}
+
 /* Every operand is live, of one allowed dtype. */
 static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
@@ -297,8 +303,13 @@ static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref
         }
     }
     wf__node n = { .op = (uint16_t)op, .a = a, .b = b, .c = c };
-    unsigned t = wf__dtype(ir, arity == 3 ? c : arity == 2 ? b : a);
+    const wf__node *x = &ir->node[a], *y = &ir->node[arity == 2 ? b : a];
+    unsigned t = arity == 3 ? wf__dtype(ir, c) : y->dtype;
     n.dtype = (uint8_t)(wf__op_table[op].to_bool ? WF_BOOL : t);
+    if (arity == 2 && x->shape == y->shape && beyond_folding(x, y)) { /* the usual case */
+        n.shape = x->shape;
+        return wf__append(ir, &n);
+    }
     return emit(ir, &n);
 }
 
