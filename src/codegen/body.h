@@ -52,7 +52,8 @@ typedef struct wf__inst {
     uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission */
     block row, inner;         /* levels rank-1 and rank */
     val index[WF_MAX_RANK];   /* of the loops around; the last: of lane 0 */
-    val lane_mask;            /* SAFE: the lanes that are on */
+    val lane_bits, lane_mask; /* SAFE: the lanes that are on, as bits of an i64 and as a vector */
+    bool parks;               /* masks of border tests are many: they live on the stack */
     val *red, *red_phi;       /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
     wf__memo *memo;
@@ -65,6 +66,7 @@ val wf__frame_stride(wf__frame *f, uint32_t slot, int axis); /* bytes */
 val wf__frame_dim(wf__frame *f, uint32_t slot, int axis);
 val wf__frame_extent(wf__frame *f, int axis);
 val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype); /* a load at the current place */
+val wf__frame_room(wf__frame *f, LLVMTypeRef type); /* on the stack */
 val wf__frame_nowhere(wf__frame *f);
 
 /* ---- inst.c ---- */
@@ -104,7 +106,8 @@ void wf__emit_load(wf__inst *in, wf__ref r);
 void wf__emit_store(wf__inst *in, const wf__node *n);
 typedef struct wf__guard { /* which lanes may touch memory: the conjunction of what is not NULL */
     val scalar, vector;
-    bool early; /* the scalar is known once a row */
+    bool early;   /* the scalar is known once a row */
+    bool uniform; /* of a load that is done once for all lanes, in whatever loop */
 } wf__guard;
 val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
 /* Tests and maps the indices of a LOAD with a border mode. */

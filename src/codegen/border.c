@@ -5,6 +5,33 @@
  */
 #include "codegen/body.h"
 
+/* Masks of border tests are used all over a large body. Many of them would wear out the register allocator, so they are
+ * parked on the stack and read back, each time anew, where they are used. What is kept is then their address. */
+static LLVMTypeRef parked_type(wf__gen *g)
+{
+    return g->width <= 8 ? g->i8 : g->width <= 16 ? g->i16 : g->i32;
+}
+
+static val park(wf__inst *in, val bits)
+{
+    wf__gen *g = in->g;
+    if (!in->parks)
+        return wf__inst_mask(in, bits);
+    val room = wf__frame_room(in->f, parked_type(g));
+    g->L->BuildStore(g->b, g->L->BuildTrunc(g->b, bits, parked_type(g), ""), room);
+    return room;
+}
+
+static val unpark(wf__inst *in, val kept)
+{
+    wf__gen *g = in->g;
+    if (!in->parks)
+        return kept;
+    val bits = g_load(g, parked_type(g), kept);
+    g->L->SetVolatile(bits, 1);
+    return wf__inst_mask(in, bits);
+}
+
 static val both(wf__inst *in, val a, val b)
 {
     val r = wf__inst_recall(in, WF__BOTH, a, b, NULL);
@@ -27,11 +54,11 @@ static val all_lanes(wf__inst *in, val scalar, bool early)
     wf__gen *g = in->g;
     val r = wf__inst_recall(in, WF__ALL_LANES, scalar, NULL, NULL);
     if (r)
-        return r;
+        return unpark(in, r);
     block back = go_row(in, early);
-    r = wf__inst_mask(in, g_select(g, scalar, g_i64(g, -1), g_i64(g, 0)));
+    r = park(in, g_select(g, scalar, g_i64(g, -1), g_i64(g, 0)));
     wf__gen_at(g, back);
-    return wf__inst_keep(in, WF__ALL_LANES, scalar, NULL, NULL, r);
+    return unpark(in, wf__inst_keep(in, WF__ALL_LANES, scalar, NULL, NULL, r));
 }
 
 val wf__guard_mask(wf__inst *in, const wf__guard *guard)
@@ -48,29 +75,32 @@ static val clamp_to_width(wf__inst *in, val x)
     return g_select(g, g_icmp(g, LLVMIntSLT, x, w), x, w);
 }
 
-/* The lanes l for which 0 <= base + l < dim. Differences that wrap belong to indices far from any array: then `to` is 0. */
+/* The lanes l that are on and for which 0 <= base + l < dim. Differences that wrap belong to indices far from any array: then `to` is 0. */
 static val in_range(wf__inst *in, val base, val dim)
 {
     wf__gen *g = in->g;
     val one = g_i64(g, 1), zero = g_i64(g, 0), r = wf__inst_recall(in, WF__IN_RANGE, base, dim, NULL);
     if (r)
-        return r;
+        return unpark(in, r);
     val from = clamp_to_width(in, g_sub(g, zero, base)), to = clamp_to_width(in, g_sub(g, dim, base));
     val bits = g_sub(g, g->L->BuildShl(g->b, one, to, ""), g->L->BuildShl(g->b, one, from, ""));
-    r = wf__inst_mask(in, g_select(g, g_icmp(g, LLVMIntSGT, to, from), bits, zero));
-    return wf__inst_keep(in, WF__IN_RANGE, base, dim, NULL, r);
+    if (in->safe)
+        bits = g_and(g, bits, in->lane_bits);
+    r = park(in, g_select(g, g_icmp(g, LLVMIntSGT, to, from), bits, zero));
+    return unpark(in, wf__inst_keep(in, WF__IN_RANGE, base, dim, NULL, r));
 }
 
 static void test_uniform(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
 {
     wf__gen *g = in->g;
     val i = wf__inst_scalar(in, r), below = wf__inst_recall(in, WF__BELOW, i, dim, NULL);
+    bool early = !guard->uniform && in->level[r] < in->f->rank;
     if (!below) {
-        block back = go_row(in, in->level[r] < in->f->rank);
+        block back = go_row(in, early);
         below = wf__inst_keep(in, WF__BELOW, i, dim, NULL, g_icmp(g, LLVMIntULT, i, dim));
         wf__gen_at(g, back);
     }
-    guard->early = in->level[r] < in->f->rank && (guard->early || !guard->scalar);
+    guard->early = early && (guard->early || !guard->scalar);
     block back = go_row(in, guard->early);
     guard->scalar = also(in, guard->scalar, below);
     wf__gen_at(g, back);
@@ -83,7 +113,8 @@ static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
     if (v->kind == WF__UNIFORM)
         test_uniform(in, r, dim, guard);
     else if (v->kind == WF__AFFINE && v->coef == 1)
-        guard->vector = also(in, guard->vector, in_range(in, wf__inst_scalar(in, r), dim));
+        guard->vector = also(in, guard->vector == in->lane_mask ? NULL : guard->vector,
+                             in_range(in, wf__inst_scalar(in, r), dim));
     else
         guard->vector =
             also(in, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));
@@ -124,12 +155,13 @@ static val map_index(wf__gen *g, unsigned border, val i, val dim, int w)
 void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide)
 {
     wf__gen *g = in->g;
+    guard->uniform = in->vary[n - in->ir->node].kind == WF__UNIFORM;
+    if (in->safe && !guard->uniform)
+        guard->vector = in->lane_mask;
     for (uint32_t k = 0; k < wf__tuple_len(in->ir, n->b); k++) {
         wf__ref r = wf__tuple_at(in->ir, n->b)[k];
         val dim = wf__frame_dim(in->f, n->a, (int)k);
         mapped[k] = NULL;
-        if (k == 0 && in->safe && in->vary[(size_t)(n - in->ir->node)].kind != WF__UNIFORM)
-            guard->vector = in->lane_mask;
         if (n->aux == WF_BORDER_VALUE) {
             test_index(in, r, dim, guard);
             continue;

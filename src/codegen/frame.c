@@ -84,14 +84,19 @@ val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
-val wf__frame_nowhere(wf__frame *f)
+val wf__frame_room(wf__frame *f, LLVMTypeRef type)
 {
     wf__gen *g = f->g;
-    if (!f->nowhere) {
-        block back = g->L->GetInsertBlock(g->b);
-        wf__gen_at(g, f->entry);
-        f->nowhere = g->L->BuildAlloca(g->b, g->i64, "nowhere");
-        wf__gen_at(g, back);
-    }
+    block back = g->L->GetInsertBlock(g->b);
+    wf__gen_at(g, f->entry);
+    val room = g->L->BuildAlloca(g->b, type, "");
+    wf__gen_at(g, back);
+    return room;
+}
+
+val wf__frame_nowhere(wf__frame *f)
+{
+    if (!f->nowhere)
+        f->nowhere = wf__frame_room(f, f->g->i64);
     return f->nowhere;
 }

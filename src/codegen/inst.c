@@ -4,7 +4,7 @@
 #include "codegen/body.h"
 #include "ir/pass.h"
 
-enum { MOST_UNIFORM_VECTORS = 16 };
+enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */ };
 
 static void mark_effects(wf__inst *in)
 {
@@ -88,9 +88,13 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
     mark_effects(in);
     if (!set_levels(in))
         return false;
-    for (uint32_t i = 1; i < ir->n; i++)
+    uint32_t bordered = 0;
+    for (uint32_t i = 1; i < ir->n; i++) {
         if (in->live[i] && in->level[i] == f->rank && in->vary[i].kind != WF__AFFINE)
             in->order[in->order_n++] = i;
+        bordered += ir->node[i].op == WF__LOAD && ir->node[i].aux != WF_BORDER_NONE;
+    }
+    in->parks = bordered > MOST_MASKED;
     return true;
 }
 

@@ -183,7 +183,8 @@ static void emit_safe_row(nest *t, val lo, val hi)
     wf__gen_at(g, loop);
     in->inner = loop;
     in->index[rank - 1] = count(g, &c);
-    in->lane_mask = wf__inst_mask(in, lanes_below(g, c.index, hi));
+    in->lane_bits = lanes_below(g, c.index, hi);
+    in->lane_mask = wf__inst_mask(in, in->lane_bits);
     wf__inst_level(in, rank);
     end_count(g, &c, g->width, hi, after);
     wf__gen_at(g, after);

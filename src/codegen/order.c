@@ -1,8 +1,287 @@
-/* order.c - the order in which FAST's innermost loop is emitted. */
+/* order.c - the order in which FAST's innermost loop is emitted.
+ *
+ * A tile comes node by node: each node for all points. That interleaves independent chains, but where points share loads
+ * (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that it
+ * completes, then the next load - preferably one that completes all of its users, so that its value dies at once. For a
+ * convolution that is what one writes by hand: take a vector of an input row, use it in every output row it belongs to.
+ *
+ * The first order is kept when it fits into the registers, or needs no more of them than the second.
+ */
 #include "codegen/body.h"
+#include "ir/pass.h"
+
+enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE: not a varying value of the loop */
+
+typedef struct heap { /* of node numbers, that with the least key on top */
+    uint32_t *at, n;
+    const uint32_t *key;
+} heap;
+
+typedef struct sorter {
+    const wf__inst *in;
+    const wf__ir *ir;
+    uint32_t n;                /* nodes of the ir */
+    uint32_t *user, *first;    /* users of r: user[first[r] .. first[r + 1]] */
+    uint32_t *missing;         /* distinct varying operands that are not emitted yet */
+    uint32_t *ripe;            /* of sources: users that wait for nothing else */
+    uint32_t *last_user;       /* the highest: sources go in its order */
+    uint8_t *state, *source;   /* source: a load, or a value that needs no varying one */
+    heap all, some;            /* sources all or some of whose users are ripe; entries may be DONE */
+    uint32_t *stack, *order;   /* order: the result */
+    uint32_t order_n, first_waiting;
+} sorter;
+
+/* ---- heaps ---- */
+static void push(heap *h, uint32_t r)
+{
+    uint32_t i = h->n++;
+    for (; i && h->key[h->at[(i - 1) / 2]] > h->key[r]; i = (i - 1) / 2)
+        h->at[i] = h->at[(i - 1) / 2];
+    h->at[i] = r;
+}
+
+static uint32_t pop(heap *h)
+{
+    uint32_t top = h->at[0], last = h->at[--h->n], i = 0;
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= h->n)
+            break;
+        if (child + 1 < h->n && h->key[h->at[child + 1]] < h->key[h->at[child]])
+            child++;
+        if (h->key[h->at[child]] >= h->key[last])
+            break;
+        h->at[i] = h->at[child];
+        i = child;
+    }
+    h->at[i] = last;
+    return top;
+}
+
+/* ---- operands ---- */
+/* The distinct operands of r that the order is about. */
+static uint32_t varying_operands(const sorter *s, wf__ref r, wf__ref out[WF__MAX_OPERANDS])
+{
+    wf__ref all[WF__MAX_OPERANDS];
+    uint32_t n = wf__operands(s->ir, wf__at(s->ir, r), all), kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool skip = s->state[all[i]] == OUTSIDE;
+        for (uint32_t k = 0; k < kept && !skip; k++)
+            skip = out[k] == all[i];
+        if (!skip)
+            out[kept++] = all[i];
+    }
+    return kept;
+}
+
+/* Uniform values of the loop come right before their first user. */
+static void emit_uniform_operands(sorter *s, wf__ref r)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t n = wf__operands(s->ir, wf__at(s->ir, r), operand);
+    for (uint32_t i = 0; i < n; i++) {
+        wf__ref a = operand[i];
+        bool uniform = s->in->vary[a].kind == WF__UNIFORM;
+        if (s->in->vary[a].kind == WF__VARYING || s->in->level[a] != s->in->f->rank || s->state[a] == DONE)
+            continue;
+        s->state[a] = uniform ? DONE : OUTSIDE;
+        emit_uniform_operands(s, a);
+        if (uniform)
+            s->order[s->order_n++] = a;
+    }
+}
+
+/* User r waits for one value only: if that is a source, r is ripe for it. */
+static void note_ripe(sorter *s, wf__ref r)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t n = varying_operands(s, r, operand);
+    for (uint32_t i = 0; i < n; i++) {
+        wf__ref a = operand[i];
+        if (s->state[a] != WAITING)
+            continue;
+        if (!s->source[a])
+            return;
+        s->ripe[a]++;
+        if (s->ripe[a] == s->first[a + 1] - s->first[a])
+            push(&s->all, a);
+        else if (s->ripe[a] == 1)
+            push(&s->some, a);
+        return;
+    }
+}
+
+/* Emits r and whatever it completes. */
+static void emit_from(sorter *s, wf__ref r)
+{
+    uint32_t depth = 0;
+    s->stack[depth++] = r;
+    while (depth) {
+        wf__ref top = s->stack[--depth];
+        emit_uniform_operands(s, top);
+        s->state[top] = DONE;
+        s->order[s->order_n++] = top;
+        for (uint32_t i = s->first[top + 1]; i-- > s->first[top];) { /* the lowest user last: on top of the stack */
+            wf__ref user = s->user[i];
+            uint32_t left = --s->missing[user];
+            if (left == 0 && !s->source[user])
+                s->stack[depth++] = user;
+            else if (left == 1)
+                note_ripe(s, user);
+        }
+    }
+}
+
+static bool can_go(const sorter *s, wf__ref r) { return s->state[r] == WAITING && s->source[r] && !s->missing[r]; }
+
+static wf__ref next_source(sorter *s)
+{
+    heap *const heaps[2] = { &s->all, &s->some };
+    for (int h = 0; h < 2; h++)
+        while (heaps[h]->n) {
+            wf__ref r = pop(heaps[h]);
+            if (can_go(s, r))
+                return r;
+        }
+    while (s->first_waiting < s->n && s->state[s->first_waiting] != WAITING)
+        s->first_waiting++;
+    for (wf__ref r = s->first_waiting; r < s->n; r++)
+        if (can_go(s, r))
+            return r;
+    return 0;
+}
+
+/* ---- setting up ---- */
+static bool init(sorter *s, wf__inst *in)
+{
+    uint32_t n = in->ir->n, edges = 0;
+    *s = (sorter){ .in = in, .ir = in->ir, .n = n, .first_waiting = 1 };
+    s->state = wf__alloc0(n);
+    s->source = wf__alloc0(n);
+    s->missing = wf__alloc0(n * sizeof *s->missing);
+    s->ripe = wf__alloc0(n * sizeof *s->ripe);
+    s->last_user = wf__alloc0(n * sizeof *s->last_user);
+    s->first = wf__alloc0((n + 2) * sizeof *s->first);
+    s->stack = wf__alloc(n * sizeof *s->stack);
+    s->order = wf__alloc(n * sizeof *s->order);
+    s->all.at = wf__alloc(n * sizeof *s->all.at);
+    s->some.at = wf__alloc(n * sizeof *s->some.at);
+    if (!s->state || !s->source || !s->missing || !s->ripe || !s->last_user || !s->first || !s->stack || !s->order || !s->all.at || !s->some.at)
+        return false;
+    for (uint32_t i = 0; i < in->order_n; i++)
+        if (in->vary[in->order[i]].kind == WF__VARYING && s->ir->node[in->order[i]].op != WF__SETRED)
+            s->state[in->order[i]] = WAITING;
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (wf__ref r = 1; r < n; r++) {
+        if (s->state[r] != WAITING)
+            continue;
+        s->missing[r] = varying_operands(s, r, operand);
+        s->source[r] = !s->missing[r] || s->ir->node[r].op == WF__LOAD;
+        edges += s->missing[r];
+        for (uint32_t i = 0; i < s->missing[r]; i++)
+            s->first[operand[i] + 2]++;
+    }
+    for (wf__ref r = 2; r < n + 2; r++)
+        s->first[r] += s->first[r - 1];
+    s->user = wf__alloc((edges + 1) * sizeof *s->user);
+    if (!s->user)
+        return false;
+    for (wf__ref r = 1; r < n; r++) {
+        uint32_t count = s->state[r] == WAITING ? varying_operands(s, r, operand) : 0;
+        for (uint32_t i = 0; i < count; i++)
+            s->user[s->first[operand[i] + 1]++] = s->last_user[operand[i]] = r;
+    }
+    s->all.key = s->some.key = s->last_user;
+    return true;
+}
+
+static void done(sorter *s)
+{
+    wf__free(s->state);
+    wf__free(s->source);
+    wf__free(s->missing);
+    wf__free(s->ripe);
+    wf__free(s->last_user);
+    wf__free(s->first);
+    wf__free(s->user);
+    wf__free(s->stack);
+    wf__free(s->order);
+    wf__free(s->all.at);
+    wf__free(s->some.at);
+}
+
+/* ---- registers ---- */
+/* The most vector registers that are live at once in this order. */
+static uint32_t most_live(const wf__inst *in, const uint32_t *order, uint32_t n, uint32_t *last)
+{
+    uint32_t live = 0, most = 0;
+    const unsigned bytes = (unsigned)in->g->options->target->vector_bits / 8;
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t count = wf__operands(in->ir, wf__at(in->ir, order[i]), operand);
+        for (uint32_t k = 0; k < count; k++)
+            last[operand[k]] = i + 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const wf__node *node = wf__at(in->ir, order[i]);
+        uint32_t count = wf__operands(in->ir, node, operand);
+        for (uint32_t k = 0; k < count; k++) {
+            wf__ref a = operand[k];
+            if (last[a] != i + 1 || in->vary[a].kind != WF__VARYING || wf__dtype(in->ir, a) == WF_BOOL)
+                continue;
+            last[a] = 0; /* freed, once */
+            live -= ((unsigned)in->g->width * wf__size(wf__dtype(in->ir, a)) + bytes - 1) / bytes;
+        }
+        if (!last[order[i]] || node->dtype == WF_BOOL || in->vary[order[i]].kind != WF__VARYING)
+            continue;
+        live += ((unsigned)in->g->width * wf__size(node->dtype) + bytes - 1) / bytes;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* Only where loads and stores of one memory cannot meet, and no memory is stored to twice. */
+static bool may_reorder(const wf__inst *in)
+{
+    for (uint32_t i = 0; i < in->ir->slot_n; i++) {
+        const wf__slot *slot = &in->ir->slot[i];
+        if (slot->epoch > 1 || (slot->read && slot->written))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t uniform_vectors(const wf__inst *in)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < in->ir->n; i++)
+        n += in->live[i] && in->vary[i].kind == WF__UNIFORM && in->level[i] < in->f->rank &&
+             wf__is_float(in->ir->node[i].dtype) && in->ir->node[i].op != WF__CONST;
+    return n;
+}
 
 void wf__order(wf__inst *in, int registers)
 {
-    WF__UNUSED(in);
-    WF__UNUSED(registers);
+    uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
+    if (!last)
+        return;
+    uint32_t limit = (uint32_t)registers - 2, held = uniform_vectors(in);
+    limit = held < limit / 2 ? limit - held : limit / 2;
+    uint32_t now = most_live(in, in->order, in->order_n, last);
+    sorter s = { 0 };
+    if (now > limit && may_reorder(in) && init(&s, in)) {
+        for (wf__ref r = 1; r < s.n; r++)
+            if (s.state[r] == WAITING && s.missing[r] == 1 && !s.source[r])
+                note_ripe(&s, r);
+        for (wf__ref r = next_source(&s); r; r = next_source(&s))
+            emit_from(&s, r);
+        for (uint32_t i = 0; i < in->order_n; i++)
+            if (in->ir->node[in->order[i]].op == WF__SETRED)
+                s.order[s.order_n++] = in->order[i];
+        memset(last, 0, in->ir->n * sizeof *last);
+        if (s.order_n == in->order_n && most_live(in, s.order, s.order_n, last) < now)
+            memcpy(in->order, s.order, in->order_n * sizeof *in->order);
+    }
+    done(&s);
+    wf__free(last);
 }
