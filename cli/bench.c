@@ -17,7 +17,7 @@ const char help_bench[] =
     "  --json                 one JSON object per line\n"
     "  --threads N            of the first column (default: all cores)\n";
 
-enum { INPUTS = 3, MIN_RUNS = 5, MAX_RUNS = 1000 };
+enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
 #define MIN_TIME 0.15
 
 /* ---- plain C ---- */
@@ -94,12 +94,12 @@ typedef struct row {
 
 static const row rows[] = {
     { "triad, in cache", "out = a*b + c", c_triad, 1, 1 << 16, 1, 1 << 14, false },
-    { "triad, in memory", "out = a*b + c", c_triad, 4096, 4096, 1024, 1024, false },
-    { "math chain", "out = cos(a*0.5 + b) + exp(-a*a) * sqrt(b)", c_math, 2048, 2048, 512, 512, false },
-    { "squared distance", "out = sum((a - b)**2)", c_distance, 4096, 4096, 1024, 1024, true },
-    { "gradient", "out = sqrt((a[y,x+1] - a[y,x-1])**2 + (a[y+1,x] - a[y-1,x])**2)", c_gradient, 4096, 4096, 1024, 1024,
+    { "triad, in memory", "out = a*b + c", c_triad, 4096, 4096, 512, 512, false },
+    { "math chain", "out = cos(a*0.5 + b) + exp(-a*a) * sqrt(b)", c_math, 2048, 2048, 256, 256, false },
+    { "squared distance", "out = sum((a - b)**2)", c_distance, 4096, 4096, 512, 512, true },
+    { "gradient", "out = sqrt((a[y,x+1] - a[y,x-1])**2 + (a[y+1,x] - a[y-1,x])**2)", c_gradient, 4096, 4096, 512, 512,
       false },
-    { "5 x 5 mean, clamped", NULL, c_mean5, 4096, 4096, 1024, 1024, false },
+    { "5 x 5 mean, clamped", NULL, c_mean5, 4096, 4096, 512, 512, false },
 };
 
 static char *mean5_text(void)

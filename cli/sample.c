@@ -117,33 +117,49 @@ static int power_of_two(long n)
     return p;
 }
 
-/* Transfer of m images [p][p][2] in place; defocus[m] in Angstrom. */
-static bool transfer(sample *s, wf_array *images, wf_array *defocus)
+/* The transfer function of m images, [m, p, p], at the frequencies of a transform; defocus: [m, 1, 1] in Angstrom. */
+static wf_array *transfer_function(sample *s, int64_t m, int64_t p, const wf_array *defocus)
 {
-    static const char text[] = "ky = (i1 < n1/2 ? i1 : i1 - n1) / (n1 * pixel)\n"
-                               "kx = (i2 < n2/2 ? i2 : i2 - n2) / (n2 * pixel)\n"
+    static const char text[] = "ky = (y < ny/2 ? y : y - ny) / (ny * pixel)\n"
+                               "kx = (x < nx/2 ? x : x - nx) / (nx * pixel)\n"
                                "k2 = kx*kx + ky*ky\n"
                                "chi = pi * lambda * defocus * k2 - pi/2 * cs * lambda**3 * k2*k2\n"
-                               "f *= 2 * (w * sin(chi) + a * cos(chi)) * exp(-b/4 * k2)";
-    wf_shape shape = wf_array_shape(images);
-    int m = (int)shape.dim[0], p = (int)shape.dim[1];
-    void *data;
-    if (wf_map(images, &data, NULL) != WF_OK)
-        return false;
-    size_t each = 2 * (size_t)p * (size_t)p;
-    for (int i = 0; i < m; i++)
-        if (!fft_2d((float *)data + (size_t)i * each, p, p, false))
-            exit(failed("out of memory"));
+                               "t = 2 * (w * sin(chi) + a * cos(chi)) * exp(-b/4 * k2)";
+    wf_array *t = wf_empty(s->ctx, WF_F32, WF_SHAPE(m, p, p));
     double lambda = wavelength(1e3 * s->voltage);
-    wf_args args = WF_ARGS(WF_ARG("f", images), WF_ARG("defocus", defocus), WF_ARG("pixel", s->pixel),
+    wf_args args = WF_ARGS(WF_ARG("t", t), WF_ARG("defocus", defocus), WF_ARG("pixel", s->pixel),
                            WF_ARG("lambda", lambda), WF_ARG("cs", 1e7 * s->cs), WF_ARG("a", s->contrast),
                            WF_ARG("w", sqrt(1 - s->contrast * s->contrast)), WF_ARG("b", s->bfactor));
-    if (wf_text_n(s->ctx, text, args) != WF_OK)
-        return false;
-    for (int i = 0; i < m; i++)
-        if (!fft_2d((float *)data + (size_t)i * each, p, p, true))
+    if (wf_text_n(s->ctx, text, args) == WF_OK)
+        return t;
+    wf_release(t);
+    return NULL;
+}
+
+static void transform(float *data, int64_t m, int p, bool inverse)
+{
+    size_t each = 2 * (size_t)p * (size_t)p;
+    for (int64_t i = 0; i < m; i++)
+        if (!fft_2d(data + (size_t)i * each, p, p, inverse))
             exit(failed("out of memory"));
-    return true;
+}
+
+/* What the microscope makes of m images [m, p, p, 2], in place. */
+static bool transfer(sample *s, wf_array *images, const wf_array *defocus)
+{
+    wf_shape shape = wf_array_shape(images);
+    int64_t m = shape.dim[0], p = shape.dim[1];
+    void *data;
+    wf_array *t = transfer_function(s, m, p, defocus), *by = t ? wf_view_reshape(t, WF_SHAPE(m, p, p, 1)) : NULL;
+    bool ok = by && wf_map(images, &data, NULL) == WF_OK;
+    if (ok)
+        transform(data, m, (int)p, false);
+    ok = ok && wf_text(s->ctx, "images *= by", images, by) == WF_OK;
+    if (ok)
+        transform(data, m, (int)p, true);
+    wf_release(by);
+    wf_release(t);
+    return ok;
 }
 
 /* ---- what is in front of it ---- */
@@ -263,7 +279,7 @@ static wf_array *micrograph(sample *s)
     int p = power_of_two(s->size);
     float *image = NULL, *counts = NULL;
     wf_array *images = zeros(s, WF_SHAPE(1, p, p, 2), &image), *out = zeros(s, WF_SHAPE(s->size, s->size), &counts);
-    wf_array *defocus = wf_full(s->ctx, WF_F64, WF_SHAPE(1, 1, 1, 1), 1e4 * s->defocus);
+    wf_array *defocus = wf_full(s->ctx, WF_F64, WF_SHAPE(1, 1, 1), 1e4 * s->defocus);
     bool ok = images && out && defocus;
     field f;
     field_init(&f, s, s->carbon);
@@ -308,7 +324,7 @@ static wf_array *stack(sample *s)
         float *image = NULL;
         void *df = NULL;
         wf_array *images = zeros(s, WF_SHAPE(m, p, p, 2), &image),
-                 *defocus = wf_empty(s->ctx, WF_F64, WF_SHAPE(m, 1, 1, 1));
+                 *defocus = wf_empty(s->ctx, WF_F64, WF_SHAPE(m, 1, 1));
         ok = images && wf_map(defocus, &df, NULL) == WF_OK;
         size_t each = 2 * (size_t)p * (size_t)p;
         for (long i = 0; i < m && ok; i++) {
