@@ -73,9 +73,9 @@ WF_API wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta);
 WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
 
 /* Writes `array` (any strides, of any of the dtypes) to a file that appears whole or not at all: a temporary file in
- * the same folder is renamed over `path` when complete; failure, or the end of the process, leaves nothing behind. A
- * file that exists keeps its permissions; a symbolic link is followed. What is not a regular file (a device, a pipe) is
- * refused.
+ * the same folder is renamed over `path` when complete. Failure leaves nothing behind, nor does the end of the process
+ * where the file system has files without a name (as Linux's own). A file that exists keeps its permissions; a symbolic
+ * link is followed. What is not a regular file (a device, a pipe) is refused.
  *
  * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
  * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to
