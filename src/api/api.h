@@ -138,6 +138,8 @@ static inline wf__ir *wf__graph_ir(wf_graph *g)
     return g->section == WF_POST ? &g->program.rec.post : &g->program.rec.ir;
 }
 #define WF__POST_BASE 2147483648.0 /* ids of values of WF_POST begin here */
+/* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
+void wf__check_reductions(wf__ir *ir);
 wf_val wf__value(wf_graph *g, wf__ref ref);         /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */

@@ -141,6 +141,7 @@ static wf_status finish(wf_graph *g)
         if (var->red >= 0 && rec->ir.node[var->value].op != WF__RED)
             wf__setred(&rec->ir, (uint32_t)var->red, 0, var->value);
     }
+    wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
     const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;
     if (!failed)

@@ -438,8 +438,13 @@ static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
     stage->initial = wf__alloc(g->ir.red_n * sizeof *stage->initial);
     if (!stage->initial)
         return no_memory(s);
-    for (uint32_t k = 0; k < g->ir.red_n; ++k)
-        stage->initial[k] = wf__join_neutral((wf_join)g->ir.red[k].join, g->ir.red[k].dtype);
+    bool empty = false;
+    for (int d = 0; d < g->shape.rank; ++d)
+        empty = empty || g->shape.dim[d] == 0;
+    for (uint32_t k = 0; k < g->ir.red_n; ++k) { /* -0 is what sums begin with, but the sum of nothing is +0 */
+        bool nothing = empty && g->ir.red[k].join == WF_ADD;
+        stage->initial[k] = nothing ? 0 : wf__join_neutral((wf_join)g->ir.red[k].join, g->ir.red[k].dtype);
+    }
     wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!post)
         return false;

@@ -1,0 +1,97 @@
+/* contract.c - what a reducing recording may do with its reduced variables. Lanes accumulate on their own and are joined
+ * afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that do not
+ * depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has no meaning.
+ */
+#include "api/api.h"
+#include "ir/pass.h"
+
+enum { WF__RED_NONE = 0 }; /* else: reduction + 1 */
+
+typedef struct contract {
+    const wf__ir *ir;
+    uint8_t *tainted;  /* [node] depends on a reduced variable */
+    uint32_t *joined;  /* [node] is a reduced variable joined with untainted values: its reduction + 1 */
+} contract;
+
+static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alternative, wf_join of)
+{
+    unsigned join = c->ir->red[k].join;
+    return op == wf__join_op((wf_join)join) || (op == alternative && join == (unsigned)of);
+}
+
+static uint32_t joined_by(const contract *c, const wf__node *n)
+{
+    if (n->op == WF__RED)
+        return n->a + 1;
+    if (!wf__op_is_pure(n->op))
+        return WF__RED_NONE;
+    const unsigned arity = wf__op_table[n->op].arity;
+    const uint32_t a = c->joined[n->a], b = arity > 1 ? c->joined[n->b] : 0, x = arity > 2 ? c->joined[n->c] : 0;
+    const bool ta = c->tainted[n->a], tb = arity > 1 && c->tainted[n->b];
+    switch (n->op) {
+    case WF__OP_select: return b == x && !ta ? b : WF__RED_NONE;
+    case WF__OP_fma: return x && !ta && !tb && c->ir->red[x - 1].join == WF_ADD ? x : WF__RED_NONE;
+    case WF__OP_neg: return a && c->ir->red[a - 1].join == WF_MUL ? a : WF__RED_NONE; /* a folded * -1 */
+    case WF__OP_not: return a && c->ir->red[a - 1].join == WF_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
+    default: break;
+    }
+    if (arity != 2)
+        return WF__RED_NONE;
+    if (a && !tb && join_allows(c, a - 1, n->op, WF__OP_sub, WF_ADD))
+        return a;
+    return b && !ta && join_allows(c, b - 1, n->op, 0, WF_ADD) ? b : WF__RED_NONE;
+}
+
+/* A constant that swallows whatever it is joined with: or with ones, and with zeros, times 0. */
+static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    const wf__reduction *red = &ir->red[k];
+    if (n->op != WF__CONST)
+        return false;
+    if (red->join == WF_OR)
+        return wf__bits(n) == wf__join_neutral(WF_AND, red->dtype);
+    return wf__bits(n) == 0 && (red->join == WF_AND || (red->join == WF_MUL && !wf__is_float(red->dtype)));
+}
+
+static bool check_node(const contract *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (n->op == WF__SETRED)
+        return c->joined[n->c] == n->a + 1 || swallows(ir, n->a, n->c);
+    if (n->op != WF__STORE)
+        return true;
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(ir, n, operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (c->tainted[operand[i]])
+            return false;
+    return true;
+}
+
+void wf__check_reductions(wf__ir *ir)
+{
+    if (!ir->red_n || ir->status != WF_OK)
+        return;
+    contract c = { .ir = ir, .tainted = wf__alloc0(ir->n), .joined = wf__alloc0(ir->n * sizeof *c.joined) };
+    if (!c.tainted || !c.joined)
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording");
+    for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(ir, n, operand);
+        c.tainted[r] = n->op == WF__RED;
+        for (uint32_t i = 0; i < count; ++i)
+            c.tainted[r] |= c.tainted[operand[i]];
+        if (c.tainted[r] && n->op != WF__STORE && n->op != WF__SETRED)
+            c.joined[r] = joined_by(&c, n);
+        if (!check_node(&c, n))
+            wf__ir_fail(ir, WF_ERR_CONTRACT,
+                        n->op == WF__STORE
+                            ? "a reduced variable is stored before it is complete; store it in section WF_POST"
+                            : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
+                              "values that depend on no reduced variable: x = join(x, value), or wf_inc");
+    }
+    wf__free(c.tainted);
+    wf__free(c.joined);
+}
