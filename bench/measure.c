@@ -69,14 +69,15 @@ static double run(const bench_contender *x, void *data, int64_t calls)
     return (bench_now() - start) / (double)calls;
 }
 
-/* One checked run, then the number of calls that fill a turn. */
-static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contender *x)
+/* One checked run, then the number of calls that fill a turn, and the seconds that such a turn costs. */
+static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contender *x, double *cost)
 {
     double turn = b->quick ? 0.5e-3 : 2e-3;
     char why[256] = "";
     if (!x->peer && c->clear)
         c->clear(c->data);
-    double once = run(x, c->data, 1);
+    double start = bench_now(), once = run(x, c->data, 1);
+    *cost = bench_now() - start;
     bool right = b->error[0] == 0 && !isnan(once) && (x->peer || !c->check || c->check(c->data, why, sizeof why));
     if (!right) {
         fprintf(stderr, "weft-bench: %s: %s%s%s: %s\n", row->name, x->who, *x->variant ? ", " : "", x->variant,
@@ -87,14 +88,12 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
         return false;
     }
     x->calls = 1;
-    if (x->figure)
-        return true;
-    for (int i = 0; i < 4; ++i) { /* the first calls are slow; approach in steps */
-        once = run(x, c->data, x->calls);
-        double calls = once > 0 ? turn / once : 1e6;
+    for (int i = 0; i < 4 && !(i && *cost > turn / 2) && *cost < 0.2; ++i) { /* first calls are slow: in steps */
+        double calls = once > 0 && !x->figure ? turn / once : 1;
         x->calls = calls < 1 ? 1 : calls > 1e6 ? (int64_t)1e6 : (int64_t)calls;
-        if (once > turn / 2)
-            break;
+        start = bench_now();
+        once = run(x, c->data, x->calls);
+        *cost = bench_now() - start;
     }
     return true;
 }
@@ -151,47 +150,32 @@ static void evaluate(bench_case *c)
 bool bench_measure(bench *b, const bench_row *row, bench_case *c)
 {
     bool good = true;
-    double sum = 0, cost[BENCH_CONTENDERS];
-    int running = 0;
+    double cost[BENCH_CONTENDERS];
+    int running = 0, stride[BENCH_CONTENDERS];
     for (int i = 0; i < c->n; ++i) {
         bench_contender *x = &c->at[i];
-        if (!prepare(b, row, c, x)) {
+        if (!prepare(b, row, c, x, &cost[i])) {
             good = false;
             x->calls = 0; /* sits out */
             continue;
         }
-        double start = bench_now();
-        run(x, c->data, x->calls);
-        sum += cost[i] = bench_now() - start;
         ++running;
     }
     if (running == 0) {
         evaluate(c);
         return false;
     }
-    /* As many turns as the budget allows. A contender much slower than the others runs only in every stride-th. */
-    int least = b->quick ? 3 : 7, most = b->quick ? 25 : BENCH_ROUNDS - 1;
-    int stride[BENCH_CONTENDERS];
-    double per_round = 0;
+    /* Each contender may spend an equal share of the budget. Who is much slower than the others takes part in every
+     * stride-th turn only, and in three at least. */
+    double least = b->quick ? 3 : 7, most = b->quick ? 25 : BENCH_ROUNDS - 1, turns[BENCH_CONTENDERS], longest = least;
     for (int i = 0; i < c->n; ++i) {
-        stride[i] = 1;
-        if (!c->at[i].calls)
-            continue;
-        if (cost[i] > sum / 2 && cost[i] * most > b->budget) {
-            double often = b->budget / 2 / cost[i];
-            stride[i] = often >= most ? 1 : often < 3 ? 0 : (int)(most / often);
-        }
-        per_round += stride[i] == 1 ? cost[i] : 0;
+        turns[i] = c->at[i].calls ? b->budget / running / (cost[i] > 1e-6 ? cost[i] : 1e-6) : 0;
+        longest = turns[i] > longest ? turns[i] : longest;
     }
-    double fit = per_round > 0 ? b->budget / per_round : most;
-    c->rounds = fit > most ? most : fit < least ? least : (int)fit;
+    c->rounds = (int)(longest > most ? most : longest);
     for (int i = 0; i < c->n; ++i) {
-        if (stride[i] == 0)
-            stride[i] = c->rounds / 3; /* three times in all */
-        if (stride[i] > c->rounds / 3)
-            stride[i] = c->rounds / 3;
-        if (stride[i] < 1)
-            stride[i] = 1;
+        double every = c->rounds / (turns[i] > 3 ? turns[i] : 3);
+        stride[i] = every < 2 ? 1 : (int)every;
     }
     for (int r = 0; r < c->rounds; ++r)
         for (int k = 0; k < c->n; ++k) {
