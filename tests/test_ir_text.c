@@ -7,7 +7,7 @@
 /* Text with everything in it that a text can have. */
 static const char lanes[] = "rank 2 flags 3\n"
                             "slot 0 f32 2 element steps any unit\n"
-                            "slot 1 u8 1 steps zero\n"
+                            "slot 1 u8 1 meets steps zero\n"
                             "slot 2 f64 0\n"
                             "param 0 f32\n"
                             "param 1 bool\n"

@@ -87,6 +87,7 @@ typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;
     bool read, written;
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
+    bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
     uint32_t epoch;            /* stores so far to this memory */
     wf__ref last_store;        /* the STORE whose value a LOAD of the same tuple would see, or 0 */

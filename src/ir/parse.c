@@ -167,6 +167,7 @@ static void declare_slot(reader *r)
     uint32_t s = wf__slot_new(r->ir, t, (int)rank, element, 0);
     if (r->ir->status != WF_OK)
         return;
+    r->ir->slot[s].meets = word(r, "meets");
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
             r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, 3, "a step");

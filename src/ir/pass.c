@@ -82,6 +82,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         memcpy(out->slot[copy].step, slot->step, sizeof slot->step);
         out->slot[copy].shape = slot->shape;
         out->slot[copy].written = slot->written;
+        out->slot[copy].meets = slot->meets;
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {
         wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);

@@ -31,6 +31,7 @@ static void header(const wf__ir *ir, wf__str *out)
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
         wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank, slot->element ? " element" : "");
+        wf__str_add(out, slot->meets ? " meets" : "");
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
             wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);

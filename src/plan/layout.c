@@ -186,6 +186,19 @@ static void lay_slots(layout *l, wf__ir *out)
     }
 }
 
+/* Slots that name memory of one another, where one of the two is written. */
+static void find_meetings(const layout *l, wf__ir *out)
+{
+    for (uint32_t s = 0; s < out->slot_n; ++s)
+        for (uint32_t t = 0; t < s; ++t) {
+            const wf__slot *a = &out->slot[s], *b = &out->slot[t];
+            const wf__bind *x = &l->bind[a->object], *y = &l->bind[b->object];
+            bool meet = a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
+            if (meet && (a->written || b->written))
+                out->slot[s].meets = out->slot[t].meets = true;
+        }
+}
+
 static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t everywhere, wf__ir *out)
 {
     const wf__ir *in = &l->stage->proto;
@@ -221,6 +234,7 @@ static bool lay_body(layout *l)
     bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
     if (ok) {
         lay_slots(l, &laid);
+        find_meetings(l, &laid);
         wf__ref index[WF_MAX_RANK];
         for (int k = 0; k < l->kept; ++k)
             index[k] = wf__index(&laid, k);

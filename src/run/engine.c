@@ -151,7 +151,7 @@ void wf__body_key(const wf__ir *ir, wf__str *key)
     add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
-        uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank, (uint8_t)(slot->read | slot->written << 1), slot->element };
+        uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank, (uint8_t)(slot->read | slot->written << 1 | slot->meets << 2), slot->element };
         memcpy(bytes + 4, slot->step, WF_MAX_RANK);
         add(key, bytes, sizeof bytes);
     }
