@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { SPINS = 2000 }; /* about 20 to 80 us, by the cost of `pause` */
+enum { SPINS = 700 }; /* about 10 to 50 us, by the cost of `pause` */
 
 typedef struct worker {
     bench_pool *pool;
