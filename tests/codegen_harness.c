@@ -22,7 +22,7 @@ void test_need_llvm(void)
     if (library_n)
         return;
     wf__llvm_list list;
-    assert_true(wf__llvm_find(&list));
+    assert_true(wf__llvm_find(&list, UINT32_MAX));
     for (uint32_t i = 0; i < list.n && library_n < 16; i++) {
         wf__str error = { 0 };
         if (wf__llvm.open(&library[library_n].cg, list.at[i].path, &error)) {

@@ -86,7 +86,7 @@ static void find_llvm(wf__engine *e) /* under the lock */
         return;
     e->searched = true;
     wf__llvm_list list = { 0 };
-    if (e->codegen_ops && e->target->isa != WF__ISA_NONE && wf__llvm_find(&list) && list.n) {
+    if (e->codegen_ops && e->target->isa != WF__ISA_NONE && wf__llvm_find(&list, 1) && list.n) {
         const wf__llvm_library *first = &list.at[0];
         char identity[64];
         e->llvm_path = wf__strdup(first->path);

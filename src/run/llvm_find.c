@@ -48,9 +48,9 @@ static bool add(wf__llvm_list *list, const char *path, int major)
     return true;
 }
 
-static bool add_folder(wf__llvm_list *list, const char *folder, int major)
+static bool add_folder(wf__llvm_list *list, const char *folder, int major, uint32_t most)
 {
-    for (size_t i = 0; i < WF__COUNT(names); i++) {
+    for (size_t i = 0; list->n < most && i < WF__COUNT(names); i++) {
         char path[PATH_MAX], name[64];
         bool versioned = strchr(names[i], '%') != NULL;
         if (!versioned && !strstr(folder, "llvm"))
@@ -77,7 +77,24 @@ static int major_of(const char *path)
     return major;
 }
 
-bool wf__llvm_find(wf__llvm_list *out)
+/* In the order to try: 19 compiles fastest of those that are tested. */
+static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
+
+/* Appends what there is of one version, until the list is full. */
+static bool add_version(wf__llvm_list *list, int major, uint32_t most)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && list->n < most && i < WF__COUNT(folders); i++)
+        ok = add_folder(list, folders[i], major, most);
+    for (size_t i = 0; ok && list->n < most && i < WF__COUNT(own_folders); i++) {
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof folder, own_folders[i], major);
+        ok = add_folder(list, folder, major, most);
+    }
+    return ok;
+}
+
+bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
 {
     wf__llvm_list list = { 0 };
     const char *forced = wf__getenv("WEFT_LLVM");
@@ -87,15 +104,8 @@ bool wf__llvm_find(wf__llvm_list *out)
         if (strcmp(forced, "none") != 0)
             ok = add(&list, forced, major_of(realpath(forced, real) ? real : forced));
     } else {
-        for (int major = WF__LLVM_MAX; ok && major >= WF__LLVM_MIN; major--) {
-            for (size_t i = 0; ok && i < WF__COUNT(folders); i++)
-                ok = add_folder(&list, folders[i], major);
-            for (size_t i = 0; ok && i < WF__COUNT(own_folders); i++) {
-                char folder[PATH_MAX];
-                snprintf(folder, sizeof folder, own_folders[i], major);
-                ok = add_folder(&list, folder, major);
-            }
-        }
+        for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
+            ok = add_version(&list, majors[i], most);
     }
     if (!ok) {
         wf__llvm_list_free(&list);

@@ -12,12 +12,13 @@ typedef struct wf__llvm_library {
 } wf__llvm_library;
 
 typedef struct wf__llvm_list {
-    wf__llvm_library *at; /* in the order to try: 19 and newer first, newest first, then the older ones */
+    wf__llvm_library *at; /* in the order to try: 19 to 22, then 18 and older */
     uint32_t n, cap;
 } wf__llvm_list;
 
 /* WEFT_LLVM in the environment, if set and not empty, is the only candidate ("none": there is no candidate); else the
- * usual names in the usual folders. False without memory; an empty list is no failure. */
-bool wf__llvm_find(wf__llvm_list *out);
+ * usual names in the usual folders. Stops at the first `most` (each look costs a microsecond). False without memory; an
+ * empty list is no failure. */
+bool wf__llvm_find(wf__llvm_list *out, uint32_t most);
 void wf__llvm_list_free(wf__llvm_list *list);
 #endif
