@@ -114,7 +114,9 @@ val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
 void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide);
 
 /* ---- cold.c ---- */
-void wf__emit_cold(wf__inst *in, wf__ref r);
+enum { WF__MOST_SITES = 8 };
+uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order, uint32_t n); /* COLD nodes at its start that can share */
+void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n);          /* emits such a run */
 
 /* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
 bool wf__red_begin(wf__frame *f);                    /* in the entry block: room, filled with neutral elements */
@@ -126,8 +128,8 @@ void wf__emit_setred(wf__inst *in, const wf__node *n);
 void wf__red_end(wf__frame *f);                      /* joins the lanes and stores the results */
 
 /* ---- loops.c, tiling.c, order.c ---- */
-bool wf__emit_kernel(wf__gen *g, const wf__ir *body);
+bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns); /* of a FAST tile */
 int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target);
-void wf__choose_tile(wf__gen *g, const wf__ir *body, int *rows, int *columns);
+void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns);
 void wf__order(wf__inst *in, int registers);
 #endif

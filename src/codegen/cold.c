@@ -1,7 +1,8 @@
 /* cold.c - rare paths. The body of each is a function of its own, made once for each width; where it may be needed, one
- * branch skips the call unless some lane needs it.
+ * branch skips the call unless some lane needs it. Neighbouring sites of the same path share the branch.
  */
 #include "codegen/body.h"
+#include "ir/pass.h"
 
 static val pure_node(wf__gen *g, const wf__ir *ir, const wf__node *n, const val *value, int w)
 {
@@ -69,42 +70,89 @@ static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t
     return f;
 }
 
-void wf__emit_cold(wf__inst *in, wf__ref r)
+typedef struct site { /* one COLD node */
+    val condition, otherwise, args[8];
+    uint32_t n;
+} site;
+
+static val get(wf__inst *in, wf__ref r, bool uniform) { return uniform ? wf__inst_scalar(in, r) : wf__inst_vector(in, r); }
+
+static site site_of(wf__inst *in, const wf__node *n, bool uniform, uint8_t dtype[8])
 {
-    wf__gen *g = in->g;
-    const wf__node *n = wf__at(in->ir, r);
-    bool uniform = in->vary[r].kind == WF__UNIFORM;
-    int w = uniform ? 1 : g->width;
-    val args[8], *function = &g->cold[n->c][!uniform];
-    uint8_t dtype[8];
-    uint32_t count = wf__tuple_len(in->ir, n->d);
-    if (count > WF__COUNT(args)) {
-        wf__gen_fail(g, "code generator: a cold path of %u arguments", count);
-        count = 0;
+    site s = { .n = wf__tuple_len(in->ir, n->d) };
+    if (s.n > WF__COUNT(s.args)) {
+        wf__gen_fail(in->g, "code generator: a cold path of %u arguments", s.n);
+        s.n = 0;
     }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < s.n; i++) {
         wf__ref a = wf__tuple_at(in->ir, n->d)[i];
-        args[i] = uniform ? wf__inst_scalar(in, a) : wf__inst_vector(in, a);
+        s.args[i] = get(in, a, uniform);
         dtype[i] = (uint8_t)wf__dtype(in->ir, a);
     }
-    val condition = uniform ? wf__inst_scalar(in, n->a) : wf__inst_vector(in, n->a);
-    val otherwise = uniform ? wf__inst_scalar(in, n->b) : wf__inst_vector(in, n->b);
+    s.condition = get(in, n->a, uniform);
+    s.otherwise = get(in, n->b, uniform);
     if (in->safe && !uniform)
-        condition = g_and(g, condition, in->lane_mask);
-    if (!*function)
-        *function = make_function(g, n->c, dtype, count, w);
-    val result = otherwise;
-    if (*function) {
-        block from = g->L->GetInsertBlock(g->b), rare = wf__gen_block(g, "rare"), next = wf__gen_block(g, "next");
-        wf__gen_unlikely(g, g->L->BuildCondBr(g->b, wf__gen_any(g, condition, w), rare, next));
-        wf__gen_at(g, rare);
-        val call = g->L->BuildCall2(g->b, g->L->GlobalGetValueType(*function), *function, args, count, "");
+        s.condition = g_and(in->g, s.condition, in->lane_mask);
+    return s;
+}
+
+/* Where any lane of any site needs it: calls for all sites. Elsewhere one branch. */
+static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val *result)
+{
+    val any = s[0].condition, mixed[WF__MOST_SITES];
+    for (uint32_t i = 1; i < n; i++)
+        any = g_or(g, any, s[i].condition);
+    block from = g->L->GetInsertBlock(g->b), rare = wf__gen_block(g, "rare"), next = wf__gen_block(g, "next");
+    wf__gen_unlikely(g, g->L->BuildCondBr(g->b, wf__gen_any(g, any, w), rare, next));
+    wf__gen_at(g, rare);
+    for (uint32_t i = 0; i < n; i++) {
+        val call = g->L->BuildCall2(g->b, g->L->GlobalGetValueType(function), function, s[i].args, s[i].n, "");
         g->L->SetInstructionCallConv(call, LLVMFastCallConv);
-        val mixed = g_select(g, condition, call, otherwise);
-        g->L->BuildBr(g->b, next);
-        wf__gen_at(g, next);
-        result = g->L->BuildPhi(g->b, g->L->TypeOf(otherwise), "");
-        g->L->AddIncoming(result, (val[]){ otherwise, mixed }, (block[]){ from, rare }, 2);
+        mixed[i] = g_select(g, s[i].condition, call, s[i].otherwise);
     }
-    *(uniform ? &in->scalar[r] : &in->vector[r]) = result;
+    g->L->BuildBr(g->b, next);
+    wf__gen_at(g, next);
+    for (uint32_t i = 0; i < n; i++) {
+        result[i] = g->L->BuildPhi(g->b, g->L->TypeOf(mixed[i]), "");
+        g->L->AddIncoming(result[i], (val[]){ s[i].otherwise, mixed[i] }, (block[]){ from, rare }, 2);
+    }
+}
+
+uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order, uint32_t n)
+{
+    const wf__node *first = wf__at(in->ir, order[0]);
+    uint32_t run = 1;
+    if (in->vary[order[0]].kind == WF__UNIFORM)
+        return 1;
+    for (; run < n && run < WF__MOST_SITES; run++) {
+        const wf__node *node = wf__at(in->ir, order[run]);
+        wf__ref operand[WF__MAX_OPERANDS];
+        if (node->op != WF__COLD || node->c != first->c || in->vary[order[run]].kind == WF__UNIFORM)
+            return run;
+        uint32_t count = wf__operands(in->ir, node, operand);
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < run; k++)
+                if (operand[i] == order[k])
+                    return run;
+    }
+    return run;
+}
+
+void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n)
+{
+    wf__gen *g = in->g;
+    const wf__node *first = wf__at(in->ir, order[0]);
+    bool uniform = in->vary[order[0]].kind == WF__UNIFORM;
+    val *function = &g->cold[first->c][!uniform], result[WF__MOST_SITES];
+    int w = uniform ? 1 : g->width;
+    uint8_t dtype[8] = { 0 };
+    site s[WF__MOST_SITES];
+    for (uint32_t i = 0; i < n; i++)
+        result[i] = (s[i] = site_of(in, wf__at(in->ir, order[i]), uniform, dtype)).otherwise;
+    if (!*function)
+        *function = make_function(g, first->c, dtype, s[0].n, w);
+    if (*function)
+        emit_sites(g, *function, s, n, w, result);
+    for (uint32_t i = 0; i < n; i++)
+        *(uniform ? &in->scalar[order[i]] : &in->vector[order[i]]) = result[i];
 }

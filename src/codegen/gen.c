@@ -127,6 +127,8 @@ val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeR
 {
     val f = g->L->AddFunction(g->module, name, g->L->FunctionType(result, params, n, 0));
     add_attribute(g, f, "nounwind", NULL);
+    if (g->options->target->vector_bits > 128) /* vectors that are spilled must not straddle cache lines */
+        add_attribute(g, f, "stackrealign", "");
     if (g->isa == WF__ISA_AVX512) { /* else LLVM keeps to 256 bits on most processors */
         add_attribute(g, f, "prefer-vector-width", "512");
         add_attribute(g, f, "min-legal-vector-width", "512");

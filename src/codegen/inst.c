@@ -190,7 +190,7 @@ static void emit_uniform(wf__inst *in, wf__ref r)
     case WF__EXTENT: in->scalar[r] = wf__frame_extent(in->f, (int)n->a); break;
     case WF__DIM: in->scalar[r] = wf__frame_dim(in->f, n->a, (int)n->b); break;
     case WF__LOAD: wf__emit_load(in, r); break;
-    case WF__COLD: wf__emit_cold(in, r); break;
+    case WF__COLD: wf__emit_cold(in, &r, 1); break;
     default: in->scalar[r] = emit_pure(in, n, 1);
     }
 }
@@ -259,7 +259,7 @@ static void emit_varying(wf__inst *in, wf__ref r)
     case WF__STORE: wf__emit_store(in, n); break;
     case WF__RED: wf__emit_red(in, r); break;
     case WF__SETRED: wf__emit_setred(in, n); break;
-    case WF__COLD: wf__emit_cold(in, r); break;
+    case WF__COLD: wf__emit_cold(in, &r, 1); break;
     default: in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
     }
 }
@@ -275,8 +275,15 @@ static void emit(wf__inst *in, wf__ref r)
 void wf__inst_level(wf__inst *in, int level)
 {
     if (level == in->f->rank) {
-        for (uint32_t i = 0; i < in->order_n; i++)
-            emit(in, in->order[i]);
+        for (uint32_t i = 0; i < in->order_n;) {
+            bool cold = in->ir->node[in->order[i]].op == WF__COLD;
+            uint32_t run = cold ? wf__cold_run(in, in->order + i, in->order_n - i) : 1;
+            if (cold)
+                wf__emit_cold(in, in->order + i, run);
+            else
+                emit(in, in->order[i]);
+            i += run;
+        }
         return;
     }
     wf__gen_at(in->g, *wf__inst_block(in, level));

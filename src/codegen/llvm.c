@@ -200,7 +200,7 @@ static void end(compilation *c)
     wf__str_free(&c->diagnostics);
 }
 
-static bool set_width(wf__gen *g, const wf__ir *body, wf__str *error)
+static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
 {
     wf__vary *vary = wf__alloc(body->n * sizeof *vary);
     uint8_t *live = wf__alloc0(body->n);
@@ -210,8 +210,9 @@ static bool set_width(wf__gen *g, const wf__ir *body, wf__str *error)
             live[i] = body->node[i].op == WF__STORE || body->node[i].op == WF__SETRED;
         wf__mark_live(body, live);
         g->width = wf__choose_width(body, vary, live, g->options->target);
+        wf__choose_tile(g, body, vary, live, rows, columns);
     } else {
-        wf__str_add(error, "code generator: out of memory");
+        wf__gen_fail(g, "code generator: out of memory");
     }
     wf__free(vary);
     wf__free(live);
@@ -251,7 +252,8 @@ typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
 
 static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text, wf__str *error)
 {
-    if (!set_width(&c->gen, body, error) || !begin(c, error) || !wf__emit_kernel(&c->gen, body))
+    int rows, columns;
+    if (!choose(&c->gen, body, &rows, &columns) || !begin(c, error) || !wf__emit_kernel(&c->gen, body, rows, columns))
         return false;
     const wf__llvm_api *L = c->gen.L;
     if (what == IR_TEXT) {

@@ -393,10 +393,11 @@ static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
     return ok && !g->failed;
 }
 
-bool wf__emit_kernel(wf__gen *g, const wf__ir *body)
+bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
 {
     wf__frame f = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
-    wf__choose_tile(g, body, &f.rows, &f.columns);
+    f.rows = rows;
+    f.columns = columns;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
     wf__ir tile;
     bool ok = wf__tile(body, f.rows, f.columns, g->width, true, &tile);

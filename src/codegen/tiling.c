@@ -1,5 +1,244 @@
-/* tiling.c - how many lanes a vector has, and how many points a step of the inner loop does at once. */
+/* tiling.c - how many lanes a vector has, and how many points a step of the inner loop does at once.
+ *
+ * Columns hide latency: a long chain of dependent operations leaves the processor idle once its window of instructions is
+ * full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's tile
+ * loads each element once for all its outputs. Both cost registers, code and compile time, so the least tile that comes
+ * close to the best estimate is taken.
+ */
 #include "codegen/body.h"
+#include "ir/pass.h"
+#include <stdlib.h>
+
+enum {
+    WINDOW = 100,       /* cycles of dependent work that the processor overlaps by itself */
+    MOST_POINTS = 8,    /* of a tile */
+    MOST_NODES = 1500,  /* of an instantiated tile */
+    MOST_SHARED = 1024, /* loads looked at */
+};
+
+/* ---- what the body does at one point ---- */
+typedef struct shared_load { /* index = loop index + offset along the row axis and the lane axis, the rest equal */
+    uint32_t group;
+    int64_t row, lane;
+} shared_load;
+
+typedef struct study {
+    wf__gen *g;
+    const wf__ir *body;
+    const wf__vary *vary;
+    const uint8_t *live;
+    uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
+    uint32_t latency;                    /* cycles of the longest chain */
+    uint32_t registers;                  /* live at once, loads not counted */
+    shared_load load[MOST_SHARED];
+    uint32_t load_n, group_n;
+    struct group {
+        uint32_t slot, tuple[WF_MAX_RANK];
+    } group[64];
+} study;
+
+static unsigned registers_of(const study *s, unsigned dtype)
+{
+    unsigned bytes = (unsigned)s->g->options->target->vector_bits / 8;
+    return dtype == WF_BOOL ? 0 : ((unsigned)s->g->width * wf__size(dtype) + bytes - 1) / bytes;
+}
+
+static unsigned cycles(const wf__node *n)
+{
+    switch (n->op) {
+    case WF__LOAD: return 6;
+    case WF__OP_div:
+    case WF__OP_sqrt: return 20;
+    case WF__OP_idiv:
+    case WF__OP_mod: return 40;
+    case WF__OP_add:
+    case WF__OP_sub:
+    case WF__OP_mul:
+    case WF__OP_fma: return wf__is_float(n->dtype) || n->op >= WF__OP_mul ? 4 : 1;
+    case WF__OP_floor:
+    case WF__OP_ceil:
+    case WF__OP_round:
+    case WF__OP_trunc: return 8;
+    case WF__OP_min:
+    case WF__OP_max: return 6;
+    case WF__CAST: return 5;
+    case WF__BITCAST: return 0;
+    default: return 2;
+    }
+}
+
+/* The load as a member of a group that differ by offsets along the row and lane axes only. */
+static bool share(study *s, const wf__node *n)
+{
+    struct group key = { .slot = n->a };
+    shared_load l = { 0 };
+    int rank = s->body->rank, along_lane = 0, along_row = 0;
+    for (uint32_t k = 0; k < wf__tuple_len(s->body, n->b); k++) {
+        wf__ref r = wf__tuple_at(s->body, n->b)[k];
+        int axis = -1;
+        int64_t offset = 0;
+        bool simple = wf__as_offset(s->body, r, &axis, &offset);
+        if (simple && axis == rank - 1 && s->body->slot[n->a].step[k] == WF__STEP_UNIT) {
+            l.lane = offset;
+            key.tuple[k] = UINT32_MAX;
+            along_lane++;
+        } else if (simple && rank > 1 && axis == rank - 2) {
+            l.row = offset;
+            key.tuple[k] = UINT32_MAX - 1;
+            along_row++;
+        } else if (s->vary[r].kind == WF__UNIFORM) {
+            key.tuple[k] = r;
+        } else {
+            return false;
+        }
+    }
+    if (along_lane != 1 || along_row > 1 || s->load_n == MOST_SHARED || s->body->slot[n->a].written)
+        return false;
+    while (l.group < s->group_n && memcmp(&s->group[l.group], &key, sizeof key) != 0)
+        l.group++;
+    if (l.group == WF__COUNT(s->group))
+        return false;
+    if (l.group == s->group_n)
+        s->group[s->group_n++] = key;
+    s->load[s->load_n++] = l;
+    return true;
+}
+
+/* The longest chain and the registers of one point. `work`: two numbers a node. */
+static void study_chain(study *s, uint32_t *work)
+{
+    const wf__ir *ir = s->body;
+    uint32_t *depth = work, *last = work + ir->n, now = 0;
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (uint32_t i = 1; i < ir->n; i++) {
+        if (!s->live[i] || s->vary[i].kind != WF__VARYING)
+            continue;
+        uint32_t n = wf__operands(ir, &ir->node[i], operand), most = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            most = depth[operand[k]] > most ? depth[operand[k]] : most;
+            last[operand[k]] = i;
+        }
+        depth[i] = most + cycles(&ir->node[i]);
+        s->latency = depth[i] > s->latency ? depth[i] : s->latency;
+    }
+    for (uint32_t i = 1; i < ir->n; i++) {
+        if (!s->live[i] || s->vary[i].kind != WF__VARYING || ir->node[i].op == WF__LOAD)
+            continue;
+        uint32_t n = wf__operands(ir, &ir->node[i], operand);
+        for (uint32_t k = 0; k < n; k++)
+            if (last[operand[k]] == i && s->vary[operand[k]].kind == WF__VARYING && ir->node[operand[k]].op != WF__LOAD) {
+                last[operand[k]] = 0;
+                now -= registers_of(s, wf__dtype(ir, operand[k]));
+            }
+        if (last[i])
+            now += registers_of(s, ir->node[i].dtype);
+        s->registers = now > s->registers ? now : s->registers;
+    }
+}
+
+static void study_nodes(study *s)
+{
+    const wf__ir *ir = s->body;
+    for (uint32_t i = 1; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        if (!s->live[i])
+            continue;
+        if (s->vary[i].kind == WF__UNIFORM)
+            s->uniform += n->op == WF__LOAD || n->op == WF__PARAM;
+        if (s->vary[i].kind != WF__VARYING)
+            continue;
+        if (n->op == WF__LOAD)
+            s->loads += !share(s, n) * registers_of(s, n->dtype);
+        else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
+            s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
+    }
+}
+
+/* ---- tiles ---- */
+static int by_place(const void *x, const void *y)
+{
+    const shared_load *a = x, *b = y;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return a->lane < b->lane ? -1 : a->lane > b->lane;
+}
+
+/* Twice the loads of a tile, each place once; those that straddle cache lines count more. */
+static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *place)
+{
+    uint32_t n = 0, cost = 0;
+    for (uint32_t i = 0; i < s->load_n; i++)
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < columns; c++)
+                place[n++] = (shared_load){ s->load[i].group, s->load[i].row + r, s->load[i].lane + (int64_t)c * s->g->width };
+    qsort(place, n, sizeof *place, by_place);
+    for (uint32_t i = 0; i < n; i++)
+        if (!i || by_place(&place[i - 1], &place[i]) != 0)
+            cost += place[i].lane % s->g->width ? 3 : 2;
+    return cost;
+}
+
+/* Estimated half cycles for each point, times MOST_POINTS; 0: the tile is out of question. */
+static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *place)
+{
+    uint32_t points = (uint32_t)(rows * columns);
+    uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
+    uint32_t held = s->uniform <= 16 ? s->uniform : 0, loads = shared_cost(s, rows, columns, place);
+    if (points > 1 && points * (s->registers ? s->registers : 1) + (uint32_t)columns + 2 + held / 2 > vector_registers)
+        return 0;
+    if (points > 1 && points * (s->operations + s->loads) + loads / 2 > MOST_NODES)
+        return 0;
+    loads += 2 * s->loads * points;
+    if (!held)
+        loads += 2 * s->uniform * (uint32_t)rows; /* broadcast again for each row */
+    uint32_t work = 2 * s->operations * points, most = loads > work ? loads : work;
+    uint32_t waits = s->latency > WINDOW * points ? (s->latency - WINDOW * points) : 0; /* what cannot be overlapped */
+    return ((most + waits + 4) * MOST_POINTS + points - 1) / points;
+}
+
+static void best_tile(const study *s, int *rows, int *columns)
+{
+    static const int candidate[][2] = { { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 4 }, { 2, 2 }, { 4, 1 }, { 2, 4 }, { 4, 2 } };
+    shared_load *place = wf__alloc((s->load_n * MOST_POINTS + 1) * sizeof *place);
+    uint32_t best = UINT32_MAX;
+    if (!place)
+        return; /* the smallest tile is always right */
+    for (size_t i = 0; i < WF__COUNT(candidate); i++) {
+        int r = candidate[i][0], c = candidate[i][1];
+        if (r > 1 && (s->body->rank < 2 || s->body->red_n || !s->load_n))
+            continue;
+        uint32_t cost = tile_cost(s, r, c, place);
+        if (!cost || cost + cost / 32 >= best)
+            continue;
+        best = cost;
+        *rows = r;
+        *columns = c;
+    }
+    wf__free(place);
+}
+
+void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
+{
+    int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
+    study *s = r > 0 && c > 0 ? NULL : wf__alloc0(sizeof *s);
+    uint32_t *work = s ? wf__alloc0(2 * body->n * sizeof *work) : NULL;
+    if (s && work) {
+        *s = (study){ .g = g, .body = body, .vary = vary, .live = live };
+        study_nodes(s);
+        study_chain(s, work);
+        best_tile(s, &best_r, &best_c);
+    }
+    wf__free(s);
+    wf__free(work);
+    *rows = body->red_n || body->rank < 2 ? 1 : r > 0 ? r : best_r;
+    *columns = c > 0 ? c : best_c;
+    if (body->red_n) { /* whole turns through the accumulators */
+        int instances = WF__LANES / g->width;
+        *columns = (*columns + instances - 1) / instances * instances;
+    }
+}
 
 int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target)
 {
@@ -19,17 +258,4 @@ int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *li
         most = 4;
     int w = target->vector_bits / (8 * (int)most);
     return w > WF__LANES ? WF__LANES : w;
-}
-
-void wf__choose_tile(wf__gen *g, const wf__ir *body, int *rows, int *columns)
-{
-    *rows = g->options->rows > 0 ? g->options->rows : 1;
-    *columns = g->options->columns > 0 ? g->options->columns : 2;
-    if (body->red_n) {
-        int instances = WF__LANES / g->width;
-        *rows = 1;
-        *columns = (*columns + instances - 1) / instances * instances;
-    }
-    if (body->rank < 2)
-        *rows = 1;
 }
