@@ -56,8 +56,12 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
     double value = arg->kind == 2 ? arg->as.val.h.num : arg->as.num;
     if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: parameter '%s' needs a number", k->program.param[number].name);
+    unsigned dtype = k->program.rec.ir.param[number];
+    if (!wf__number_fits(value, dtype))
+        return wf__error(k->ctx, WF_ERR_DTYPE, "wf_launch: %.17g does not fit parameter '%s' of dtype %s", value,
+                         k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
     *out = 0;
-    wf__eval_cast(k->program.rec.ir.param[number], WF_F64, out, &value, 1);
+    wf__eval_cast(dtype, WF_F64, out, &value, 1);
     return WF_OK;
 }
 
