@@ -60,8 +60,8 @@ const char *shape_text(wf_shape shape, char buf[static 256]); /* "512 x 512" */
 char *append(char *text, const char *format, ...)
     PRINTF_LIKE(2, 3); /* frees `text` (may be NULL), returns the longer one */
 
-/* Operator text whose last statement assigns nothing, like `2*a` in 'a = 3; 2*a', with that statement given to "out". NULL:
- * it needs nothing, or nothing helps. */
+/* Operator text whose last statement assigns nothing, like `2*a` in 'a = 3; 2*a', with that statement given to "out".
+ * NULL: it needs nothing, or nothing helps. */
 char *complete_text(wf_context *ctx, const char *text);
 
 /* ---- time ---- */

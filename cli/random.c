@@ -1,5 +1,5 @@
-/* random.c - xoshiro256** (Blackman and Vigna, 2018) seeded by splitmix64, so that a seed gives the same values on every
- * machine and with every library. */
+/* random.c - xoshiro256** (Blackman and Vigna, 2018) seeded by splitmix64, so that a seed gives the same values on
+ * every machine and with every library. */
 #include "cli.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* sample.c - weft sample: what an electron microscope would record of the specimen, so that there is something to work on.
+/* sample.c - weft sample: what an electron microscope would record of the specimen, so that there is input.
  *
  * The model (weak phase object; Kirkland, Advanced Computing in Electron Microscopy, 2010, chapters 2 and 3):
  *   phase     sigma_e * projected potential of the particles, plus white noise of the ice
@@ -21,8 +21,8 @@ const char help_sample[] =
     "  weft sample -o particles.mrcs --stack 200 --box 160\n"
     "  weft sample -o particle.mrc --volume --box 128\n\n"
     "A micrograph (or a stack of single particles, or the particle itself as a volume) of a barrel-shaped protein of\n"
-    "115 x 115 x 150 Angstrom in ice, in random directions: phase contrast with the transfer function of the microscope,\n"
-    "noise of ice and of counting electrons. The same seed gives the same image.\n\n"
+    "115 x 115 x 150 Angstrom in ice, in random directions: phase contrast with the transfer function of the\n"
+    "microscope, noise of ice and of counting electrons. The same seed gives the same image.\n\n"
     "  -o FILE                .mrc (with pixel size), .mrcs, .npy, .tif\n"
     "  --size N               side of the micrograph in pixels, 64 to 4096 (default 2048)\n"
     "  --particles N          how many (default: as many as a good grid has)\n"

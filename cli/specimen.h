@@ -14,8 +14,8 @@ enum { SPECIMEN_DIAMETER = 170 }; /* of the sphere that holds it, Angstrom */
 
 void specimen_init(specimen *s, random_state *r);
 void specimen_free(specimen *s);
-/* Adds the projection along a random direction to image[h][w] (row stride in floats, `step` floats per pixel), centred at
- * (y, x) in pixels: V * Angstrom, the potential along the beam. */
+/* Adds the projection along a random direction to image[h][w] (row stride in floats, `step` floats per pixel), centred
+ * at (y, x) in pixels: V * Angstrom, the potential along the beam. */
 void specimen_project(const specimen *s, random_state *r, float *image, int64_t h, int64_t w, int64_t row, int64_t step,
                       double y, double x, double pixel);
 /* Adds the potential (V) to volume[n][n][n]. */

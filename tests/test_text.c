@@ -376,63 +376,64 @@ static void all_functions(void **state)
 }
 
 /* Each mistake: what the message says, and the column of the caret. */
+static const struct {
+    const char *text, *says;
+    int column; /* of the caret, from 0; -1: not looked at */
+    wf_status status;
+} wrong[] = {
+    { "out = a * gian", "unknown name 'gian'; did you mean 'gain'?", 10, WF_ERR_SYNTAX },
+    { "out = sqr(a)", "did you mean 'sqrt'?", 6, WF_ERR_SYNTAX },
+    { "out = frobnicate(a)", "unknown function 'frobnicate'", 6, WF_ERR_SYNTAX },
+    { "out = sqrt(a", "expected ',' or ')', not the end of the text", 12, WF_ERR_SYNTAX },
+    { "out = sqrt(a, b)", "sqrt takes 1 argument, not 2", 6, WF_ERR_SYNTAX },
+    { "out = a +", "expected a value, not the end of the text", 9, WF_ERR_SYNTAX },
+    { "out = a b", "expected an operator or the end of the statement, not 'b'", 8, WF_ERR_SYNTAX },
+    { "out = (a + b", "')'", 12, WF_ERR_SYNTAX },
+    { "out = a)", "not ')'", 7, WF_ERR_SYNTAX },
+    { "a + b", "expected '=' after the name, not '+'", 2, WF_ERR_SYNTAX },
+    { "out = a = b", "'==' compares", 8, WF_ERR_SYNTAX },
+    { "out = 0 < a < 1", "comparisons do not chain", 12, WF_ERR_SYNTAX },
+    { "out = a // b", "'#' begins a comment", 9, WF_ERR_SYNTAX },
+    { "out = 12abc", "unexpected 'a' right after a number", 8, WF_ERR_SYNTAX },
+    { "out = 0x", "expected a digit of base 16", 8, WF_ERR_SYNTAX },
+    { "out = 99999999999999999999", "64 bits", 6, WF_ERR_SYNTAX },
+    { "out = 1e999", "too large", 6, WF_ERR_SYNTAX },
+    { "out = a @ b", "unexpected '@'", 8, WF_ERR_SYNTAX },
+    { "out = a \x01", "unexpected character 0x01", 8, WF_ERR_SYNTAX },
+    { "out = sin", "sin is a function: write sin(...)", 6, WF_ERR_SYNTAX },
+    { "out = a(1)", "a is no function", 6, WF_ERR_SYNTAX },
+    { "out = gain[x]", "gain is no array", 6, WF_ERR_SYNTAX },
+    { "t = a; out = t[x]", "t is computed here", 13, WF_ERR_SYNTAX },
+    { "out = (a+b)[x]", "only an array by its name", 11, WF_ERR_SYNTAX },
+    { "out = a[y, x; mirorr]", "unknown name 'mirorr'", 14, WF_ERR_SYNTAX },
+    { "out = a[y, x; ]", "zero, clamp, mirror, reflect, periodic", 14, WF_ERR_SYNTAX },
+    { "out = a[]", "expected an index", 8, WF_ERR_SYNTAX },
+    { "out = a[0, y, x]", "a has 2 axes, 3 indices are given", 6, WF_ERR_SHAPE },
+    { "out = a[y, x*0.5]", "an index is an integer", 6, WF_ERR_DTYPE },
+    { "out = z + a", "only 2 axes", 6, WF_ERR_SHAPE },
+    { "out = a[x] = 3", "'==' compares", 11, WF_ERR_SYNTAX },
+    { "out[x] = 3", "a statement assigns whole arrays", 3, WF_ERR_SYNTAX },
+    { "out = a ^ 2", "a power is a ** b", 8, WF_ERR_DTYPE },
+    { "out = k & b == 1", "use brackets", 8, WF_ERR_DTYPE },
+    { "out = m + 300", "does not fit u8", 8, WF_ERR_DTYPE },
+    { "out = u32(k) + k", "u32 meets i32", 13, WF_ERR_DTYPE },
+    { "t = b\nout = a +\n  t * nn", "did you mean", 6, WF_ERR_SYNTAX },
+    { "", "expected a statement", -1, WF_ERR_SYNTAX },
+    { "other = a", "no statement assigns 'out'", -1, WF_ERR_SYNTAX },
+};
+
 static void mistakes(void **state)
 {
-    static const struct {
-        const char *text, *says;
-        int column; /* of the caret, from 0; -1: not looked at */
-        wf_status status;
-    } cases[] = {
-        { "out = a * gian", "unknown name 'gian'; did you mean 'gain'?", 10, WF_ERR_SYNTAX },
-        { "out = sqr(a)", "did you mean 'sqrt'?", 6, WF_ERR_SYNTAX },
-        { "out = frobnicate(a)", "unknown function 'frobnicate'", 6, WF_ERR_SYNTAX },
-        { "out = sqrt(a", "expected ',' or ')', not the end of the text", 12, WF_ERR_SYNTAX },
-        { "out = sqrt(a, b)", "sqrt takes 1 argument, not 2", 6, WF_ERR_SYNTAX },
-        { "out = a +", "expected a value, not the end of the text", 9, WF_ERR_SYNTAX },
-        { "out = a b", "expected an operator or the end of the statement, not 'b'", 8, WF_ERR_SYNTAX },
-        { "out = (a + b", "')'", 12, WF_ERR_SYNTAX },
-        { "out = a)", "not ')'", 7, WF_ERR_SYNTAX },
-        { "a + b", "expected '=' after the name, not '+'", 2, WF_ERR_SYNTAX },
-        { "out = a = b", "'==' compares", 8, WF_ERR_SYNTAX },
-        { "out = 0 < a < 1", "comparisons do not chain", 12, WF_ERR_SYNTAX },
-        { "out = a // b", "'#' begins a comment", 9, WF_ERR_SYNTAX },
-        { "out = 12abc", "unexpected 'a' right after a number", 8, WF_ERR_SYNTAX },
-        { "out = 0x", "expected a digit of base 16", 8, WF_ERR_SYNTAX },
-        { "out = 99999999999999999999", "64 bits", 6, WF_ERR_SYNTAX },
-        { "out = 1e999", "too large", 6, WF_ERR_SYNTAX },
-        { "out = a @ b", "unexpected '@'", 8, WF_ERR_SYNTAX },
-        { "out = a \x01", "unexpected character 0x01", 8, WF_ERR_SYNTAX },
-        { "out = sin", "sin is a function: write sin(...)", 6, WF_ERR_SYNTAX },
-        { "out = a(1)", "a is no function", 6, WF_ERR_SYNTAX },
-        { "out = gain[x]", "gain is no array", 6, WF_ERR_SYNTAX },
-        { "t = a; out = t[x]", "t is computed here", 13, WF_ERR_SYNTAX },
-        { "out = (a+b)[x]", "only an array by its name", 11, WF_ERR_SYNTAX },
-        { "out = a[y, x; mirorr]", "unknown name 'mirorr'", 14, WF_ERR_SYNTAX },
-        { "out = a[y, x; ]", "zero, clamp, mirror, reflect, periodic", 14, WF_ERR_SYNTAX },
-        { "out = a[]", "expected an index", 8, WF_ERR_SYNTAX },
-        { "out = a[0, y, x]", "a has 2 axes, 3 indices are given", 6, WF_ERR_SHAPE },
-        { "out = a[y, x*0.5]", "an index is an integer", 6, WF_ERR_DTYPE },
-        { "out = z + a", "only 2 axes", 6, WF_ERR_SHAPE },
-        { "out = a[x] = 3", "'==' compares", 11, WF_ERR_SYNTAX },
-        { "out[x] = 3", "a statement assigns whole arrays", 3, WF_ERR_SYNTAX },
-        { "out = a ^ 2", "a power is a ** b", 8, WF_ERR_DTYPE },
-        { "out = k & b == 1", "use brackets", 8, WF_ERR_DTYPE },
-        { "out = m + 300", "does not fit u8", 8, WF_ERR_DTYPE },
-        { "out = u32(k) + k", "u32 meets i32", 13, WF_ERR_DTYPE },
-        { "t = b\nout = a +\n  t * nn", "did you mean", 6, WF_ERR_SYNTAX },
-        { "", "expected a statement", -1, WF_ERR_SYNTAX },
-        { "other = a", "no statement assigns 'out'", -1, WF_ERR_SYNTAX },
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        wf_array *out = create(cases[i].text);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        wf_array *out = create(wrong[i].text);
         const char *message = wf_message(ctx), *caret = strrchr(message, '\n');
-        if (out || !strstr(message, cases[i].says))
-            fail_msg("%s: %s", cases[i].text, out ? "accepted" : message);
-        if (wf_check(ctx) != cases[i].status)
-            fail_msg("%s: %s", cases[i].text, wf_status_name(wf_check(ctx)));
-        if (cases[i].column >= 0 && (!caret || (int)strlen(caret) != cases[i].column + 4))
-            fail_msg("%s: caret at the wrong place:\n%s", cases[i].text, message);
+        if (out || !strstr(message, wrong[i].says))
+            fail_msg("%s: %s", wrong[i].text, out ? "accepted" : message);
+        if (wf_check(ctx) != wrong[i].status)
+            fail_msg("%s: %s", wrong[i].text, wf_status_name(wf_check(ctx)));
+        if (wrong[i].column >= 0 && (!caret || (int)strlen(caret) != wrong[i].column + 4))
+            fail_msg("%s: caret at the wrong place:\n%s", wrong[i].text, message);
     }
     assert_non_null(strstr(wf_message(ctx), "out"));
     assert_null(create("t = b\nout = a +\n  t * nn"));

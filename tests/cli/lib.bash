@@ -24,7 +24,8 @@ near() {
     local expected=$1 got
     shift
     got=$("$@") || die "$* (exit code $?)"
-    awk -v a="$got" -v b="$expected" 'BEGIN { d = a - b; if (d < 0) d = -d; m = b < 0 ? -b : b; exit !(d <= 1e-6 * (m > 1 ? m : 1)) }' ||
+    awk -v a="$got" -v b="$expected" 'function abs(v) { return v < 0 ? -v : v }
+        BEGIN { exit !(abs(a - b) <= 1e-6 * (abs(b) > 1 ? abs(b) : 1)) }' ||
         die "$*: printed '$got', expected $expected"
 }
 
