@@ -66,21 +66,30 @@ wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
         return 0;
     wf__math math = wf__math_of(ir, a), *m = &math;
     switch (op) {
-    case WF__OP_rcp: return m_div(m, m_k(m, 1), a);
+    case WF__OP_rcp:
+        return m_div(m, m_k(m, 1), a);
     case WF__OP_rsqrt: {
         wf__ref root = m_op1(m, WF__OP_sqrt, a);
         return m_div(m, m_k(m, 1), root);
     }
-    case WF__OP_exp: return wf__m_exp(m, a);
-    case WF__OP_exp2: return wf__m_exp2(m, a);
-    case WF__OP_log: return wf__m_log(m, a);
-    case WF__OP_log2: return wf__m_log2(m, a);
+    case WF__OP_exp:
+        return wf__m_exp(m, a);
+    case WF__OP_exp2:
+        return wf__m_exp2(m, a);
+    case WF__OP_log:
+        return wf__m_log(m, a);
+    case WF__OP_log2:
+        return wf__m_log2(m, a);
     case WF__OP_sin:
     case WF__OP_cos:
-    case WF__OP_tan: return wf__m_trig(m, op, a);
-    case WF__OP_atan: return wf__m_atan(m, a);
-    case WF__OP_tanh: return wf__m_tanh(m, a);
-    default: return fails(ir, op);
+    case WF__OP_tan:
+        return wf__m_trig(m, op, a);
+    case WF__OP_atan:
+        return wf__m_atan(m, a);
+    case WF__OP_tanh:
+        return wf__m_tanh(m, a);
+    default:
+        return fails(ir, op);
     }
 }
 
@@ -90,9 +99,12 @@ wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
         return 0;
     wf__math math = wf__math_of(ir, a);
     switch (op) {
-    case WF__OP_pow: return wf__m_pow(&math, a, b);
-    case WF__OP_atan2: return wf__m_atan2(&math, a, b);
-    default: return fails(ir, op);
+    case WF__OP_pow:
+        return wf__m_pow(&math, a, b);
+    case WF__OP_atan2:
+        return wf__m_atan2(&math, a, b);
+    default:
+        return fails(ir, op);
     }
 }
 

@@ -11,11 +11,11 @@
 
 typedef struct wf__math {
     wf__ir *ir;
-    unsigned t, i;  /* the float dtype, the signed integer dtype of its size */
-    unsigned wide;  /* 0: f32, 1: f64 */
-    int mantissa;   /* bits stored: 23, 52 */
-    int bias;       /* of the exponent: 127, 1023 */
-    double magic;   /* 1.5 * 2^mantissa: adding it rounds to an integer, which stands in the low bits of the sum */
+    unsigned t, i; /* the float dtype, the signed integer dtype of its size */
+    unsigned wide; /* 0: f32, 1: f64 */
+    int mantissa;  /* bits stored: 23, 52 */
+    int bias;      /* of the exponent: 127, 1023 */
+    double magic;  /* 1.5 * 2^mantissa: adding it rounds to an integer, which stands in the low bits of the sum */
 } wf__math;
 wf__math wf__math_of(wf__ir *ir, wf__ref x);
 
@@ -24,7 +24,10 @@ static inline wf__ref m_k(const wf__math *m, double v) { return wf__const_f64(m-
 static inline wf__ref m_bits_k(const wf__math *m, uint64_t v) { return wf__const_bits(m->ir, m->i, v); }
 static inline wf__ref m_op1(const wf__math *m, unsigned op, wf__ref a) { return wf__op1(m->ir, op, a); }
 static inline wf__ref m_op2(const wf__math *m, unsigned op, wf__ref a, wf__ref b) { return wf__op2(m->ir, op, a, b); }
-static inline wf__ref m_op2k(const wf__math *m, unsigned op, wf__ref a, double b) { return wf__op2(m->ir, op, a, m_k(m, b)); }
+static inline wf__ref m_op2k(const wf__math *m, unsigned op, wf__ref a, double b)
+{
+    return wf__op2(m->ir, op, a, m_k(m, b));
+}
 static inline wf__ref m_abs(const wf__math *m, wf__ref a) { return m_op1(m, WF__OP_abs, a); }
 static inline wf__ref m_neg(const wf__math *m, wf__ref a) { return m_op1(m, WF__OP_neg, a); }
 static inline wf__ref m_add(const wf__math *m, wf__ref a, wf__ref b) { return m_op2(m, WF__OP_add, a, b); }
@@ -39,16 +42,28 @@ static inline wf__ref m_max(const wf__math *m, wf__ref a, double b) { return m_o
 static inline wf__ref m_lt(const wf__math *m, wf__ref a, double b) { return m_op2k(m, WF__OP_lt, a, b); }
 static inline wf__ref m_gt(const wf__math *m, wf__ref a, double b) { return m_op2k(m, WF__OP_gt, a, b); }
 static inline wf__ref m_eq(const wf__math *m, wf__ref a, double b) { return m_op2k(m, WF__OP_eq, a, b); }
-static inline wf__ref m_fma(const wf__math *m, wf__ref a, wf__ref b, wf__ref c) { return wf__op3(m->ir, WF__OP_fma, a, b, c); }
+static inline wf__ref m_fma(const wf__math *m, wf__ref a, wf__ref b, wf__ref c)
+{
+    return wf__op3(m->ir, WF__OP_fma, a, b, c);
+}
 static inline wf__ref m_fmak(const wf__math *m, wf__ref a, double b, wf__ref c) { return m_fma(m, a, m_k(m, b), c); }
-static inline wf__ref m_select(const wf__math *m, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(m->ir, WF__OP_select, c, a, b); }
+static inline wf__ref m_select(const wf__math *m, wf__ref c, wf__ref a, wf__ref b)
+{
+    return wf__op3(m->ir, WF__OP_select, c, a, b);
+}
 static inline wf__ref m_both(const wf__math *m, wf__ref a, wf__ref b) { return m_op2(m, WF__OP_and, a, b); }
 wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b); /* c ? a : b */
 static inline wf__ref m_bits(const wf__math *m, wf__ref a) { return wf__bitcast(m->ir, a, m->i); }
 static inline wf__ref m_float(const wf__math *m, wf__ref bits) { return wf__bitcast(m->ir, bits, m->t); }
 /* on bits, with a constant */
-static inline wf__ref m_bit_op(const wf__math *m, unsigned op, wf__ref a, uint64_t b) { return m_op2(m, op, a, m_bits_k(m, b)); }
-static inline wf__ref m_shl(const wf__math *m, wf__ref bits, int by) { return m_bit_op(m, WF__OP_shl, bits, (uint64_t)by); }
+static inline wf__ref m_bit_op(const wf__math *m, unsigned op, wf__ref a, uint64_t b)
+{
+    return m_op2(m, op, a, m_bits_k(m, b));
+}
+static inline wf__ref m_shl(const wf__math *m, wf__ref bits, int by)
+{
+    return m_bit_op(m, WF__OP_shl, bits, (uint64_t)by);
+}
 static inline uint64_t m_sign_mask(const wf__math *m) { return (uint64_t)1 << (m->wide ? 63 : 31); }
 
 /* ---- polynomials ---- */
@@ -69,7 +84,8 @@ typedef struct wf__m_power {
     wf__ref expm1, scale; /* e^x = (1 + expm1) * scale */
 } wf__m_power;
 wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic);
-wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x, wf__ref lo); /* 2^(x + lo), lo small beside x; any lo where x is huge */
+wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x,
+                       wf__ref lo); /* 2^(x + lo), lo small beside x; any lo where x is huge */
 
 /* x = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for x > 0, denormals included; anything for other x. e is of x's
  * dtype (math_log.c). */
@@ -78,8 +94,8 @@ typedef struct wf__m_parts {
 } wf__m_parts;
 wf__m_parts wf__m_split(const wf__math *m, wf__ref x);
 
-/* |x| = quadrant * pi/2 + hi + lo, |hi| <= pi/4 (a little more for f32), lo below an ulp of hi. The quadrant's low two bits
- * are those of `q`, an integer of the dtype's size. */
+/* |x| = quadrant * pi/2 + hi + lo, |hi| <= pi/4 (a little more for f32), lo about an ulp of hi (but up to 2^-7 of a tiny hi).
+ * The quadrant's low two bits are those of `q`, an integer of the dtype's size. */
 typedef struct wf__m_angle {
     wf__ref q, hi, lo;
 } wf__m_angle;

@@ -16,16 +16,17 @@ static const wf__poly exp_poly[2] = {
     { 5, { 0x1.fffffcp-2, 0x1.55548cp-3, 0x1.5558a8p-5, 0x1.123d0ep-7, 0x1.6a41c6p-10 } },
     { 10,
       { 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5, 0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10,
-        0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16, 0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26 } }
+        0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16, 0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22,
+        0x1.ad7efcdea06afp-26 } }
 };
 
-/* (2^r - 1) / r on |r| <= 1/2. Minimax, relative to 2^r: 2^-28.3 and 2^-57.1; found alike. */
+/* (2^r - 1 - r ln2) / r^2 on |r| <= 1/2, with ln2 rounded. Minimax, relative to 2^r: 2^-28.3 and 2^-57.1; found alike. */
 static const wf__poly exp2_poly[2] = {
-    { 6, { 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2ddcp-7, 0x1.5f098ap-10, 0x1.417146p-13 } },
-    { 11,
-      { 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5b3p-3, 0x1.c6b08d704a26fp-5, 0x1.3b2ab6fb9dabep-7, 0x1.5d87fe78458d0p-10,
-        0x1.430913167d4d4p-13, 0x1.ffcbfe6609b90p-17, 0x1.62bfb4a19cb41p-20, 0x1.b520839e1e9adp-24,
-        0x1.e63b8c2cd1d66p-28, 0x1.f0e6ce7209841p-32 } }
+    { 5, { 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2ddcp-7, 0x1.5f098ap-10, 0x1.417146p-13 } },
+    { 10,
+      { 0x1.ebfbdff82c5b3p-3, 0x1.c6b08d704a26fp-5, 0x1.3b2ab6fb9dabep-7, 0x1.5d87fe78458d0p-10, 0x1.430913167d4d4p-13,
+        0x1.ffcbfe6609b90p-17, 0x1.62bfb4a19cb41p-20, 0x1.b520839e1e9adp-24, 0x1.e63b8c2cd1d66p-28,
+        0x1.f0e6ce7209841p-32 } }
 };
 
 static const double log2e[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 };
@@ -75,7 +76,8 @@ static wf__ref exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
     wf__ref k = m_sub(m, sum, magic), r = m_sub(m, x, k);
     if (lo)
         r = m_add(m, r, lo);
-    wf__ref p = wf__m_poly(m, &exp2_poly[m->wide], r, 0), expm1 = m_mul(m, r, p);
+    wf__ref r2 = m_mul(m, r, r), p = wf__m_poly(m, &exp2_poly[m->wide], r, r2), rest = m_mul(m, r2, p);
+    wf__ref expm1 = m_fmak(m, r, ln2_hi[m->wide], rest);
     return unscale(m, negative, (wf__m_power){ .expm1 = expm1, .scale = scale_of(m, sum) });
 }
 

@@ -9,22 +9,43 @@
 
 /* (log(1 + f) - f) / f^2. Minimax, relative to log(1 + f): 2^-27.8 and 2^-58.2 (Remez exchange; each coefficient rounded in
  * turn, the later ones fitted again). */
-static const wf__poly log_poly[2] = {
-    { 9,
-      { -0x1.fffff8p-2, 0x1.55554ep-2, -0x1.000428p-2, 0x1.99a4bap-3, -0x1.542846p-3, 0x1.22672ap-3, -0x1.0f269ap-3,
-        0x1.0874a2p-3, -0x1.38d7aep-4 } },
-    { 21,
-      { -0x1p-1, 0x1.555555555558bp-2, -0x1.0000000000033p-2, 0x1.999999998f9a1p-3, -0x1.55555555474fap-3,
-        0x1.24924929b8e32p-3, -0x1.0000000987f96p-3, 0x1.c71c6f31beba2p-4, -0x1.999993a210a0bp-4, 0x1.745d73807e98fp-4,
-        -0x1.55565892aefc7p-4, 0x1.3b0c355fb00fep-4, -0x1.247899c7e4371p-4, 0x1.1168d271cae98p-4, -0x1.018427bf62c21p-4,
-        0x1.de3359dcd0e62p-5, -0x1.acb44f13fc066p-5, 0x1.ab5d3846afa79p-5, -0x1.06a85d9c50242p-4, 0x1.04461e24ec6abp-4,
-        -0x1.da81cafc27608p-6 } }
-};
+static const wf__poly log_poly[2] = { { 9,
+                                        { -0x1.fffff8p-2, 0x1.55554ep-2, -0x1.000428p-2, 0x1.99a4bap-3, -0x1.542846p-3,
+                                          0x1.22672ap-3, -0x1.0f269ap-3, 0x1.0874a2p-3, -0x1.38d7aep-4 } },
+                                      { 21,
+                                        { -0x1p-1,
+                                          0x1.555555555558bp-2,
+                                          -0x1.0000000000033p-2,
+                                          0x1.999999998f9a1p-3,
+                                          -0x1.55555555474fap-3,
+                                          0x1.24924929b8e32p-3,
+                                          -0x1.0000000987f96p-3,
+                                          0x1.c71c6f31beba2p-4,
+                                          -0x1.999993a210a0bp-4,
+                                          0x1.745d73807e98fp-4,
+                                          -0x1.55565892aefc7p-4,
+                                          0x1.3b0c355fb00fep-4,
+                                          -0x1.247899c7e4371p-4,
+                                          0x1.1168d271cae98p-4,
+                                          -0x1.018427bf62c21p-4,
+                                          0x1.de3359dcd0e62p-5,
+                                          -0x1.acb44f13fc066p-5,
+                                          0x1.ab5d3846afa79p-5,
+                                          -0x1.06a85d9c50242p-4,
+                                          0x1.04461e24ec6abp-4,
+                                          -0x1.da81cafc27608p-6 } } };
 
 /* (log2(1 + f) - f/ln2) / f^2. Minimax, relative to log2(1 + f): 2^-27.5 and 2^-58.2; found alike. */
 static const wf__poly log2_poly[2] = {
-    { 9, { -0x1.715474p-1, 0x1.ec709ap-2, -0x1.7158bap-2, 0x1.277c8cp-2, -0x1.eafe2ep-3, 0x1.a35fb4p-3, -0x1.85cb3ap-3, 0x1.7abf32p-3, -0x1.c2f58cp-4 } },
-    { 21, { -0x1.71547652b82fep-1, 0x1.ec709dc3a0452p-2, -0x1.71547652b83dap-2, 0x1.2776c50ef1efbp-2, -0x1.ec709dc37ce44p-3, 0x1.a61762af9a82dp-3, -0x1.71547665fbdap-3, 0x1.484b11e3c1ac6p-3, -0x1.2776bfaff9907p-3, 0x1.0c9ac9063ebf7p-3, -0x1.ec7250d003923p-4, 0x1.c68479d35f7aep-4, -0x1.a5ee49b2ea2dcp-4, 0x1.8a6f267514027p-4, -0x1.73abc084f78c1p-4, 0x1.59330089ea9acp-4, -0x1.3480e02538729p-4, 0x1.3259041c532e9p-4, -0x1.7bbae4d0d25dbp-4, 0x1.7d04ba1b8a251p-4, -0x1.5e70e27ea8c41p-5 } }
+    { 9,
+      { -0x1.715474p-1, 0x1.ec709ap-2, -0x1.7158bap-2, 0x1.277c8cp-2, -0x1.eafe2ep-3, 0x1.a35fb4p-3, -0x1.85cb3ap-3,
+        0x1.7abf32p-3, -0x1.c2f58cp-4 } },
+    { 21, { -0x1.71547652b82fep-1, 0x1.ec709dc3a0452p-2, -0x1.71547652b83dap-2, 0x1.2776c50ef1efbp-2,
+            -0x1.ec709dc37ce44p-3, 0x1.a61762af9a82dp-3, -0x1.71547665fbdap-3,  0x1.484b11e3c1ac6p-3,
+            -0x1.2776bfaff9907p-3, 0x1.0c9ac9063ebf7p-3, -0x1.ec7250d003923p-4, 0x1.c68479d35f7aep-4,
+            -0x1.a5ee49b2ea2dcp-4, 0x1.8a6f267514027p-4, -0x1.73abc084f78c1p-4, 0x1.59330089ea9acp-4,
+            -0x1.3480e02538729p-4, 0x1.3259041c532e9p-4, -0x1.7bbae4d0d25dbp-4, 0x1.7d04ba1b8a251p-4,
+            -0x1.5e70e27ea8c41p-5 } }
 };
 
 static const double log2e_hi[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 }; /* 1/ln2 rounded; lo: the rest, rounded */

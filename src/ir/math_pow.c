@@ -1,4 +1,4 @@
-/* math_pow.c - x^y = 2^(y log2 |x|), with signs and special values as in C11 Annex F.9.4.4.
+/* math_pow.c - x^y = 2^(y log2 |x|), with signs and special values as in C11 F.10.4.4.
  *
  * f32: both steps in f64, where polynomials to about 2^-36 and 2^-29 are enough, and the conversion of the result does the
  * overflow, the denormals and all but 2^-5 of the rounding.
@@ -14,21 +14,22 @@
 /* log2(1 + f) / f on [sqrt(1/2)-1, sqrt(2)-1]: minimax, relative: 2^-35.8 (Remez exchange) */
 static const wf__poly log2_short = {
     13,
-    { 0x1.71547652a1ea3p+0, -0x1.715476565d5a5p-1, 0x1.ec709ebb912bap-2, -0x1.7154709787c91p-2, 0x1.277651fcd41a6p-2, -0x1.ec72b59be5675p-3, 0x1.a63f44438128ep-3, -0x1.714170798d42ep-3, 0x1.45291aab7c836p-3, -0x1.252f3d3953fecp-3, 0x1.2871dff9b513cp-3, -0x1.2488d49d76d1dp-3, 0x1.3ce87a0e2703ep-4 }
+    { 0x1.71547652a1ea3p+0, -0x1.715476565d5a5p-1, 0x1.ec709ebb912bap-2, -0x1.7154709787c91p-2, 0x1.277651fcd41a6p-2,
+      -0x1.ec72b59be5675p-3, 0x1.a63f44438128ep-3, -0x1.714170798d42ep-3, 0x1.45291aab7c836p-3, -0x1.252f3d3953fecp-3,
+      0x1.2871dff9b513cp-3, -0x1.2488d49d76d1dp-3, 0x1.3ce87a0e2703ep-4 }
 };
 /* (2^r - 1) / r on |r| <= 1/2: minimax, relative to 2^r: 2^-28.9 */
-static const wf__poly exp2_short = {
-    6,
-    { 0x1.62e430af5c883p-1, 0x1.ebfbdc3ad4213p-3, 0x1.c6aee83c58e6cp-5, 0x1.3b2d4da5d80b3p-7, 0x1.5f3e7e98285b6p-10, 0x1.41fb81e895bfap-13 }
-};
+static const wf__poly exp2_short = { 6,
+                                     { 0x1.62e430af5c883p-1, 0x1.ebfbdc3ad4213p-3, 0x1.c6aee83c58e6cp-5,
+                                       0x1.3b2d4da5d80b3p-7, 0x1.5f3e7e98285b6p-10, 0x1.41fb81e895bfap-13 } };
 /* (2 atanh(s) / (ln2 s) - 2/ln2 (1 + z/3 + z^2/5)) / z^3 in z = s^2 <= 0.0295: minimax, relative to the whole: 2^-72.8 */
-static const wf__poly atanh_tail = {
-    7,
-    { 0x1.a61762a7ae393p-2, 0x1.484b13d7323e0p-2, 0x1.0c9a8503510f2p-2, 0x1.c68f039c88b70p-3, 0x1.8a062f5d4f984p-3, 0x1.593db654201c2p-3, 0x1.60036eabca6b4p-3 }
-};
+static const wf__poly atanh_tail = { 7,
+                                     { 0x1.a61762a7ae393p-2, 0x1.484b13d7323e0p-2, 0x1.0c9a8503510f2p-2,
+                                       0x1.c68f039c88b70p-3, 0x1.8a062f5d4f984p-3, 0x1.593db654201c2p-3,
+                                       0x1.60036eabca6b4p-3 } };
 static const double two_over_ln2[2] = { 0x1.71547652b82fep+1, 0x1.777d0ffda0d24p-55 }; /* rounded, and the rest */
 static const double third[2] = { 0x1.ec709dc3a03fdp-1, 0x1.d27f05548af0cp-55 };        /* 2 / (3 ln2), likewise */
-static const double fifth = 0x1.2776c50ef9bfep-1;                                       /* 2 / (5 ln2) */
+static const double fifth = 0x1.2776c50ef9bfep-1;                                      /* 2 / (5 ln2) */
 
 typedef struct pair { /* an unevaluated sum, |lo| at most about an ulp of hi */
     wf__ref hi, lo;

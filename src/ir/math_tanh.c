@@ -17,7 +17,8 @@ static const wf__poly tanh_poly[2] = {
 wf__ref wf__m_tanh(const wf__math *m, wf__ref x)
 {
     static const double beyond[2] = { 10, 20 }; /* 1 - tanh is below a quarter of an ulp */
-    wf__ref ax = m_abs(m, x), s = m_mul(m, ax, ax), p = wf__m_poly(m, &tanh_poly[m->wide], s, 0), cube = m_mul(m, ax, s);
+    wf__ref ax = m_abs(m, x), s = m_mul(m, ax, ax), p = wf__m_poly(m, &tanh_poly[m->wide], s, 0),
+            cube = m_mul(m, ax, s);
     wf__ref small = m_fma(m, cube, p, ax);
     wf__ref bounded = m_min(m, ax, beyond[m->wide]), twice = m_add(m, bounded, bounded);
     wf__m_power e = wf__m_exp_reduced(m, twice, m_k(m, m->magic + m->bias));

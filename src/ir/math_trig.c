@@ -3,7 +3,7 @@
  * |x| = n pi/2 + r. For |x| up to 2^20 (f32) or 2^36 (f64), Cody and Waite's reduction with fused multiply-adds: pi/2 as
  * A + B + C, each a full float. x - nA is exact; subtracting the rounded product w of n and B is not, but (x - nA) - r is
  * exact again (x - nA is a multiple of an ulp of A), which gives what r lacks. r as a sum of two keeps the error of sin near
- * r = 2^-k (where an ulp of the result is half an ulp of r) and of tan below one ulp. Beyond: math_trig_big.c.
+ * r = 2^-k, where an ulp of the result is half an ulp of r, and of tan near 1 ulp. Beyond: math_trig_big.c.
  *
  * sin r and cos r are both computed and one selected: n's low bits, left in the magic sum, give choice and sign. sin and cos
  * of one x share everything but that. Working with |x| and applying the sign last keeps sin(-0) = -0.
@@ -14,19 +14,15 @@
 /* Minimax (Remez exchange; each coefficient rounded in turn, the later ones fitted again) on |r| <= 0.81 (f32: n from the
  * rounded 2/pi may be off a little) and 0.7855 (f64), in s = r^2.
  * (sin r - r) / (r s), relative to sin r: 2^-27.6 and 2^-57.9 */
-static const wf__poly sin_poly[2] = {
-    { 3, { -0x1.555542p-3, 0x1.1105fap-7, -0x1.98d742p-13 } },
-    { 6,
-      { -0x1.5555555555548p-3, 0x1.111111110f73p-7, -0x1.a01a019be91b4p-13, 0x1.71de35552031cp-19, -0x1.ae5e4b7714935p-26,
-        0x1.5d8b50d2d2d4ep-33 } }
-};
+static const wf__poly sin_poly[2] = { { 3, { -0x1.555542p-3, 0x1.1105fap-7, -0x1.98d742p-13 } },
+                                      { 6,
+                                        { -0x1.5555555555548p-3, 0x1.111111110f73p-7, -0x1.a01a019be91b4p-13,
+                                          0x1.71de35552031cp-19, -0x1.ae5e4b7714935p-26, 0x1.5d8b50d2d2d4ep-33 } } };
 /* (cos r - 1) / s, absolute error times s: 2^-32.7 and 2^-64.2 */
-static const wf__poly cos_poly[2] = {
-    { 4, { -0x1p-1, 0x1.555548p-5, -0x1.6c0ae2p-10, 0x1.99886cp-16 } },
-    { 7,
-      { -0x1p-1, 0x1.555555555554cp-5, -0x1.6c16c16c1521dp-10, 0x1.a01a019cbf0d3p-16, -0x1.27e4f81264e49p-22,
-        0x1.1ee9f1100c4fep-29, -0x1.8fb109a1c5e27p-37 } }
-};
+static const wf__poly cos_poly[2] = { { 4, { -0x1p-1, 0x1.555548p-5, -0x1.6c0ae2p-10, 0x1.99886cp-16 } },
+                                      { 7,
+                                        { -0x1p-1, 0x1.555555555554cp-5, -0x1.6c16c16c1521dp-10, 0x1.a01a019cbf0d3p-16,
+                                          -0x1.27e4f81264e49p-22, 0x1.1ee9f1100c4fep-29, -0x1.8fb109a1c5e27p-37 } } };
 /* (1 - r cot r) / s, absolute error times s relative to r cot r: 2^-32.5 and 2^-57.2 */
 static const wf__poly cot_poly[2] = {
     { 5, { 0x1.555556p-2, 0x1.6c15e8p-6, 0x1.1593bcp-9, 0x1.b3bb1cp-13, 0x1.b9deeep-16 } },
@@ -37,9 +33,9 @@ static const wf__poly cot_poly[2] = {
 
 static const double two_over_pi[2] = { 0x1.45f306p-1, 0x1.45f306dc9c883p-1 };
 static const double half_pi[3][2] = { /* pi/2 rounded, the rest rounded, and again */
-    { 0x1.921fb6p+0, 0x1.921fb54442d18p+0 },
-    { -0x1.777a5cp-25, 0x1.1a62633145c07p-54 },
-    { -0x1.ee59dap-50, -0x1.f1976b7ed8fbcp-110 }
+                                      { 0x1.921fb6p+0, 0x1.921fb54442d18p+0 },
+                                      { -0x1.777a5cp-25, 0x1.1a62633145c07p-54 },
+                                      { -0x1.ee59dap-50, -0x1.f1976b7ed8fbcp-110 }
 };
 static const double fast_limit[2] = { 0x1p20, 0x1p36 };
 
@@ -81,6 +77,9 @@ static wf__ref quotient(const wf__math *m, wf__ref num, wf__ref num_lo, wf__ref 
 /* With c = r cot r, whose series converges twice as fast as that of tan: r / c for even n, else -c / r. */
 static wf__ref tangent(const wf__math *m, wf__m_angle a, wf__ref x)
 {
+    wf__ref hi = m_add(m, a.hi, a.lo); /* near multiples of pi/2, lo may be more than an ulp of hi */
+    a.lo = m_add(m, m_sub(m, a.hi, hi), a.lo);
+    a.hi = hi;
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &cot_poly[m->wide], s, 0), less = m_mul(m, s, p);
     wf__ref slope = m_mulk(m, a.hi, 2. / 3); /* of `less`, about, for what lo changes */
     less = m_fma(m, slope, a.lo, less);

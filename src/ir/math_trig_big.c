@@ -3,9 +3,9 @@
  * Payne and Hanek, Radian Reduction for Trigonometric Functions (SIGNUM Newsletter 18, 1983): of x * 2/pi only the value
  * modulo 4 matters. With x = M * 2^e, the bits of 2/pi above 2^(1-e) contribute multiples of 4, so a window of 2/pi that
  * starts there is cut out and multiplied by the integer M; the product's two top bits are the quadrant, the rest its
- * fraction. Windows of 96 (f32) and 192 bits (f64) leave at least 60 and 126 bits of fraction. No f32 or f64 comes closer
- * to a multiple of pi/2 than 2^-31 and 2^-62 (Muller, Elementary Functions, section 11.3), so what is left after
- * cancellation still has some bits more than the result needs.
+ * fraction. Windows of 96 (f32) and 192 bits (f64) leave 62 and 126 bits of fraction. No f32 or f64 comes closer to a multiple
+ * of pi/2 than 2^-29.9 and 2^-61.5 of a quadrant (by continued fractions, as in Muller, Elementary Functions, section
+ * 11.3), so what is left after cancellation still has some bits more than the result needs.
  *
  * The window comes out of the table by selects, one level for each bit of its position: there are no loads here.
  */
@@ -73,7 +73,8 @@ static wf__m_angle reduce_f32(const wf__math *m, wf__ref ax)
     integer = to_u64(m, op_k(&w, WF__OP_or, integer, 0x800000));
     window(&w, table, 8, 3, op_k(&w, WF__OP_sub, exponent, 120), part);
     /* the top 64 of the product's low 96 bits */
-    wf__ref high = op(&w64, WF__OP_mul, to_u64(m, part[0]), integer), middle = to_u64(m, part[1]), low = to_u64(m, part[2]);
+    wf__ref high = op(&w64, WF__OP_mul, to_u64(m, part[0]), integer), middle = to_u64(m, part[1]),
+            low = to_u64(m, part[2]);
     high = op_k(&w64, WF__OP_shl, high, 32);
     high = op(&w64, WF__OP_add, high, op(&w64, WF__OP_mul, middle, integer));
     low = op_k(&w64, WF__OP_shr, op(&w64, WF__OP_mul, low, integer), 32);
@@ -105,12 +106,13 @@ static fixed product_f64(const words *w, const wf__ref part[3], wf__ref integer)
 /* A positive or negative fraction, |f| <= 1/2, times pi/2 as a sum of two floats. */
 static wf__m_angle scale_f64(const wf__math *m, const words *w, fixed f, wf__ref q)
 {
-    wf__ref sign = wf__op2(m->ir, WF__OP_shr, wf__bitcast(m->ir, f.top, WF_I64), wf__const_bits(m->ir, WF_I64, 63));
+    wf__ref sign = wf__bitcast(m->ir, f.top, WF_I64);
+    sign = wf__op2(m->ir, WF__OP_shr, sign, wf__const_bits(m->ir, WF_I64, 63));
     sign = wf__bitcast(m->ir, sign, WF_U64);
     wf__ref top = op(w, WF__OP_xor, f.top, sign), low = op(w, WF__OP_xor, f.low, sign); /* -f, but for 2^-126 */
     wf__ref zeros = wf__op1(m->ir, WF__OP_clz, top), rest = op(w, WF__OP_sub, constant(w, 64), zeros);
     wf__ref left = op(w, WF__OP_shl, top, zeros), right = op(w, WF__OP_shr, low, rest);
-    wf__ref digits = op(w, WF__OP_or, left, right); /* the fraction's 64 leading bits */
+    wf__ref digits = op(w, WF__OP_or, left, right);                          /* the fraction's 64 leading bits */
     wf__ref head = wf__cast(m->ir, op_k(w, WF__OP_shr, digits, 11), WF_F64); /* exact */
     wf__ref tail = wf__cast(m->ir, op_k(w, WF__OP_and, digits, 0x7ff), WF_F64);
     wf__ref exponent = op(w, WF__OP_sub, constant(w, 1023 - 62 + 11), zeros);

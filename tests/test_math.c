@@ -1,0 +1,346 @@
+/* test_math.c - the elementary functions: special values, hard cases with results from multiple precision (mpmath, 3000 bits),
+ * error bounds on dense samples against the C library in higher precision, symmetry, exactness and monotonicity. Everything
+ * runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements: tools/ulp.c.
+ */
+#include "weft_test.h"
+#include "test_math_rows.h"
+#include <float.h>
+
+typedef struct function {
+    wf_val (*f1)(wf_val);
+    wf_val (*f2)(wf_val, wf_val);
+    double (*exact1)(double);
+    long double (*exact1l)(long double);
+    double (*exact2)(double, double);
+    long double (*exact2l)(long double, long double);
+    double bound; /* ULP */
+} function;
+
+#define PI_F32 0x1.921fb6p+1
+#define PI_F64 0x1.921fb54442d18p+1
+
+static double rsqrt_d(double x) { return 1 / sqrt(x); }
+static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
+static double rcp_d(double x) { return 1 / x; }
+static long double rcp_l(long double x) { return 1 / x; }
+
+static const function functions[WF__OP_COUNT] = {
+    [WF__OP_rcp] = { .f1 = wf_rcp, .exact1 = rcp_d, .exact1l = rcp_l, .bound = 0.5 },
+    [WF__OP_rsqrt] = { .f1 = wf_rsqrt, .exact1 = rsqrt_d, .exact1l = rsqrt_l, .bound = 1.5 },
+    [WF__OP_exp] = { .f1 = wf_exp, .exact1 = exp, .exact1l = expl, .bound = 1.5 },
+    [WF__OP_exp2] = { .f1 = wf_exp2, .exact1 = exp2, .exact1l = exp2l, .bound = 1.5 },
+    [WF__OP_log] = { .f1 = wf_log, .exact1 = log, .exact1l = logl, .bound = 1.5 },
+    [WF__OP_log2] = { .f1 = wf_log2, .exact1 = log2, .exact1l = log2l, .bound = 1.5 },
+    [WF__OP_sin] = { .f1 = wf_sin, .exact1 = sin, .exact1l = sinl, .bound = 1.5 },
+    [WF__OP_cos] = { .f1 = wf_cos, .exact1 = cos, .exact1l = cosl, .bound = 1.5 },
+    [WF__OP_tan] = { .f1 = wf_tan, .exact1 = tan, .exact1l = tanl, .bound = 1.5 },
+    [WF__OP_atan] = { .f1 = wf_atan, .exact1 = atan, .exact1l = atanl, .bound = 1.5 },
+    [WF__OP_tanh] = { .f1 = wf_tanh, .exact1 = tanh, .exact1l = tanhl, .bound = 1.5 },
+    [WF__OP_pow] = { .f2 = wf_pow, .exact2 = pow, .exact2l = powl, .bound = 2 },
+    [WF__OP_atan2] = { .f2 = wf_atan2, .exact2 = atan2, .exact2l = atan2l, .bound = 2 },
+};
+
+static wf_context *ctx;
+
+/* ---- evaluating ---- */
+static void convert(wf_dtype to, void *out, wf_dtype from, const void *in, size_t n)
+{
+    wf__eval_cast(to, from, out, in, n);
+}
+
+/* out[i] = op(x[i], y[i]) on numbers that are exact in dtype t. */
+static void evaluate(wf_device device, unsigned op, wf_dtype t, const double *x, const double *y, double *out, size_t n)
+{
+    const double *in[2] = { x, y };
+    wf_array *array[2] = { NULL, NULL }, *result = wf_empty_with(ctx, t, WF_SHAPE((int64_t)n), NULL);
+    void *data = malloc(n * 8);
+    assert_non_null(data);
+    wf_graph *g = wf_begin(ctx, .device = device);
+    wf_val v[2] = { 0 };
+    for (int i = 0; i < (functions[op].f1 ? 1 : 2); ++i) {
+        convert(t, data, WF_F64, in[i], n);
+        array[i] = array_of(ctx, t, WF_SHAPE((int64_t)n), data);
+        v[i] = wf_in(g, array[i]);
+    }
+    wf_out(g, result, functions[op].f1 ? functions[op].f1(v[0]) : functions[op].f2(v[0], v[1]));
+    OK(ctx, wf_run(g));
+    free(data);
+    data = contents(result);
+    convert(WF_F64, out, t, data, n);
+    free(data);
+    wf_release(result);
+    wf_release(array[0]);
+    wf_release(array[1]);
+}
+
+static double one(wf_device device, unsigned op, wf_dtype t, double x, double y)
+{
+    double out;
+    evaluate(device, op, t, &x, &y, &out, 1);
+    return out;
+}
+
+/* |got - want| in units of want's last place; infinities count as the first number too large. */
+static double ulps(wf_dtype t, long double want, double got)
+{
+    int e, p = t == WF_F64 ? 53 : 24, floor_e = t == WF_F64 ? -1021 : -125;
+    long double over = ldexpl(1, t == WF_F64 ? 1024 : 128), have = (long double)got;
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got) ? 0 : INFINITY;
+    want = want > over ? over : want < -over ? -over : want;
+    have = have > over ? over : have < -over ? -over : have;
+    frexpl(want, &e);
+    return (double)ldexpl(fabsl(have - want), p - (e < floor_e || want == 0 ? floor_e : e));
+}
+
+static void report(wf_dtype t, unsigned op, double x, double y, double got, long double want)
+{
+    print_error("%s %s(%a, %a) = %a, not %La\n", wf_dtype_name(t), wf__op_table[op].name, x, y, got, want);
+}
+
+/* ---- tables ---- */
+static void check_special(wf_device device, wf_dtype t, const row *r, double want)
+{
+    double got = one(device, r->op, t, r->x, r->y);
+    bool same = isnan(want) ? isnan(got) : got == want && !signbit(got) == !signbit(want);
+    if (!same) {
+        report(t, r->op, r->x, r->y, got, (long double)want);
+        fail();
+    }
+}
+
+static void special_values(void **state)
+{
+    (void)state;
+    for (wf_device device = WF_CPU; device <= WF_INTERP; ++device)
+        for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+            for (size_t i = 0; i < WF__COUNT(special_rows); ++i)
+                check_special(device, t, &special_rows[i], special_rows[i].want);
+            for (size_t i = 0; i < WF__COUNT(angle_rows); ++i) {
+                double exact = angle_rows[i].want * (t == WF_F64 ? PI_F64 : PI_F32) / 4;
+                check_special(device, t, &angle_rows[i], t == WF_F64 ? exact : (double)(float)exact);
+            }
+        }
+}
+
+/* The wanted number is rounded itself. */
+static void hard_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WF__COUNT(hard_f32) + WF__COUNT(hard_f64); ++i) {
+        bool wide = i >= WF__COUNT(hard_f32);
+        const row *r = wide ? &hard_f64[i - WF__COUNT(hard_f32)] : &hard_f32[i];
+        wf_dtype t = wide ? WF_F64 : WF_F32;
+        for (wf_device device = WF_CPU; device <= WF_INTERP; ++device) {
+            double got = one(device, r->op, t, r->x, r->y);
+            if (ulps(t, (long double)r->want, got) <= functions[r->op].bound + 0.5 &&
+                !signbit(got) == !signbit(r->want))
+                continue;
+            report(t, r->op, r->x, r->y, got, (long double)r->want);
+            fail();
+        }
+    }
+}
+
+/* ---- dense samples ---- */
+enum { SAMPLES = 1 << 14 };
+static double sample_x[SAMPLES], sample_y[SAMPLES], sample_out[SAMPLES];
+
+static double rounded(wf_dtype t, double x) { return t == WF_F64 ? x : (double)(float)x; }
+
+static long double exact(unsigned op, wf_dtype t, double x, double y)
+{
+    const function *f = &functions[op];
+    if (t == WF_F64)
+        return f->f1 ? f->exact1l((long double)x) : f->exact2l((long double)x, (long double)y);
+    return (long double)(f->f1 ? f->exact1(x) : f->exact2(x, y));
+}
+
+static void check_samples(wf_device device, unsigned op, wf_dtype t)
+{
+    /* f64 needs a long double with more bits as its reference, and what the reference itself may be off */
+    if (t == WF_F64 && LDBL_MANT_DIG < 64)
+        return;
+    evaluate(device, op, t, sample_x, sample_y, sample_out, SAMPLES);
+    for (size_t i = 0; i < SAMPLES; ++i) {
+        long double want = exact(op, t, sample_x[i], sample_y[i]);
+        if (ulps(t, want, sample_out[i]) > functions[op].bound + 0x1p-9) {
+            report(t, op, sample_x[i], sample_y[i], sample_out[i], want);
+            fail();
+        }
+    }
+}
+
+static void fill(wf_dtype t, uint64_t seed, double low, double high, bool powers)
+{
+    for (size_t i = 0; i < SAMPLES; ++i) {
+        double u = (double)(test_random(&seed) >> 11) * 0x1p-53, v = (double)(test_random(&seed) >> 11) * 0x1p-53;
+        double x = low + u * (high - low), y = low + v * (high - low);
+        sample_x[i] = rounded(t, powers ? copysign(exp2(fabs(x)), x) : x);
+        sample_y[i] = rounded(t, powers ? copysign(exp2(fabs(y)), y) : y);
+    }
+}
+
+static void error_bounds(void **state)
+{
+    (void)state;
+    for (wf_device device = WF_CPU; device <= WF_INTERP; ++device)
+        for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+            double most = t == WF_F64 ? 1100 : 160;
+            for (unsigned op = 0; op < WF__OP_COUNT; ++op) {
+                if (!functions[op].f1)
+                    continue;
+                fill(t, op, -4, 4, false);
+                check_samples(device, op, t);
+                fill(t, op, -most, most, false);
+                check_samples(device, op, t);
+                fill(t, op, t == WF_F64 ? -900 : -125, t == WF_F64 ? 900 : 125, true); /* huge arguments */
+                check_samples(device, op, t);
+                for (size_t i = 0; i < SAMPLES; ++i) /* tiny ones */
+                    sample_x[i] = rounded(t, 1 / sample_x[i]);
+                check_samples(device, op, t);
+                fill(t, op, 1 - 0x1p-9, 1 + 0x1p-9, false);
+                check_samples(device, op, t);
+            }
+        }
+}
+
+static void error_bounds_of_two(void **state)
+{
+    (void)state;
+    for (wf_device device = WF_CPU; device <= WF_INTERP; ++device)
+        for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+            double most = t == WF_F64 ? 1080 : 152;
+            fill(t, 1, -5, 5, false);
+            check_samples(device, WF__OP_atan2, t);
+            for (size_t i = 0; i < SAMPLES; ++i)
+                sample_x[i] = fabs(sample_x[i]);
+            check_samples(device, WF__OP_pow, t);
+            fill(t, 2, -100, 100, true);
+            check_samples(device, WF__OP_atan2, t);
+            for (size_t i = 0; i < SAMPLES; ++i) { /* results over the whole range */
+                sample_x[i] = i % 2 ? fabs(sample_x[i]) : rounded(t, 1 + ((double)i - SAMPLES / 2) * 0x1p-20);
+                sample_y[i] =
+                    rounded(t, (2 * (double)i / SAMPLES - 1) * most / log2(sample_x[i] == 1 ? 2 : sample_x[i]));
+            }
+            check_samples(device, WF__OP_pow, t);
+        }
+}
+
+/* ---- structure ---- */
+static void symmetry_and_range(void **state)
+{
+    static const struct {
+        unsigned op;
+        bool even;
+        double most; /* |result| */
+    } rules[] = { { WF__OP_sin, false, 1 },
+                  { WF__OP_cos, true, 1 },
+                  { WF__OP_tan, false, INFINITY },
+                  { WF__OP_atan, false, 1.571 },
+                  { WF__OP_tanh, false, 1 } };
+    static double flipped[SAMPLES];
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
+        for (size_t k = 0; k < WF__COUNT(rules); ++k)
+            for (int powers = 0; powers < 2; ++powers) {
+                fill(t, k, powers ? -100 : -8, powers ? 100 : 8, powers);
+                evaluate(WF_CPU, rules[k].op, t, sample_x, sample_y, sample_out, SAMPLES);
+                for (size_t i = 0; i < SAMPLES; ++i)
+                    sample_x[i] = -sample_x[i];
+                evaluate(WF_CPU, rules[k].op, t, sample_x, sample_y, flipped, SAMPLES);
+                for (size_t i = 0; i < SAMPLES; ++i) {
+                    assert_true(flipped[i] == (rules[k].even ? sample_out[i] : -sample_out[i]));
+                    assert_true(fabs(flipped[i]) <= rules[k].most);
+                }
+            }
+}
+
+/* 2^n and log2(2^n) are exact, denormals included. */
+static void exact_powers(void **state)
+{
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+        int low = t == WF_F64 ? -1074 : -149, high = t == WF_F64 ? 1023 : 127;
+        size_t n = (size_t)(high - low + 1);
+        for (size_t i = 0; i < n; ++i) {
+            sample_x[i] = low + (int)i;
+            sample_y[i] = 2;
+        }
+        evaluate(WF_CPU, WF__OP_exp2, t, sample_x, sample_y, sample_out, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_out[i] == ldexp(1, low + (int)i));
+        evaluate(WF_CPU, WF__OP_pow, t, sample_y, sample_x, sample_out, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_out[i] == ldexp(1, low + (int)i));
+        evaluate(WF_CPU, WF__OP_log2, t, sample_out, sample_y, sample_y, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_y[i] == sample_x[i]);
+    }
+}
+
+/* Steps of 8 ulps around the places where an expansion changes from one formula to another. */
+static void monotonic(void **state)
+{
+    static const row places[] = { { WF__OP_exp, 0.34657359, 1, 0 },  { WF__OP_exp, -0.34657359, 1, 0 },
+                                  { WF__OP_exp2, 0.5, 1, 0 },        { WF__OP_exp2, -0.5, 1, 0 },
+                                  { WF__OP_log, 0.70710678, 1, 0 },  { WF__OP_log, 1.41421356, 1, 0 },
+                                  { WF__OP_log2, 0.70710678, 1, 0 }, { WF__OP_log2, 1.41421356, 1, 0 },
+                                  { WF__OP_sin, 0.78539816, 1, 0 },  { WF__OP_cos, 0.78539816, -1, 0 },
+                                  { WF__OP_tan, 0.78539816, 1, 0 },  { WF__OP_atan, 1, 1, 0 },
+                                  { WF__OP_tanh, 0.7, 1, 0 } };
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
+        for (size_t k = 0; k < WF__COUNT(places); ++k) {
+            double step = (t == WF_F64 ? 0x1p-53 : 0x1p-24) * 8 * fabs(places[k].x);
+            for (size_t i = 0; i < SAMPLES; ++i)
+                sample_x[i] = rounded(t, places[k].x + ((double)i - SAMPLES / 2) * step);
+            evaluate(WF_CPU, places[k].op, t, sample_x, sample_y, sample_out, SAMPLES);
+            for (size_t i = 1; i < SAMPLES; ++i)
+                assert_true((sample_out[i] - sample_out[i - 1]) * places[k].y >= 0);
+        }
+}
+
+/* Constant arguments are folded by the same meaning. */
+static void folded(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WF__COUNT(hard_f64); ++i) {
+        const row *r = &hard_f64[i];
+        wf__ir ir;
+        wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+        wf__ref x = wf__const_f64(&ir, WF_F64, r->x), y = wf__const_f64(&ir, WF_F64, r->y);
+        wf__ref z = functions[r->op].f1 ? wf__op1(&ir, r->op, x) : wf__op2(&ir, r->op, x, y);
+        assert_int_equal(wf__at(&ir, z)->op, WF__CONST);
+        uint64_t bits = wf__bits(wf__at(&ir, z));
+        double got;
+        memcpy(&got, &bits, sizeof got);
+        assert_true(got == one(WF_INTERP, r->op, WF_F64, r->x, r->y));
+        wf__ir_free(&ir);
+    }
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    ctx = test_context(WF_CPU, 1);
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    wf_context_free(ctx);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(special_values),     cmocka_unit_test(hard_values),
+        cmocka_unit_test(error_bounds),       cmocka_unit_test(error_bounds_of_two),
+        cmocka_unit_test(symmetry_and_range), cmocka_unit_test(exact_powers),
+        cmocka_unit_test(monotonic),          cmocka_unit_test(folded),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,435 @@
+/* ulp.c - how accurate the library's functions are, against MPFR.
+ *
+ *   cmake --build build && cc -O2 -Iinclude tools/ulp.c -Lbuild -lweft -lmpfr -lgmp -lpthread -lm -o build/ulp
+ *   LD_LIBRARY_PATH=build build/ulp [-s stride] [-n samples] [-t threads] [-i] [function ...]
+ *
+ * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; -s 1 is exhaustive). All others: `samples`
+ * arguments (default 2^20), drawn from all bit patterns, from the function's domain, from powers of two, and from where it is
+ * hard: near multiples of pi/2, near 1, results near overflow and among the denormals. -i: by the interpreter.
+ *
+ * An error is |result - exact| in units of the last place of the exact value: 2^(e-p) for 2^(e-1) <= |exact| < 2^e with
+ * p = 24 or 53, e not below the smallest normal number's; beyond the largest number both count as 2^128 or 2^1024. `wrong`
+ * counts results that are NaN when the exact value is not or the reverse, and zeros that should be none or of the other
+ * sign. The exact value is first taken from the C library in higher precision (double for f32, long double for f64), which
+ * settles all but a few cases to 2^-7 of an ulp; whatever could be a new maximum is computed again by MPFR.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "weft/weft.h"
+#include <inttypes.h>
+#include <math.h>
+#include <mpfr.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCH = 4096, MAX_THREADS = 64 };
+
+/* ---- the exact values ---- */
+typedef int mpfr_fun1(mpfr_t, const mpfr_t, mpfr_rnd_t);
+typedef int mpfr_fun2(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+static int rcp_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how) { return mpfr_ui_div(r, 1, x, how); }
+static double rcp_d(double x) { return 1 / x; }
+static double rsqrt_d(double x) { return 1 / sqrt(x); }
+static long double rcp_l(long double x) { return 1 / x; }
+static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
+
+typedef struct function {
+    const char *name;
+    wf_val (*weft1)(wf_val);
+    wf_val (*weft2)(wf_val, wf_val);
+    mpfr_fun1 *exact1;
+    double (*d1)(double);
+    long double (*l1)(long double);
+    mpfr_fun2 *exact2;
+    double (*d2)(double, double);
+    long double (*l2)(long double, long double);
+    double low, high; /* where f64 results are neither 0, infinite nor constant */
+    enum { PLAIN, PERIODIC, LOGARITHM } kind;
+} function;
+
+static const function functions[] = {
+    { "rcp", wf_rcp, NULL, rcp_mpfr, rcp_d, rcp_l, .low = -1e3, .high = 1e3 },
+    { "rsqrt", wf_rsqrt, NULL, mpfr_rec_sqrt, rsqrt_d, rsqrt_l, .low = 0, .high = 1e3 },
+    { "exp", wf_exp, NULL, mpfr_exp, exp, expl, .low = -746, .high = 710 },
+    { "exp2", wf_exp2, NULL, mpfr_exp2, exp2, exp2l, .low = -1076, .high = 1025 },
+    { "log", wf_log, NULL, mpfr_log, log, logl, .low = 0, .high = 1e3, .kind = LOGARITHM },
+    { "log2", wf_log2, NULL, mpfr_log2, log2, log2l, .low = 0, .high = 1e3, .kind = LOGARITHM },
+    { "sin", wf_sin, NULL, mpfr_sin, sin, sinl, .low = -1e5, .high = 1e5, .kind = PERIODIC },
+    { "cos", wf_cos, NULL, mpfr_cos, cos, cosl, .low = -1e5, .high = 1e5, .kind = PERIODIC },
+    { "tan", wf_tan, NULL, mpfr_tan, tan, tanl, .low = -1e5, .high = 1e5, .kind = PERIODIC },
+    { "atan", wf_atan, NULL, mpfr_atan, atan, atanl, .low = -10, .high = 10 },
+    { "tanh", wf_tanh, NULL, mpfr_tanh, tanh, tanhl, .low = -22, .high = 22 },
+    { "pow", .weft2 = wf_pow, .exact2 = mpfr_pow, .d2 = pow, .l2 = powl, .low = 0, .high = 50 },
+    { "atan2", .weft2 = wf_atan2, .exact2 = mpfr_atan2, .d2 = atan2, .l2 = atan2l, .low = -10, .high = 10 },
+};
+
+/* ---- the library's values ---- */
+typedef struct program { /* out = f(x) or f(x, y) */
+    wf_context *ctx;
+    wf_kernel *kernel;
+    wf_array *x, *y, *out;
+    void *memory[3];
+} program;
+
+static bool complain(const program *p)
+{
+    fprintf(stderr, "ulp: %s\n", p->ctx ? wf_message(p->ctx) : "out of memory");
+    return false;
+}
+
+static bool open_program(program *p, const function *f, bool wide, bool interpret)
+{
+    wf_dtype t = wide ? WF_F64 : WF_F32;
+    p->ctx = wf_context_new(
+        &(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = interpret ? WF_INTERP : WF_CPU });
+    wf_graph *g = wf_begin(p->ctx, .name = f->name);
+    wf_val a = wf_in(g, wf_formal(g, "x", t, 1));
+    wf_val r = f->weft1 ? f->weft1(a) : f->weft2(a, wf_in(g, wf_formal(g, "y", t, 1)));
+    wf_out(g, wf_formal(g, "out", t, 1), r);
+    p->kernel = wf_compile(g);
+    p->x = wf_empty(p->ctx, t, WF_SHAPE(BATCH));
+    p->y = wf_empty(p->ctx, t, WF_SHAPE(BATCH));
+    p->out = wf_empty(p->ctx, t, WF_SHAPE(BATCH));
+    wf_array *arrays[3] = { p->x, p->y, p->out };
+    for (int i = 0; i < 3; ++i)
+        if (wf_map(arrays[i], &p->memory[i], NULL) != WF_OK)
+            return complain(p);
+    memset(p->memory[0], 0, BATCH * wf_dtype_size(t));
+    memset(p->memory[1], 0, BATCH * wf_dtype_size(t));
+    return true;
+}
+
+static bool run(const program *p, const function *f)
+{
+    wf_array *x = p->x, *y = p->y, *out = p->out;
+    wf_status status = f->weft1 ? wf_launch(p->kernel, WF_NAMED(x, out)) : wf_launch(p->kernel, WF_NAMED(x, y, out));
+    return status == WF_OK || complain(p);
+}
+
+static void close_program(program *p)
+{
+    wf_release(p->x);
+    wf_release(p->y);
+    wf_release(p->out);
+    wf_kernel_free(p->kernel);
+    wf_context_free(p->ctx);
+}
+
+/* ---- measuring ---- */
+typedef struct worst {
+    double ulp;
+    double x, y;
+    uint64_t wrong, tested;
+    double wrong_x, wrong_y;
+} worst;
+
+static int exponent_floor(bool wide) { return wide ? -1021 : -125; }
+static int precision(bool wide) { return wide ? 53 : 24; }
+
+static double error_f64(long double exact, double got)
+{
+    int e;
+    long double over = ldexpl(1, 1024);
+    exact = exact > over ? over : exact < -over ? -over : exact;
+    frexpl(exact, &e);
+    if (e < exponent_floor(true))
+        e = exponent_floor(true);
+    long double value = isinf(got) ? copysignl(over, got) : (long double)got;
+    return (double)ldexpl(fabsl(value - exact), 53 - e);
+}
+
+static double error_f32(double exact, double got) /* the inner loop of an exhaustive run */
+{
+    uint64_t bits;
+    exact = exact > 0x1p128 ? 0x1p128 : exact < -0x1p128 ? -0x1p128 : exact;
+    got = got > 0x1p128 ? 0x1p128 : got < -0x1p128 ? -0x1p128 : got;
+    memcpy(&bits, &exact, sizeof bits);
+    int e = (int)(bits >> 52 & 0x7ff) - 1022;
+    if (e < exponent_floor(false))
+        e = exponent_floor(false);
+    double scale;
+    bits = (uint64_t)(1023 + 24 - e) << 52;
+    memcpy(&scale, &bits, sizeof scale);
+    return fabs(got - exact) * scale;
+}
+
+/* The same through MPFR. */
+static double error_exact(const function *f, bool wide, double x, double y, double got)
+{
+    mpfr_t a, b, r;
+    mpfr_inits2(wide ? 256 : 160, a, b, r, (mpfr_ptr)0);
+    mpfr_set_d(a, x, MPFR_RNDN);
+    mpfr_set_d(b, y, MPFR_RNDN);
+    if (f->exact1)
+        f->exact1(r, a, MPFR_RNDN);
+    else
+        f->exact2(r, a, b, MPFR_RNDN);
+    double ulps = 0;
+    mpfr_set_si_2exp(a, mpfr_signbit(r) ? -1 : 1, wide ? 1024 : 128, MPFR_RNDN);
+    if (mpfr_cmpabs(r, a) > 0)
+        mpfr_set(r, a, MPFR_RNDN);
+    if (!mpfr_nan_p(r) && !mpfr_zero_p(r)) {
+        long e = (long)mpfr_get_exp(r);
+        if (e < exponent_floor(wide))
+            e = exponent_floor(wide);
+        if (isinf(got))
+            mpfr_set_si_2exp(a, got > 0 ? 1 : -1, wide ? 1024 : 128, MPFR_RNDN);
+        else
+            mpfr_set_d(a, got, MPFR_RNDN);
+        mpfr_sub(r, r, a, MPFR_RNDN);
+        mpfr_abs(r, r, MPFR_RNDN);
+        mpfr_mul_2si(r, r, precision(wide) - e, MPFR_RNDN);
+        ulps = mpfr_get_d(r, MPFR_RNDU);
+    }
+    mpfr_clears(a, b, r, (mpfr_ptr)0);
+    return ulps;
+}
+
+static void note_wrong(worst *w, double x, double y)
+{
+    if (w->wrong++ == 0)
+        w->wrong_x = x, w->wrong_y = y;
+}
+
+static void judge(const function *f, bool wide, double x, double y, double got, worst *w)
+{
+    long double exact = wide ? (f->l1 ? f->l1((long double)x) : f->l2((long double)x, (long double)y)) : 0;
+    double near = wide ? (double)exact : f->d1 ? f->d1(x) : f->d2(x, y);
+    ++w->tested;
+    if (isnan(near) || isnan(got)) {
+        if (!isnan(near) != !isnan(got))
+            note_wrong(w, x, y);
+        return;
+    }
+    if (wide ? exact == 0 : near == 0) {
+        if (got != 0 || !signbit(near) != !signbit(got))
+            note_wrong(w, x, y);
+        return;
+    }
+    if (near == got && isinf(got))
+        return;
+    double settled = w->ulp - 0x1p-7 > 0.25 ? w->ulp - 0x1p-7 : 0.25;
+    if (isfinite(near) && (wide ? error_f64(exact, got) : error_f32(near, got)) < settled)
+        return;
+    double ulps = error_exact(f, wide, x, y, got);
+    if (ulps > w->ulp) {
+        w->ulp = ulps;
+        w->x = x;
+        w->y = y;
+    }
+}
+
+/* ---- arguments ---- */
+typedef struct job {
+    const function *f;
+    bool wide, interpret, failed;
+    uint64_t first, last, stride; /* exhaustive f32: bit patterns; else sample numbers */
+    worst worst;
+    pthread_t thread;
+} job;
+
+static uint64_t mix(uint64_t x) /* splitmix64 */
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+static double unit(uint64_t *seed) /* [0, 1) */
+{
+    *seed = mix(*seed);
+    return (double)(*seed >> 11) * 0x1p-53;
+}
+static double any_bits(bool wide, uint64_t *seed)
+{
+    double d;
+    *seed = mix(*seed);
+    uint32_t half = (uint32_t)*seed;
+    float s;
+    memcpy(&d, seed, sizeof d);
+    memcpy(&s, &half, sizeof s);
+    return wide ? d : (double)s;
+}
+static double rounded(bool wide, double v) { return wide ? v : (double)(float)v; }
+
+static double near_quadrant(uint64_t *seed) /* a float next to a multiple of pi/2 */
+{
+    double n = floor(ldexp(unit(seed), (int)(unit(seed) * 60)));
+    double v = (double)((long double)n * 1.57079632679489661923132169163975144L);
+    for (int k = (int)(unit(seed) * 5); k > 0; --k)
+        v = nextafter(v, unit(seed) < 0.5 ? 0 : INFINITY);
+    return unit(seed) < 0.5 ? v : -v;
+}
+
+static double sample1(const function *f, bool wide, uint64_t number)
+{
+    uint64_t seed = mix(number * 2 + wide);
+    double t = unit(&seed);
+    switch (number % 4) {
+    case 0:
+        return any_bits(wide, &seed);
+    case 1:
+        return f->low + t * (f->high - f->low);
+    case 2:
+        if (f->kind == PERIODIC)
+            return near_quadrant(&seed);
+        return f->kind == LOGARITHM ? 1 + (t - 0.5) * exp2(-52 * unit(&seed)) : f->low * t * t * t;
+    default:
+        return (unit(&seed) < 0.5 ? -1 : 1) * exp2((t - 0.5) * 60);
+    }
+}
+
+static void sample2(const function *f, bool wide, uint64_t number, double *x, double *y)
+{
+    uint64_t seed = mix(number * 2 + wide);
+    double t = unit(&seed), limit = wide ? 1080 : 152;
+    *x = any_bits(wide, &seed);
+    *y = any_bits(wide, &seed);
+    if (f->d2 == atan2) {
+        if (number % 4 == 1)
+            *y = *x * (2 * t);
+        else if (number % 4 == 2)
+            *x = f->low + t * (f->high - f->low), *y = f->low + unit(&seed) * (f->high - f->low);
+        else if (number % 4 == 3)
+            *y = *x * exp2((t - 0.5) * 130);
+    } else if (number % 8 == 1) { /* a negative base and an integer */
+        *x = -fabs(*x), *y = floor((t - 0.5) * 64);
+    } else if (number % 4 != 0) { /* results over the whole range */
+        *x = number % 4 == 1   ? fabs(*x)
+             : number % 4 == 2 ? f->low + t * (f->high - f->low)
+                               : 1 + (t - 0.5) * exp2(-(wide ? 50 : 21) * unit(&seed));
+        *x = rounded(wide, *x);
+        *y = (unit(&seed) * 2 - 1) * limit / log2(*x);
+    }
+    *x = rounded(wide, *x);
+    *y = rounded(wide, *y);
+}
+
+static void arguments(const job *j, uint64_t number, double *x, double *y)
+{
+    *y = 0;
+    if (j->wide || !j->f->exact1) {
+        if (j->f->exact1)
+            *x = sample1(j->f, j->wide, number);
+        else
+            sample2(j->f, j->wide, number, x, y);
+        return;
+    }
+    uint32_t bits = (uint32_t)number;
+    float s;
+    memcpy(&s, &bits, sizeof s);
+    *x = (double)s;
+}
+
+static void store(bool wide, void *memory, size_t i, double v)
+{
+    if (wide)
+        ((double *)memory)[i] = v;
+    else
+        ((float *)memory)[i] = (float)v;
+}
+
+static void *work(void *job_)
+{
+    job *j = job_;
+    program p = { 0 };
+    static _Thread_local double x[BATCH], y[BATCH];
+    j->failed = !open_program(&p, j->f, j->wide, j->interpret);
+    for (uint64_t next = j->first; next < j->last && !j->failed;) {
+        size_t n = 0;
+        for (; n < BATCH && next < j->last; ++n, next += j->stride) {
+            arguments(j, next, &x[n], &y[n]);
+            store(j->wide, p.memory[0], n, x[n]);
+            store(j->wide, p.memory[1], n, y[n]);
+        }
+        j->failed = !run(&p, j->f);
+        const void *out = p.memory[2];
+        for (size_t i = 0; i < n && !j->failed; ++i)
+            judge(j->f, j->wide, x[i], y[i], j->wide ? ((const double *)out)[i] : (double)((const float *)out)[i],
+                  &j->worst);
+    }
+    close_program(&p);
+    mpfr_free_cache();
+    return NULL;
+}
+
+/* ---- the table ---- */
+static void report(const function *f, bool wide, const worst *w)
+{
+    printf("%-6s %s %11" PRIu64 " %9.4f  %-22a", f->name, wide ? "f64" : "f32", w->tested, w->ulp, w->x);
+    char y[32] = "";
+    if (f->exact2)
+        snprintf(y, sizeof y, "%a", w->y);
+    printf(" %-22s %" PRIu64, y, w->wrong);
+    if (w->wrong)
+        printf(" (%a, %a)", w->wrong_x, w->wrong_y);
+    printf("\n");
+    fflush(stdout);
+}
+
+static bool measure(const function *f, bool wide, bool interpret, int threads, uint64_t stride, uint64_t samples)
+{
+    static job jobs[MAX_THREADS];
+    bool all = !wide && f->exact1;
+    uint64_t total = all ? (uint64_t)1 << 32 : samples;
+    worst w = { 0 };
+    bool ok = true;
+    for (int t = 0; t < threads; ++t) {
+        uint64_t step = all ? stride : 1, share = total / (uint64_t)threads / step * step;
+        jobs[t] = (job){ .f = f, .wide = wide, .interpret = interpret, .first = share * (uint64_t)t, .stride = step };
+        jobs[t].last = t == threads - 1 ? total : share * (uint64_t)(t + 1);
+        if (pthread_create(&jobs[t].thread, NULL, work, &jobs[t]))
+            return false;
+    }
+    for (int t = 0; t < threads; ++t) {
+        pthread_join(jobs[t].thread, NULL);
+        worst v = jobs[t].worst;
+        ok = ok && !jobs[t].failed;
+        if (v.ulp > w.ulp)
+            w.ulp = v.ulp, w.x = v.x, w.y = v.y;
+        if (v.wrong && !w.wrong)
+            w.wrong_x = v.wrong_x, w.wrong_y = v.wrong_y;
+        w.wrong += v.wrong;
+        w.tested += v.tested;
+    }
+    if (ok)
+        report(f, wide, &w);
+    return ok;
+}
+
+static bool chosen(const char *name, int n, char **names)
+{
+    bool found = n == 0;
+    for (int i = 0; i < n; ++i)
+        found = found || strcmp(names[i], name) == 0;
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t stride = 64, samples = 1 << 20;
+    int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), option;
+    bool interpret = false;
+    while ((option = getopt(argc, argv, "s:n:t:i")) != -1) {
+        if (option == 's')
+            stride = strtoull(optarg, NULL, 0);
+        else if (option == 'n')
+            samples = strtoull(optarg, NULL, 0);
+        else if (option == 't')
+            threads = atoi(optarg);
+        else if (option == 'i')
+            interpret = true;
+        else
+            return 2;
+    }
+    if (threads < 1 || threads > MAX_THREADS || stride == 0)
+        return 2;
+    printf("%-6s %s %11s %9s  %-22s %-22s %s\n", "name", "   ", "arguments", "max ULP", "at", "", "wrong");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i)
+        for (int wide = 0; chosen(functions[i].name, argc - optind, argv + optind) && wide < 2; ++wide)
+            if (!measure(&functions[i], wide, interpret, threads, stride, samples))
+                return 1;
+    return 0;
+}
