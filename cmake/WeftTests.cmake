@@ -23,7 +23,7 @@ function(weft_test name)
     if(TARGET weft)
         list(APPEND environment WEFT=$<TARGET_FILE:weft>)
     endif()
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED cache TIMEOUT 600 ENVIRONMENT "${environment}")
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED cache TIMEOUT 1500 ENVIRONMENT "${environment}")
 endfunction()
 
 # weft_internal(target): a program of ours that may look inside the library.
