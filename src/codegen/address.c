@@ -224,9 +224,8 @@ wf__where wf__address(wf__inst *in, uint32_t slot, uint32_t tuple, const val *ma
     return at;
 }
 
-void wf__lane_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val out[WF__LANES])
+void wf__lane_pointers(wf__gen *g, unsigned dtype, const wf__where *at, val out[WF__LANES])
 {
-    wf__gen *g = in->g;
     LLVMTypeRef element = wf__gen_memory_type(g, dtype, 1);
     for (int l = 0; l < g->width; l++) {
         switch (at->way) {

@@ -12,7 +12,8 @@
 
 /* Things that are made from other values once, however often they are asked for. */
 typedef enum wf__memo_kind { WF__SUM /* a + b * c */, WF__IN_RANGE /* lanes with a <= .. < b */, WF__BELOW /* a < b */,
-                             WF__ALL_LANES /* a in every lane */, WF__BOTH /* a and b */ } wf__memo_kind;
+                             WF__ALL_LANES /* a in every lane */, WF__BOTH /* a and b */,
+                             WF__WHOLE /* all lanes that are on inside b elements from a */ } wf__memo_kind;
 enum { WF__MEMO_HEADS = 256 };
 typedef struct wf__memo {
     int kind;
@@ -52,7 +53,7 @@ typedef struct wf__inst {
     uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission */
     block row, inner;         /* levels rank-1 and rank */
     val index[WF_MAX_RANK];   /* of the loops around; the last: of lane 0 */
-    val lane_bits, lane_mask; /* SAFE: the lanes that are on, as bits of an i64 and as a vector */
+    val lane_count, lane_bits, lane_mask; /* SAFE: the lanes that are on: how many, as bits of an i64, as a vector */
     bool parks;               /* masks of border tests are many: they live on the stack */
     val *red, *red_phi;       /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
@@ -76,7 +77,6 @@ void wf__inst_level(wf__inst *in, int level); /* emits all nodes of that level *
 val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
 val wf__inst_vector(wf__inst *in, wf__ref r);
 block *wf__inst_block(wf__inst *in, int level);
-val wf__inst_mask(wf__inst *in, val bits); /* vector of bools from the bits of an i64 */
 val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c); /* NULL: not made yet */
 val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made);
 
@@ -91,7 +91,7 @@ typedef struct wf__where {
 } wf__where;
 /* `mapped`: replacements of indices by border modes (NULL: none), scalars where mapped_wide is false. */
 wf__where wf__address(wf__inst *in, uint32_t slot, uint32_t tuple, const val *mapped, const bool *mapped_wide);
-void wf__lane_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val out[WF__LANES]);
+void wf__lane_pointers(wf__gen *g, unsigned dtype, const wf__where *at, val out[WF__LANES]);
 
 /* An affine index as lane index * coef + constant, when it is just that. */
 bool wf__as_lane(const wf__inst *in, wf__ref r, int64_t *coef, int64_t *constant);
@@ -109,6 +109,11 @@ typedef struct wf__guard { /* which lanes may touch memory: the conjunction of w
     bool early;   /* the scalar is known once a row */
     bool uniform; /* of a load that is done once for all lanes, in whatever loop */
 } wf__guard;
+val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere);
+val wf__outside(wf__inst *in, const wf__node *load); /* the value outside, as it is in memory, in every lane */
+val wf__border_map(wf__gen *g, unsigned border, val index, val dim, int w); /* dim >= 1 */
+/* edge.c: loads along a row that may reach beyond its ends. False: not such a load. */
+bool wf__emit_edge_load(wf__inst *in, wf__ref r);
 val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
 /* Tests and maps the indices of a LOAD with a border mode. */
 void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide);
@@ -127,7 +132,8 @@ void wf__emit_red(wf__inst *in, wf__ref r);
 void wf__emit_setred(wf__inst *in, const wf__node *n);
 void wf__red_end(wf__frame *f);                      /* joins the lanes and stores the results */
 
-/* ---- loops.c, tiling.c, order.c ---- */
+/* ---- box.c, loops.c, tiling.c, order.c ---- */
+bool wf__find_box(wf__frame *f); /* sets inner_lo and inner_hi, at level 0 */
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns); /* of a FAST tile */
 int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target);
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns);

@@ -16,7 +16,7 @@ static val park(wf__inst *in, val bits)
 {
     wf__gen *g = in->g;
     if (!in->parks)
-        return wf__inst_mask(in, bits);
+        return wf__gen_mask(in->g, bits);
     val room = wf__frame_room(in->f, parked_type(g));
     g->L->BuildStore(g->b, g->L->BuildTrunc(g->b, bits, parked_type(g), ""), room);
     return room;
@@ -29,7 +29,7 @@ static val unpark(wf__inst *in, val kept)
         return kept;
     val bits = g_load(g, parked_type(g), kept);
     g->L->SetVolatile(bits, 1);
-    return wf__inst_mask(in, bits);
+    return wf__gen_mask(in->g, bits);
 }
 
 static val both(wf__inst *in, val a, val b)
@@ -134,7 +134,7 @@ static val at_least_one(wf__gen *g, val x)
 }
 
 /* The index inside 0..dim-1 that i stands for; dim >= 1. */
-static val map_index(wf__gen *g, unsigned border, val i, val dim, int w)
+val wf__border_map(wf__gen *g, unsigned border, val i, val dim, int w)
 {
     val zero = wf__gen_int(g, g->i64, w, 0), n = wf__gen_splat(g, dim, w);
     val last = wf__gen_splat(g, g_sub(g, dim, g_i64(g, 1)), w);
@@ -168,7 +168,7 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         }
         wide[k] = in->vary[r].kind != WF__UNIFORM;
         val i = wide[k] ? wf__inst_vector(in, r) : wf__inst_scalar(in, r);
-        mapped[k] = map_index(g, n->aux, i, dim, wide[k] ? g->width : 1);
+        mapped[k] = wf__border_map(g, n->aux, i, dim, wide[k] ? g->width : 1);
         guard->scalar = also(in, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
     }
 }

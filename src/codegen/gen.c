@@ -155,6 +155,14 @@ void wf__gen_at(wf__gen *g, block b)
         g->L->PositionBuilderAtEnd(g->b, b);
 }
 
+val wf__gen_mask(wf__gen *g, val bits)
+{
+    LLVMTypeRef narrow = g->L->IntTypeInContext(g->context, (unsigned)g->width);
+    if (g->L->TypeOf(bits) != narrow)
+        bits = g->L->BuildTrunc(g->b, bits, narrow, "");
+    return g_bits(g, bits, wf__gen_wide(g, g->i1, g->width));
+}
+
 val wf__gen_any(wf__gen *g, val mask, int w)
 {
     if (w == 1)

@@ -23,6 +23,7 @@ typedef struct wf__gen {
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr, nothing;
     val function;                     /* being emitted */
     val cold[WF__COLD_COUNT][2];      /* bodies of rare paths, by width: scalar, vector */
+    val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
     val nontemporal, likely;          /* metadata, made when first needed */
     wf__str *error;
     bool failed;
@@ -48,6 +49,7 @@ val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b);
 val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeRef *params, unsigned n, bool internal);
 block wf__gen_block(wf__gen *g, const char *name);
 void wf__gen_at(wf__gen *g, block b);                       /* emit at its end, before its terminator if it has one */
+val wf__gen_mask(wf__gen *g, val bits);                     /* vector of bools from the bits of an integer */
 val wf__gen_any(wf__gen *g, val mask, int w);               /* is any lane set: i1 */
 void wf__gen_unlikely(wf__gen *g, val branch);              /* the first target of a conditional branch is rare */
 
@@ -70,6 +72,9 @@ static inline val g_xor(wf__gen *g, val a, val b) { return g->L->BuildXor(g->b, 
 static inline val g_icmp(wf__gen *g, int p, val a, val b) { return g->L->BuildICmp(g->b, p, a, b, ""); }
 static inline val g_fcmp(wf__gen *g, int p, val a, val b) { return g->L->BuildFCmp(g->b, p, a, b, ""); }
 static inline val g_select(wf__gen *g, val c, val a, val b) { return g->L->BuildSelect(g->b, c, a, b, ""); }
+/* signed; a may be NULL: b */
+static inline val g_smaller(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSLT, a, b), a, b) : b; }
+static inline val g_larger(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSGT, a, b), a, b) : b; }
 static inline val g_load(wf__gen *g, LLVMTypeRef t, val p) { return g->L->BuildLoad2(g->b, t, p, ""); }
 static inline val g_gep(wf__gen *g, LLVMTypeRef t, val p, val i) { return g->L->BuildGEP2(g->b, t, p, &i, 1, ""); }
 static inline val g_i64(wf__gen *g, int64_t v) { return g->L->ConstInt(g->i64, (unsigned long long)v, 0); }

@@ -118,13 +118,6 @@ block *wf__inst_block(wf__inst *in, int level)
     return level == in->f->rank - 1 ? &in->row : &in->f->level[level];
 }
 
-val wf__inst_mask(wf__inst *in, val bits)
-{
-    wf__gen *g = in->g;
-    LLVMTypeRef narrow = g->L->IntTypeInContext(g->context, (unsigned)g->width);
-    return g_bits(g, g->L->BuildTrunc(g->b, bits, narrow, ""), wf__gen_wide(g, g->i1, g->width));
-}
-
 static uint32_t *memo_head(wf__inst *in, int kind, val a, val b, val c)
 {
     uint64_t h = (uint64_t)(uintptr_t)a * 31 + (uint64_t)(uintptr_t)b * 7 + (uint64_t)(uintptr_t)c * 3 + (uint64_t)kind;

@@ -43,23 +43,34 @@ static void on_fatal(const char *reason)
     longjmp(to->back, 1);
 }
 
-static bool register_target(const wf__llvm_api *api, wf__str *error)
+/* Registers the targets that this library has; a library without this machine's own is of no use. */
+static bool register_targets(const wf__llvm_api *api, wf__str *error)
 {
+    void (*const x86[])(void) = { api->InitializeX86TargetInfo, api->InitializeX86Target, api->InitializeX86TargetMC,
+                                  api->InitializeX86AsmPrinter };
+    void (*const arm[])(void) = { api->InitializeAArch64TargetInfo, api->InitializeAArch64Target,
+                                  api->InitializeAArch64TargetMC, api->InitializeAArch64AsmPrinter };
+    bool has_x86 = true, has_arm = true;
+    for (size_t i = 0; i < WF__COUNT(x86); i++) {
+        has_x86 &= x86[i] != NULL;
+        has_arm &= arm[i] != NULL;
+    }
 #if defined(__aarch64__)
-    void (*const init[])(void) = { api->InitializeAArch64TargetInfo, api->InitializeAArch64Target,
-                                   api->InitializeAArch64TargetMC, api->InitializeAArch64AsmPrinter };
+    bool own = has_arm;
 #else
-    void (*const init[])(void) = { api->InitializeX86TargetInfo, api->InitializeX86Target, api->InitializeX86TargetMC,
-                                   api->InitializeX86AsmPrinter };
+    bool own = has_x86;
 #endif
-    for (size_t i = 0; i < WF__COUNT(init); i++)
-        if (!init[i]) {
-            wf__str_add(error, "this LLVM library cannot make code for this processor");
-            return false;
-        }
+    if (!own) {
+        wf__str_add(error, "this LLVM library cannot make code for this processor");
+        return false;
+    }
     wf__mutex_lock(&register_lock);
-    for (size_t i = 0; i < WF__COUNT(init); i++)
-        init[i]();
+    for (size_t i = 0; i < WF__COUNT(x86); i++) {
+        if (has_x86)
+            x86[i]();
+        if (has_arm)
+            arm[i]();
+    }
     api->InstallFatalErrorHandler(on_fatal);
     wf__mutex_unlock(&register_lock);
     return true;
@@ -72,7 +83,7 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
         wf__str_add(error, "out of memory");
         return false;
     }
-    if (!wf__llvm_api_open(&cg->api, path, error) || !register_target(&cg->api, error) || !wf__mutex_init(&cg->lock)) {
+    if (!wf__llvm_api_open(&cg->api, path, error) || !register_targets(&cg->api, error) || !wf__mutex_init(&cg->lock)) {
         wf__free(cg);
         return false;
     }

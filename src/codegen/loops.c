@@ -2,7 +2,7 @@
  *
  *     for each outer index
  *         for y in steps of R rows                            (R = 1 without tiling)
- *             are all R rows inside the box where FAST is right?
+ *             are all R rows inside the box where FAST is right? if not: one row
  *             SAFE on [lo, clo) of each row, FAST on [clo, chi), SAFE on [chi, hi) of each row
  *
  * SAFE's code is there once, in a loop over the two segments; a row outside that box is all left segment. Indices ascend
@@ -15,87 +15,11 @@ typedef struct nest {
     wf__frame *f;
     wf__inst *fast, *safe;
     val index[WF_MAX_RANK];
-    block head[WF_MAX_RANK];
-    val inside; /* outer indices in the box: i1, or NULL: always */
-    val clo, chi;
+    val inside;          /* outer indices in the box: i1, or NULL: always */
+    val clo, chi, end;   /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
+    val rows;            /* how many rows this turn of the row loop does: i64 */
+    bool steps_back;     /* points may be computed twice */
 } nest;
-
-/* ---- the box in which FAST is right ---- */
-typedef struct reach { /* loads index axis `k` of `slot` at most `most` beyond loop axis `axis` */
-    uint32_t slot, k;
-    int axis;
-    int64_t least, most;
-} reach;
-
-static val smaller(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSLT, a, b), a, b) : b; }
-static val larger(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSGT, a, b), a, b) : b; }
-
-static void widen(reach *table, uint32_t *n, uint32_t cap, reach one)
-{
-    for (uint32_t i = 0; i < *n; i++) {
-        reach *r = &table[i];
-        if (r->slot != one.slot || r->k != one.k || r->axis != one.axis)
-            continue;
-        r->least = one.least < r->least ? one.least : r->least;
-        r->most = one.most > r->most ? one.most : r->most;
-        return;
-    }
-    if (*n < cap)
-        table[(*n)++] = one;
-}
-
-/* index + offset in [0, dim) as bounds of the index. Offsets so large that they would wrap leave no inside at all. */
-static void bound(wf__frame *f, const reach *r)
-{
-    wf__gen *g = f->g;
-    const int64_t far = (int64_t)1 << 60;
-    val dim = wf__frame_dim(f, r->slot, (int)r->k);
-    int axis = r->axis < 0 ? f->rank - 1 : r->axis;
-    bool never = r->least < -far || r->most > far;
-    val none = g_i64(g, INT64_MIN);
-    if (never) {
-        f->inner_hi[axis] = none;
-        f->inner_lo[axis] = larger(g, f->inner_lo[axis], g_i64(g, 0));
-        return;
-    }
-    val limit = g_sub(g, dim, g_i64(g, r->most));
-    if (r->axis < 0) { /* constants: inside always or never */
-        val ok = g_and(g, g_icmp(g, LLVMIntSGT, limit, g_i64(g, 0)), wf__gen_int(g, g->i1, 1, r->least >= 0));
-        limit = g_select(g, ok, g_i64(g, INT64_MAX), none);
-        f->inner_hi[axis] = smaller(g, f->inner_hi[axis], limit);
-        return;
-    }
-    f->inner_lo[axis] = larger(g, f->inner_lo[axis], g_i64(g, -r->least));
-    f->inner_hi[axis] = smaller(g, f->inner_hi[axis], limit);
-}
-
-static bool find_box(wf__frame *f)
-{
-    const wf__ir *body = f->body;
-    uint32_t n = 0, cap = body->slot_n * WF_MAX_RANK * (WF_MAX_RANK + 1);
-    reach *table = wf__alloc((cap + 1) * sizeof *table);
-    if (!table)
-        return false;
-    for (uint32_t i = 1; i < body->n; i++) {
-        const wf__node *load = &body->node[i];
-        if (!wf__load_splits(body, load))
-            continue;
-        for (uint32_t k = 0; k < wf__tuple_len(body, load->b); k++) {
-            reach r = { .slot = load->a, .k = k };
-            wf__as_offset(body, wf__tuple_at(body, load->b)[k], &r.axis, &r.least);
-            r.most = r.least;
-            widen(table, &n, cap, r);
-        }
-    }
-    for (uint32_t i = 0; i < n; i++)
-        bound(f, &table[i]);
-    wf__free(table);
-    if (f->narrow_limit < INT64_MAX) {
-        int last = f->rank - 1;
-        f->inner_hi[last] = smaller(f->g, f->inner_hi[last], g_i64(f->g, f->narrow_limit));
-    }
-    return true;
-}
 
 /* ---- columns of a row: FAST on [clo, chi) ---- */
 static void split_row(nest *t)
@@ -105,8 +29,8 @@ static void split_row(nest *t)
     int last = f->rank - 1;
     int64_t step = (int64_t)f->columns * g->width, align = f->body->red_n ? WF__LANES : g->width;
     val lo = f->lo[last], hi = f->hi[last];
-    val a = f->inner_lo[last] ? larger(g, f->inner_lo[last], lo) : lo;
-    val b = f->inner_hi[last] ? smaller(g, f->inner_hi[last], hi) : hi;
+    val a = f->inner_lo[last] ? g_larger(g, f->inner_lo[last], lo) : lo;
+    val b = f->inner_hi[last] ? g_smaller(g, f->inner_hi[last], hi) : hi;
     val from = g_and(g, g_add(g, a, g_i64(g, align - 1)), g_i64(g, -align));
     val room = g_sub(g, b, from);
     val some = g_and(g, g_icmp(g, LLVMIntSLT, from, b), g_icmp(g, LLVMIntSGE, room, g_i64(g, step)));
@@ -114,6 +38,17 @@ static void split_row(nest *t)
                                         : g_sub(g, room, g->L->BuildURem(g->b, room, g_i64(g, step), ""));
     t->clo = g_select(g, some, from, hi);
     t->chi = g_select(g, some, g_add(g, from, part), hi);
+    t->end = t->steps_back ? g_select(g, some, b, hi) : t->chi;
+}
+
+/* The last points of a row, and the last rows, are fewer than a tile. If nothing that is read is written, the tile may as
+ * well step back and do some points again: the same values go to the same places. */
+static bool may_step_back(const wf__frame *f)
+{
+    for (uint32_t i = 0; i < f->body->slot_n; i++)
+        if (f->body->slot[i].meets || (f->body->slot[i].read && f->body->slot[i].written))
+            return false;
+    return !f->body->red_n && !f->g->options->nontemporal;
 }
 
 /* ---- counting ----
@@ -150,22 +85,24 @@ static val count(wf__gen *g, counter *c)
     return c->index;
 }
 
-static void end_count(wf__gen *g, const counter *c, int64_t step, val limit, block exit)
+static void end_count(wf__gen *g, const counter *c, val step, val limit, block exit)
 {
     block latch = g->L->GetInsertBlock(g->b);
-    val next = g_add(g, c->phi, hide(g, g_i64(g, step)));
+    val next = g_add(g, c->phi, hide(g, step));
     g->L->AddIncoming(c->phi, &next, &latch, 1);
     val index = hidden(g) ? g->L->BuildExtractElement(g->b, next, g_i32(g, 0), "") : next;
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, index, limit), c->loop, exit);
 }
 
 /* ---- one row, or R rows ---- */
-/* The lanes from j on that are below `limit`, as bits. */
-static val lanes_below(wf__gen *g, val j, val limit)
+/* Turns on the lanes from j on that are below `limit`. */
+static void set_lanes(wf__inst *in, val j, val limit)
 {
+    wf__gen *g = in->g;
     val left = g_sub(g, limit, j), w = g_i64(g, g->width), one = g_i64(g, 1);
-    val n = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
-    return g_sub(g, g->L->BuildShl(g->b, one, n, ""), one);
+    in->lane_count = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
+    in->lane_bits = g_sub(g, g->L->BuildShl(g->b, one, in->lane_count, ""), one);
+    in->lane_mask = wf__gen_mask(in->g, in->lane_bits);
 }
 
 /* SAFE on [lo, hi) of one row. Ends at the end of a new block. */
@@ -183,10 +120,9 @@ static void emit_safe_row(nest *t, val lo, val hi)
     wf__gen_at(g, loop);
     in->inner = loop;
     in->index[rank - 1] = count(g, &c);
-    in->lane_bits = lanes_below(g, c.index, hi);
-    in->lane_mask = wf__inst_mask(in, in->lane_bits);
+    set_lanes(in, c.index, hi);
     wf__inst_level(in, rank);
-    end_count(g, &c, g->width, hi, after);
+    end_count(g, &c, g_i64(g, g->width), hi, after);
     wf__gen_at(g, after);
 }
 
@@ -200,27 +136,25 @@ static void emit_safe(nest *t, val lo, val hi)
         return;
     }
     block before = g->L->GetInsertBlock(g->b), each = wf__gen_block(g, "safe_row"), after = wf__gen_block(g, "safe_rows_end");
-    val y = t->index[row], end = smaller(g, g_add(g, y, g_i64(g, f->rows)), f->hi[row]);
+    val y = t->index[row], end = g_add(g, y, t->rows);
     counter c = begin_count(g, before, each, y);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, each);
     wf__gen_at(g, each);
     t->safe->index[row] = count(g, &c);
     emit_safe_row(t, lo, hi);
-    end_count(g, &c, 1, end, after);
+    end_count(g, &c, g_i64(g, 1), end, after);
     wf__gen_at(g, after);
 }
 
-static void emit_fast(nest *t, val clo, val chi)
+/* FAST's loop from `start` while below `limit`; `before` has been left open. Ends at the start of a new block. */
+static void emit_fast_loop(nest *t, block before, val start, val limit)
 {
     wf__gen *g = t->g;
     wf__inst *in = t->fast;
     int rank = t->f->rank;
     block loop = wf__gen_block(g, "fast"), after = wf__gen_block(g, "fast_end");
-    in->row = g->L->GetInsertBlock(g->b);
-    wf__inst_level(in, rank - 1);
-    block before = in->row;
-    counter c = begin_count(g, before, loop, clo);
+    counter c = begin_count(g, before, loop, start);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
     wf__red_enter(in, before, loop);
@@ -229,9 +163,34 @@ static void emit_fast(nest *t, val clo, val chi)
     in->index[rank - 1] = count(g, &c);
     wf__inst_level(in, rank);
     wf__red_turn(in, g->L->GetInsertBlock(g->b));
-    end_count(g, &c, (int64_t)t->f->columns * g->width, chi, after);
+    end_count(g, &c, g_i64(g, (int64_t)t->f->columns * g->width), limit, after);
     wf__gen_at(g, after);
-    wf__red_leave(in);
+}
+
+/* FAST on [clo, chi), then up to `end`. */
+static void emit_fast(nest *t, val clo, val chi, val end)
+{
+    wf__gen *g = t->g;
+    wf__inst *in = t->fast;
+    in->row = g->L->GetInsertBlock(g->b);
+    wf__inst_level(in, t->f->rank - 1);
+    if (!t->steps_back) {
+        emit_fast_loop(t, in->row, clo, chi);
+        wf__red_leave(in);
+        return;
+    }
+    block before = in->row, turn = wf__gen_block(g, "fast_turn"), done = wf__gen_block(g, "fast_done");
+    wf__gen_at(g, before);
+    g->L->BuildBr(g->b, turn);
+    wf__gen_at(g, turn);
+    val start = g->L->BuildPhi(g->b, g->i64, "start"), limit = g->L->BuildPhi(g->b, g->i64, "limit");
+    emit_fast_loop(t, turn, start, limit);
+    val again = g_sub(g, end, g_i64(g, (int64_t)t->f->columns * g->width));
+    block from = g->L->GetInsertBlock(g->b);
+    g->L->AddIncoming(start, (val[]){ clo, again }, (block[]){ before, from }, 2);
+    g->L->AddIncoming(limit, (val[]){ chi, end }, (block[]){ before, from }, 2);
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, limit, end), turn, done);
+    wf__gen_at(g, done);
 }
 
 static void emit_row(nest *t)
@@ -242,6 +201,7 @@ static void emit_row(nest *t)
     val lo = f->lo[last], hi = f->hi[last];
     val clo = t->inside ? g_select(g, t->inside, t->clo, hi) : t->clo;
     val chi = t->inside ? g_select(g, t->inside, t->chi, hi) : t->chi;
+    val right_lo = !t->steps_back ? chi : t->inside ? g_select(g, t->inside, t->end, hi) : t->end;
     block before = g->L->GetInsertBlock(g->b), segment = wf__gen_block(g, "segment"), work = wf__gen_block(g, "safe_begin");
     block done = wf__gen_block(g, "segment_end"), middle = wf__gen_block(g, "middle"), fast = wf__gen_block(g, "fast_begin");
     block right = wf__gen_block(g, "right"), end = wf__gen_block(g, "row_end");
@@ -249,7 +209,7 @@ static void emit_row(nest *t)
     wf__gen_at(g, segment);
     val from = g->L->BuildPhi(g->b, g->i64, "from"), to = g->L->BuildPhi(g->b, g->i64, "to");
     val second = g->L->BuildPhi(g->b, g->i1, "second");
-    g->L->AddIncoming(from, (val[]){ lo, chi }, (block[]){ before, right }, 2);
+    g->L->AddIncoming(from, (val[]){ lo, right_lo }, (block[]){ before, right }, 2);
     g->L->AddIncoming(to, (val[]){ clo, hi }, (block[]){ before, right }, 2);
     g->L->AddIncoming(second, (val[]){ wf__gen_int(g, g->i1, 1, 0), wf__gen_int(g, g->i1, 1, 1) },
                       (block[]){ before, right }, 2);
@@ -262,7 +222,7 @@ static void emit_row(nest *t)
     wf__gen_at(g, middle);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, clo, chi), fast, right);
     wf__gen_at(g, fast);
-    emit_fast(t, clo, chi);
+    emit_fast(t, clo, chi, right_lo);
     g->L->BuildBr(g->b, right);
     wf__gen_at(g, right);
     g->L->BuildBr(g->b, segment);
@@ -270,24 +230,38 @@ static void emit_row(nest *t)
 }
 
 /* ---- outer loops ---- */
-/* Are the indices i .. i+rows-1 of this axis inside the box (and the space)? */
-static void test_inside(nest *t, int axis, val i, int rows)
+static void also_inside(nest *t, val ok) { t->inside = t->inside ? g_and(t->g, t->inside, ok) : ok; }
+
+/* Is index i of this axis inside the box? */
+static void test_inside(nest *t, int axis, val i)
+{
+    wf__frame *f = t->f;
+    if (f->inner_lo[axis])
+        also_inside(t, g_icmp(t->g, LLVMIntSGE, i, f->inner_lo[axis]));
+    if (f->inner_hi[axis])
+        also_inside(t, g_icmp(t->g, LLVMIntSLT, i, f->inner_hi[axis]));
+}
+
+/* A turn of the row loop: R rows where they are all inside the box, else one. If fewer than R are left of the box, the
+ * tile steps back. Returns the first row. */
+static val choose_rows(nest *t, int axis, val i)
 {
     wf__gen *g = t->g;
     wf__frame *f = t->f;
-    val end = rows > 1 ? g_add(g, i, g_i64(g, rows)) : NULL, ok = NULL;
-    if (f->inner_lo[axis])
-        ok = g_icmp(g, LLVMIntSGE, i, f->inner_lo[axis]);
-    if (f->inner_hi[axis]) {
-        val below = end ? g_icmp(g, LLVMIntSLE, end, f->inner_hi[axis]) : g_icmp(g, LLVMIntSLT, i, f->inner_hi[axis]);
-        ok = ok ? g_and(g, ok, below) : below;
+    val count = g_i64(g, f->rows), lo = f->lo[axis], hi = f->hi[axis];
+    lo = f->inner_lo[axis] ? g_larger(g, f->inner_lo[axis], lo) : lo;
+    hi = f->inner_hi[axis] ? g_smaller(g, f->inner_hi[axis], hi) : hi;
+    val top = g_sub(g, hi, count);
+    if (t->steps_back) {
+        val late = g_and(g, g_icmp(g, LLVMIntSGT, i, top), g_icmp(g, LLVMIntSLT, i, hi));
+        late = g_and(g, late, g_icmp(g, LLVMIntSGE, top, lo));
+        if (t->inside)
+            late = g_and(g, late, t->inside);
+        i = g_select(g, late, top, i);
     }
-    if (end) {
-        val whole = g_icmp(g, LLVMIntSLE, end, f->hi[axis]);
-        ok = ok ? g_and(g, ok, whole) : whole;
-    }
-    if (ok)
-        t->inside = t->inside ? g_and(g, t->inside, ok) : ok;
+    also_inside(t, g_and(g, g_icmp(g, LLVMIntSGE, i, lo), g_icmp(g, LLVMIntSLE, i, top)));
+    t->rows = g_select(g, t->inside, count, g_i64(g, 1));
+    return i;
 }
 
 static void emit_axis(nest *t, int axis)
@@ -298,15 +272,20 @@ static void emit_axis(nest *t, int axis)
         emit_row(t);
         return;
     }
-    int rows = axis == f->rank - 2 ? f->rows : 1;
-    val inside = t->inside;
+    val inside = t->inside, step = g_i64(g, 1);
     block before = g->L->GetInsertBlock(g->b), loop = wf__gen_block(g, "loop"), after = wf__gen_block(g, "loop_end");
     counter c = begin_count(g, before, loop, f->lo[axis]);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
-    t->index[axis] = t->fast->index[axis] = t->safe->index[axis] = count(g, &c);
-    test_inside(t, axis, c.index, rows);
+    val i = count(g, &c);
+    if (axis == f->rank - 2 && f->rows > 1) {
+        i = choose_rows(t, axis, i);
+        step = g_add(g, g_sub(g, i, c.index), t->rows);
+    } else {
+        test_inside(t, axis, i);
+    }
+    t->index[axis] = t->fast->index[axis] = t->safe->index[axis] = i;
     if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
         f->level[axis + 1] = loop;
         wf__inst_level(t->fast, axis + 1);
@@ -315,7 +294,7 @@ static void emit_axis(nest *t, int axis)
     }
     emit_axis(t, axis + 1);
     t->inside = inside;
-    end_count(g, &c, rows, f->hi[axis], after);
+    end_count(g, &c, step, f->hi[axis], after);
     wf__gen_at(g, after);
 }
 
@@ -357,7 +336,7 @@ static bool emit_function(nest *t)
         return false;
     g->L->BuildCondBr(g->b, is_empty(f), done, f->top);
     wf__gen_at(g, f->top);
-    if (!find_box(f))
+    if (!wf__find_box(f))
         return false;
     split_row(t);
     if (f->rank > 1) {
@@ -383,7 +362,7 @@ static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
     if (ok) {
         wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
         f->narrow_limit = wf__narrow_limit(&fast);
-        nest t = { .g = g, .f = f, .fast = &fast, .safe = &safe };
+        nest t = { .g = g, .f = f, .fast = &fast, .safe = &safe, .steps_back = may_step_back(f) };
         ok = emit_function(&t);
     }
     if (!ok)

@@ -47,13 +47,12 @@ static val first_of_reversed(wf__gen *g, unsigned dtype, val base)
     return g_gep(g, wf__gen_memory_type(g, dtype, 1), base, g_i64(g, 1 - g->width));
 }
 
-static val load_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+static val load_lanes(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere)
 {
-    wf__gen *g = in->g;
     LLVMTypeRef element = wf__gen_memory_type(g, dtype, 1);
-    val pointer[WF__LANES], nowhere = mask ? wf__frame_nowhere(in->f) : NULL;
+    val pointer[WF__LANES];
     val r = mask ? other : g->L->GetPoison(wf__gen_memory_type(g, dtype, g->width));
-    wf__lane_pointers(in, dtype, at, pointer);
+    wf__lane_pointers(g, dtype, at, pointer);
     for (int l = 0; l < g->width; l++) {
         val p = pointer[l], on = NULL, v;
         if (mask) {
@@ -67,9 +66,8 @@ static val load_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val mas
     return mask ? g_select(g, mask, r, other) : r;
 }
 
-static val gather(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+static val gather(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other)
 {
-    wf__gen *g = in->g;
     LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width), element = wf__gen_memory_type(g, dtype, 1);
     val offset = at->offset;
     if (at->way == WF__STRIDED)
@@ -80,13 +78,15 @@ static val gather(wf__inst *in, unsigned dtype, const wf__where *at, val mask, v
     return masked_call(g, "llvm.masked.gather", vector, pointers, 0, wf__size(dtype), args, 3);
 }
 
-static val load_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val other)
+/* `mask` NULL: all lanes. `nowhere`: where lanes that are off may read. */
+val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere)
 {
-    wf__gen *g = in->g;
     LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width);
     bool against = at->way == WF__AGAINST;
+    if (at->way == WF__AT_POINT)
+        return load_lanes(g, dtype, at, mask, other, nowhere);
     if (at->way == WF__STRIDED || at->way == WF__SCATTERED)
-        return has_gather(g, dtype) ? gather(in, dtype, at, mask, other) : load_lanes(in, dtype, at, mask, other);
+        return has_gather(g, dtype) ? gather(g, dtype, at, mask, other) : load_lanes(g, dtype, at, mask, other, nowhere);
     val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
     if (!mask) {
         val v = g_load(g, vector, p);
@@ -94,7 +94,7 @@ static val load_vector(wf__inst *in, unsigned dtype, const wf__where *at, val ma
         return against ? reverse(g, v, g->width) : v;
     }
     if (!has_masked(g, dtype))
-        return load_lanes(in, dtype, at, mask, other);
+        return load_lanes(g, dtype, at, mask, other, nowhere);
     val args[3] = { p, against ? reverse(g, mask, g->width) : mask, against ? reverse(g, other, g->width) : other };
     val v = masked_call(g, "llvm.masked.load", vector, p, 0, wf__size(dtype), args, 3);
     return against ? reverse(g, v, g->width) : v;
@@ -121,6 +121,20 @@ static val to_memory(wf__gen *g, unsigned dtype, int w, val v)
     return dtype == WF_BOOL ? g->L->BuildZExt(g->b, v, wf__gen_memory_type(g, dtype, w), "") : v;
 }
 
+static unsigned held(unsigned dtype) { return dtype == WF_BOOL ? WF_U8 : dtype; }
+
+val wf__outside(wf__inst *in, const wf__node *n)
+{
+    wf__gen *g = in->g;
+    return n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c)) : wf__gen_const(g, held(n->dtype), g->width, 0);
+}
+
+static val outside_once(wf__inst *in, const wf__node *n)
+{
+    wf__gen *g = in->g;
+    return n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c)) : wf__gen_const(g, held(n->dtype), 1, 0);
+}
+
 void wf__emit_load(wf__inst *in, wf__ref r)
 {
     wf__gen *g = in->g;
@@ -128,30 +142,28 @@ void wf__emit_load(wf__inst *in, wf__ref r)
     val mapped[WF_MAX_RANK];
     bool wide[WF_MAX_RANK] = { false }, bordered = n->aux != WF_BORDER_NONE, uniform = in->vary[r].kind == WF__UNIFORM;
     wf__guard guard = { 0 };
+    if (bordered && wf__emit_edge_load(in, r)) {
+        in->vector[r] = from_memory(g, n->dtype, g->width, in->vector[r]);
+        return;
+    }
     if (bordered)
         wf__border(in, n, &guard, mapped, wide);
     wf__where at = wf__address(in, n->a, n->b, bordered ? mapped : NULL, wide);
-    if (uniform) {
-        val other = !guard.scalar ? NULL
-                    : n->c        ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c))
-                                  : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, 1, 0);
-        in->scalar[r] = from_memory(g, n->dtype, 1, load_scalar(in, n->dtype, at.base, guard.scalar, other));
-        return;
-    }
-    if (at.way == WF__AT_POINT && (!guard.vector || guard.vector == in->lane_mask) && (!n->c || in->vary[n->c].kind == WF__UNIFORM)) {
-        val other = n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c))
-                         : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, 1, 0);
-        val v = load_scalar(in, n->dtype, at.base, guard.scalar, other);
-        in->vector[r] = wf__gen_splat(g, from_memory(g, n->dtype, 1, v), g->width);
+    bool once = at.way == WF__AT_POINT && (!guard.vector || guard.vector == in->lane_mask) &&
+                (!n->c || in->vary[n->c].kind == WF__UNIFORM);
+    if (uniform || once) {
+        val v = load_scalar(in, n->dtype, at.base, guard.scalar, guard.scalar ? outside_once(in, n) : NULL);
+        v = from_memory(g, n->dtype, 1, v);
+        if (uniform)
+            in->scalar[r] = v;
+        else
+            in->vector[r] = wf__gen_splat(g, v, g->width);
         return;
     }
     if (in->safe && !guard.vector)
         guard.vector = in->lane_mask;
-    val mask = wf__guard_mask(in, &guard), other = NULL;
-    if (mask)
-        other = n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
-                     : wf__gen_const(g, n->dtype == WF_BOOL ? WF_U8 : n->dtype, g->width, 0);
-    val v = at.way == WF__AT_POINT ? load_lanes(in, n->dtype, &at, mask, other) : load_vector(in, n->dtype, &at, mask, other);
+    val mask = wf__guard_mask(in, &guard), other = mask ? wf__outside(in, n) : NULL;
+    val v = wf__load_vector(g, n->dtype, &at, mask, other, mask ? wf__frame_nowhere(in->f) : NULL);
     in->vector[r] = from_memory(g, n->dtype, g->width, v);
 }
 
@@ -160,7 +172,7 @@ static void store_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val m
 {
     wf__gen *g = in->g;
     val pointer[WF__LANES], nowhere = mask ? wf__frame_nowhere(in->f) : NULL;
-    wf__lane_pointers(in, dtype, at, pointer);
+    wf__lane_pointers(g, dtype, at, pointer);
     for (int l = 0; l < g->width; l++) {
         val p = pointer[l];
         if (mask)

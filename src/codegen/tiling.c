@@ -92,7 +92,8 @@ static bool share(study *s, const wf__node *n)
             return false;
         }
     }
-    if (along_lane != 1 || along_row > 1 || s->load_n == MOST_SHARED || s->body->slot[n->a].written)
+    if (along_lane != 1 || along_row > 1 || s->load_n == MOST_SHARED || s->body->slot[n->a].written ||
+        s->body->slot[n->a].meets)
         return false;
     while (l.group < s->group_n && memcmp(&s->group[l.group], &key, sizeof key) != 0)
         l.group++;

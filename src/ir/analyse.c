@@ -39,7 +39,7 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
         if (n->aux != WF_BORDER_NONE || slot->step[i] != WF__STEP_ZERO)
             see(&w, wf__tuple_at(ir, n->b)[i]);
     see(&w, n->c);
-    if (slot->written || w.kind != WF__UNIFORM)
+    if (slot->written || slot->meets || w.kind != WF__UNIFORM)
         w.level = (uint8_t)ir->rank;
     return (wf__vary){ .kind = w.kind, .level = w.level };
 }
