@@ -338,8 +338,8 @@ WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
 WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
 /* Records and runs. */
 WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
-/* Records and runs; out[i] becomes a new array that holds the value assigned to want[i]; an argument of that name stays as
- * it was. All NULL on error. */
+/* Records and runs; out[i] becomes a new array that holds the value assigned to want[i]; an argument of that name stays
+ * as it was. All NULL on error. */
 WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
                                 const char *const *want, size_t n, wf_array **out);
 /* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
