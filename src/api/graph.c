@@ -180,6 +180,7 @@ wf_status wf_run(wf_graph *g)
         if (p->param_n > FEW)
             param = wf__alloc(p->param_n * sizeof *param);
         g->key.len = 0;
+        g->key.failed = false; /* it may have, in an earlier recording */
         wf__program_key(p, &g->key);
         if (!arrays || !param || g->key.failed)
             status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
