@@ -1,0 +1,312 @@
+/* test_memory_fails.c - scenarios over the whole API, each repeated with the first, second, ... allocation failing: the
+ * status is WF_ERR_MEMORY or WF_OK with right results, nothing crashes, and (under AddressSanitizer) nothing leaks.
+ * Debug builds only: elsewhere allocations cannot be made to fail.
+ */
+#include "weft_test.h"
+#include "base/base.h"
+
+typedef wf_status scenario(wf_context *ctx);
+static wf_device device;
+
+/* Out of memory is the only excuse for having no object. */
+static wf_status missing(wf_context *ctx)
+{
+    wf_status status = wf_check(ctx); /* WF_OK: not even the error could be kept */
+    if (status != WF_OK && status != WF_ERR_MEMORY)
+        print_error("%s: %s\n", wf_status_name(status), wf_message(ctx));
+    assert_true(status == WF_OK || status == WF_ERR_MEMORY);
+    return WF_ERR_MEMORY;
+}
+
+static bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
+{
+    float got[64];
+    *status = wf_download(a, got, (size_t)n * sizeof *got);
+    return *status != WF_OK || first_difference(WF_F32, got, want, n) < 0;
+}
+
+/* Has the failure that was ordered happened? */
+static bool failure_happened(void)
+{
+    for (int i = 0; i < 1000000; ++i)
+        if (wf__alloc_fails())
+            return false;
+    return true;
+}
+
+static wf_context *new_context(void)
+{
+    wf_config config = { .size = sizeof config, .device = device, .threads = 2, .flags_on = WF_NO_DISK_CACHE };
+    return wf_context_new(&config);
+}
+
+static void repeat(const char *name, scenario *run, long step)
+{
+    long n = 0, failed = 0;
+    for (bool more = true; more; n += step) {
+        wf_context *ctx = new_context();
+        assert_non_null(ctx);
+        wf__alloc_fail_after(n);
+        wf_status status = run(ctx);
+        more = failure_happened();
+        wf__alloc_fail_after(-1);
+        if (status != WF_OK && status != WF_ERR_MEMORY) {
+            print_error("%s, allocation %ld fails: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
+            fail();
+        }
+        if (!more)
+            assert_int_equal(status, WF_OK);
+        failed += status == WF_ERR_MEMORY;
+        wf_clear(ctx);
+        status = run(ctx); /* and the context still works */
+        if (status != WF_OK) {
+            print_error("%s, after allocation %ld failed: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
+            fail();
+        }
+        wf_context_free(ctx);
+    }
+    assert_true(failed > 0);
+}
+
+/* ---- scenarios ---- */
+static wf_status contexts(wf_context *ctx)
+{
+    (void)ctx;
+    wf_context *own = new_context();
+    if (!own)
+        return WF_ERR_MEMORY;
+    wf_info info = { .size = sizeof info };
+    wf_status status = wf_get_info(own, false, &info);
+    wf_context_free(own);
+    return status;
+}
+
+static void note_release(void *user) { ++*(int *)user; }
+
+static wf_status arrays(wf_context *ctx)
+{
+    static float memory[6] = { 1, 2, 3, 4, 5, 6 };
+    int released = 0;
+    wf_status status = WF_OK;
+    const int swap[] = { 1, 0 };
+    wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(2, 3)), *b = wf_like(a), *c = wf_full(ctx, WF_F32, WF_SHAPE(6), 2);
+    wf_array *d = wf_arange(ctx, WF_I32, 5, 0, 1), *w = wf_wrap(ctx, memory, WF_F32, WF_SHAPE(2, 3), note_release, &released);
+    wf_array *p = wf_view_permute(w, swap), *s = wf_view_slice(w, 1, 0, 2, 1), *r = wf_view_reshape(w, WF_SHAPE(6));
+    wf_array *at = wf_view_at(w, 0, 1), *wide = wf_view_broadcast(at, WF_SHAPE(4, 3));
+    wf_array *all[] = { a, b, c, d, w, p, s, r, at, wide };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        if (!all[i])
+            status = missing(ctx);
+    if (status == WF_OK)
+        status = wf_upload(a, memory, sizeof memory);
+    if (status == WF_OK)
+        assert_true(holds(p, (const float[]){ 1, 4, 2, 5, 3, 6 }, 6, &status));
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+    assert_int_equal(released, 1);
+    return status;
+}
+
+static wf_status lazy_arrays(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *left = wf_view_slice(a, 0, 0, 7, 1), *right = wf_view_slice(a, 0, 1, 8, 1);
+    wf_array *b = wf_full(ctx, WF_F32, WF_SHAPE(8), 10), *kept = NULL, *mean = NULL;
+    wf_status status = a && left && right && b ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .name = "lazy");
+        wf_val old = wf_in(g, a), x = wf_mul(wf_add(old, wf_in(g, b)), wf_param(g, "p", WF_F32, 2));
+        wf_var v = wf_local(g, WF_F32, x);
+        wf_out(g, right, wf_in(g, left));
+        wf_inc(v, wf_in(g, a));
+        wf_out(g, b, old);
+        wf_val total = wf_sum(v, WF_ALL_AXES), far = wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_mul(wf_iota(g, WF_SHAPE(8), 0), 2));
+        mean = wf_keep(wf_div(total, 8));
+        kept = wf_keep(wf_add(far, wf_sub(total, total)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(a, (const float[]){ 0, 0, 1, 2, 3, 4, 5, 6 }, 8, &status));
+    if (status == WF_OK)
+        assert_true(holds(b, (const float[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8, &status));
+    if (status == WF_OK)
+        assert_true(holds(kept, (const float[]){ 0, 1, 3, 5, 6, 6, 6, 6 }, 8, &status));
+    if (status == WF_OK)
+        assert_true(holds(mean, (const float[]){ (2 * 28 + 160 + 21) / 8.f }, 1, &status));
+    wf_array *all[] = { a, left, right, b, kept, mean };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+    return status;
+}
+
+static wf_status stencil(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 12, 0, 1), *m = wf_view_reshape(a, WF_SHAPE(3, 4));
+    wf_status status = a && m ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3, 4));
+        wf_val i = wf_index(g, 0), j = wf_index(g, 1);
+        wf_val sum = wf_add(wf_read_or(g, m, 0, wf_sub(i, 1), j), wf_read_border(g, m, WF_BORDER_REFLECT, 0, i, wf_add(j, 1)));
+        wf_write(g, m, sum, i, j);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(a, (const float[]){ 1, 2, 3, 2, 5, 7, 9, 9, 13, 15, 17, 17 }, 12, &status));
+    wf_release(a);
+    wf_release(m);
+    return status;
+}
+
+static wf_status reductions(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 50, 0, 1), *sum = wf_empty(ctx, WF_F32, WF_SCALAR), *most = wf_empty(ctx, WF_F32, WF_SHAPE(1));
+    wf_status status = a && sum && most ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
+        wf_var s = wf_reduced(g, WF_F32, 100, WF_ADD), m = wf_reduced(g, WF_F32, -1, WF_MAX);
+        wf_val x = wf_in(g, a);
+        wf_inc(s, x);
+        wf_set(m, wf_max(m, x));
+        wf_section(g, WF_POST);
+        wf_out(g, sum, wf_mul(s, 2));
+        wf_out(g, most, m);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(sum, (const float[]){ 2650 }, 1, &status));
+    if (status == WF_OK)
+        assert_true(holds(most, (const float[]){ 49 }, 1, &status));
+    wf_release(a);
+    wf_release(sum);
+    wf_release(most);
+    return status;
+}
+
+static wf_status kernels(wf_context *ctx)
+{
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 5), *b = wf_full(ctx, WF_F32, WF_SHAPE(2), 7);
+    wf_status status = a && b ? WF_OK : missing(ctx);
+    wf_kernel *k = NULL;
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .name = "prepared");
+        wf_array *x = wf_formal(g, "x", WF_F32, 1);
+        wf_out(g, x, wf_add(wf_in(g, x), wf_param(g, "p", WF_F32, 1)));
+        k = wf_compile(g);
+        status = k ? WF_OK : missing(ctx);
+    }
+    if (status == WF_OK)
+        status = wf_launch(k, WF_ARGS(WF_ARG("x", a)));
+    if (status == WF_OK)
+        status = wf_launch(k, WF_ARGS(WF_ARG("x", b), WF_ARG("p", 3)));
+    char text[100];
+    size_t n;
+    if (status == WF_OK)
+        status = wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, text, sizeof text, &n);
+    if (status == WF_OK)
+        status = wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_PASSES, text, sizeof text, &n);
+    if (status == WF_OK)
+        assert_true(holds(a, (const float[]){ 6, 6, 6 }, 3, &status));
+    if (status == WF_OK)
+        assert_true(holds(b, (const float[]){ 10, 10 }, 2, &status));
+    wf_kernel_free(k);
+    wf_release(a);
+    wf_release(b);
+    return status;
+}
+
+/* Every operation of a family that expands, and more arrays and parameters than fit the fixed tables. */
+static wf_status wide(wf_context *ctx)
+{
+    enum { MANY = 20 };
+    wf_array *a[MANY] = { 0 }, *out = wf_empty(ctx, WF_F32, WF_SHAPE(2));
+    wf_status status = out ? WF_OK : missing(ctx);
+    wf_graph *g = status == WF_OK ? wf_begin(ctx) : NULL;
+    wf_val sum = wf_exp(wf_mul(wf_sin(wf_param(g, "zero", WF_F32, 0)), 3));
+    for (int i = 0; i < MANY && status == WF_OK; ++i) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", i);
+        a[i] = wf_full(ctx, WF_F32, WF_SHAPE(2), i);
+        if (!a[i])
+            status = missing(ctx);
+        else
+            sum = wf_add(sum, wf_add(wf_in(g, a[i]), wf_param(g, name, WF_F32, 1)));
+    }
+    if (status == WF_OK && g) {
+        wf_out(g, out, sum);
+        status = wf_run(g);
+    } else {
+        wf_drop(g);
+        status = missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(out, (const float[]){ 211, 211 }, 2, &status));
+    for (int i = 0; i < MANY; ++i)
+        wf_release(a[i]);
+    wf_release(out);
+    return status;
+}
+
+static wf_status text(wf_context *ctx)
+{
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 4), *b = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
+    wf_status status = a && b ? WF_OK : missing(ctx);
+    if (status == WF_OK)
+        status = wf_text(ctx, "t = sqrt(a) + 1; b = t > 2 ? t : 0", a, b);
+    if (status == WF_OK)
+        assert_true(holds(b, (const float[]){ 3, 3, 3 }, 3, &status));
+    wf_release(a);
+    wf_release(b);
+    return status;
+}
+
+/* name: run on the interpreter, with every allocation failing once */
+#define SCENARIOS(X) X(contexts) X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(kernels) X(wide) X(text)
+
+#define X(name)                                                                                                        \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        device = WF_INTERP;                                                                                            \
+        repeat(#name, name, 1);                                                                                        \
+    }
+SCENARIOS(X)
+#undef X
+
+/* With code generation: slow, so only every few allocations. */
+static void test_code_generation(void **state)
+{
+    (void)state;
+    device = WF_CPU;
+    repeat("stencil on the CPU", stencil, 7);
+    repeat("reductions on the CPU", reductions, 7);
+}
+
+int main(void)
+{
+#ifdef WEFT_DEBUG_CHECKS
+    const struct CMUnitTest tests[] = {
+#define X(name) cmocka_unit_test(test_##name),
+        SCENARIOS(X)
+#undef X
+            cmocka_unit_test(test_code_generation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+#else /* once, with all the memory there is */
+    static scenario *const all[] = {
+#define X(name) name,
+        SCENARIOS(X)
+#undef X
+    };
+    WF__UNUSED(test_code_generation);
+#define X(name) WF__UNUSED(test_##name);
+    SCENARIOS(X)
+#undef X
+    int failed = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        device = WF_CPU;
+        wf_context *ctx = new_context();
+        failed += !ctx || all[i](ctx) != WF_OK;
+        wf_context_free(ctx);
+    }
+    return failed;
+#endif
+}
