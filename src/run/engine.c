@@ -8,7 +8,7 @@
 #include "run/loader.h"
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
-#include "weft_code_id.h" /* made by the build: a hash of everything that decides what code is generated */
+#include <weft_code_id.h> /* made by the build: a hash of everything that decides what code is generated */
 #else
 #define WEFT_CODE_ID "unknown"
 #endif
