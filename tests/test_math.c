@@ -301,6 +301,48 @@ static void monotonic(void **state)
         }
 }
 
+/* ---- exponentials of what is never positive: another expansion, the same bits ---- */
+static wf_val minus_square(wf_val x) { return wf_neg(wf_mul(x, x)); }
+static wf_val scaled_square(wf_val x) { return wf_mul(wf_mul(-0.5, x), x); }
+static wf_val square_over(wf_val x) { return wf_div(wf_mul(x, x), -3); }
+static wf_val mixed(wf_val x) { return wf_sub(wf_mul(x, wf_neg(x)), wf_abs(x)); }
+static wf_val may_be_positive(wf_val x) { return wf_sub(wf_mul(x, wf_neg(x)), x); }
+
+static void negated_squares(void **state)
+{
+    static wf_val (*const inner[])(wf_val) = { minus_square, scaled_square, square_over, mixed, may_be_positive };
+    static wf_val (*const outer[])(wf_val) = { wf_exp, wf_exp2 };
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
+        for (size_t k = 0; k < WF__COUNT(inner) * WF__COUNT(outer); ++k) {
+            wf_val (*in)(wf_val) = inner[k / WF__COUNT(outer)], (*out)(wf_val) = outer[k % WF__COUNT(outer)];
+            fill(t, k, -40, 40, false);
+            sample_x[0] = 0, sample_x[1] = -0.0, sample_x[2] = INFINITY, sample_x[3] = NAN, sample_x[4] = -INFINITY;
+            void *data = malloc(sizeof sample_x);
+            assert_non_null(data);
+            convert(t, data, WF_F64, sample_x, SAMPLES);
+            wf_array *x = array_of(ctx, t, WF_SHAPE(SAMPLES), data), *between = wf_like(x), *direct = wf_like(x);
+            wf_graph *g = wf_begin(ctx);
+            wf_val argument = in(wf_in(g, x));
+            wf_out(g, between, argument);
+            wf_out(g, direct, out(argument));
+            OK(ctx, wf_run(g));
+            wf_array *again = wf_like(x);
+            g = wf_begin(ctx);
+            wf_out(g, again, out(wf_in(g, between)));
+            OK(ctx, wf_run(g));
+            void *a = contents(direct), *b = contents(again);
+            assert_int_equal(first_difference(t, a, b, SAMPLES), -1);
+            free(a);
+            free(b);
+            free(data);
+            wf_release(x);
+            wf_release(between);
+            wf_release(direct);
+            wf_release(again);
+        }
+}
+
 /* Constant arguments are folded by the same meaning. */
 static void folded(void **state)
 {
@@ -341,6 +383,7 @@ int main(void)
         cmocka_unit_test(error_bounds),       cmocka_unit_test(error_bounds_of_two),
         cmocka_unit_test(symmetry_and_range), cmocka_unit_test(exact_powers),
         cmocka_unit_test(monotonic),          cmocka_unit_test(folded),
+        cmocka_unit_test(negated_squares),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -3,12 +3,17 @@
  * Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): x = k ln2 + r with k an integer and
  * |r| <= ln2/2, ln2 as a sum of two constants, and a minimax polynomial for e^r - 1. k comes from adding 1.5*2^mantissa
  * plus the exponent's bias, so that shifting the sum's bits left makes 2^k without a conversion. A float cannot hold 2^k
- * for all results: for x < 0 the scale is 2^(k+64), which is always normal, and a last exact product with 2^-64 rounds
- * results that are denormal; for x >= 0 it is 2^(k-8) and the product with 2^8 overflows where it should.
+ * for all results: for x < 0 the scale is 2^(k+up), which is normal, and a last product with 2^-up rounds results that are
+ * denormal; for x >= 0 it is 2^(k-8) and the product with 2^8 overflows where it should. Far below, where the result is 0,
+ * x is clamped so that the scale's exponent field and hence the scale are exactly 0: no product underflows there (such
+ * products are slow on many processors, and tails of Gaussians are common). Where x is a negated square or the like, only
+ * the first case is built; it gives the same bits.
  */
 #include "ir/math.h"
 
-enum { UP = 64, DOWN = 8 };
+enum { DOWN = 8 };
+static const int up[2] = { 24, 53 }; /* the exponents of denormals, and one more */
+static const double un_up[2] = { 0x1p-24, 0x1p-53 };
 
 /* (e^r - 1 - r) / r^2 on |r| <= ln2/2. Minimax, relative to e^r: 2^-28.2 and 2^-56.5 (Remez exchange; each coefficient
  * rounded in turn, the later ones fitted again). */
@@ -33,6 +38,63 @@ static const double log2e[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 };
 static const double ln2_hi[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 }; /* ln2 rounded; lo: the rest, rounded */
 static const double ln2_lo[2] = { -0x1.05c61p-29, 0x1.abc9e3b39803fp-56 };
 
+/* ---- signs: exp(-x*x) and the like need no care for large results ---- */
+typedef enum sign { UNKNOWN, NOT_NEGATIVE, NOT_POSITIVE } sign; /* NaN aside */
+
+static sign of_constant(const wf__node *n)
+{
+    uint64_t bits = wf__bits(n), top = n->dtype == WF_F64 ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
+    return bits & top ? NOT_POSITIVE : NOT_NEGATIVE;
+}
+
+static sign opposite(sign s) { return s == NOT_POSITIVE ? NOT_NEGATIVE : s == NOT_NEGATIVE ? NOT_POSITIVE : UNKNOWN; }
+
+/* The sign of a * b where a is b, -b or a constant times b. */
+static sign of_square(const wf__ir *ir, wf__ref a, wf__ref b)
+{
+    const wf__node *n = wf__at(ir, a), *factor = wf__at(ir, n->b);
+    if (a == b)
+        return NOT_NEGATIVE;
+    if (n->op == WF__OP_neg && n->a == b)
+        return NOT_POSITIVE;
+    return n->op == WF__OP_mul && n->a == b && factor->op == WF__CONST ? of_constant(factor) : UNKNOWN;
+}
+
+static sign sign_of(const wf__ir *ir, wf__ref x, int depth)
+{
+    const wf__node *n = wf__at(ir, x);
+    if (n->op == WF__CONST)
+        return of_constant(n);
+    if (n->op == WF__OP_abs || n->op == WF__OP_sqrt)
+        return NOT_NEGATIVE;
+    if (depth == 0)
+        return UNKNOWN;
+    sign a = UNKNOWN, b = UNKNOWN;
+    switch (n->op) {
+    case WF__OP_neg:
+        return opposite(sign_of(ir, n->a, depth - 1));
+    case WF__OP_mul:
+        a = of_square(ir, n->a, n->b);
+        if (a == UNKNOWN)
+            a = of_square(ir, n->b, n->a);
+        if (a != UNKNOWN)
+            return a; /* fallthrough */
+    case WF__OP_div:
+        a = sign_of(ir, n->a, depth - 1);
+        b = sign_of(ir, n->b, depth - 1);
+        return b == NOT_POSITIVE ? opposite(a) : b == NOT_NEGATIVE ? a : UNKNOWN;
+    case WF__OP_add:
+        a = sign_of(ir, n->a, depth - 1);
+        b = sign_of(ir, n->b, depth - 1);
+        return a == b ? a : UNKNOWN;
+    default:
+        return UNKNOWN;
+    }
+}
+
+static bool never_positive(const wf__math *m, wf__ref x) { return sign_of(m->ir, x, 4) == NOT_POSITIVE; }
+
+/* ---- the functions ---- */
 static wf__ref scale_of(const wf__math *m, wf__ref sum) { return m_float(m, m_shl(m, m_bits(m, sum), m->mantissa)); }
 
 wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic)
@@ -44,49 +106,59 @@ wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic)
     return (wf__m_power){ .expm1 = m_fma(m, r2, p, r), .scale = scale_of(m, sum) };
 }
 
-/* Bounds beyond which the result is 0 or infinite whatever the exact value. */
-static wf__ref clamp(const wf__math *m, wf__ref x, const double *low, const double *high)
+/* How to scale: `below` holds where x < 0; 0 where that is always so. */
+typedef struct range {
+    wf__ref x, below;
+} range;
+
+/* x within bounds beyond which the result is 0 or infinite whatever the exact value. */
+static range clamp(const wf__math *m, wf__ref x, const double *low, const double *high)
 {
-    wf__ref y = m_max(m, x, low[m->wide]);
-    return m_min(m, y, high[m->wide]);
+    range r = { .x = m_max(m, x, low[m->wide]), .below = 0 };
+    if (never_positive(m, x))
+        return r;
+    r.x = m_min(m, r.x, high[m->wide]);
+    r.below = m_lt(m, r.x, 0);
+    return r;
 }
 
-static wf__ref biased_magic(const wf__math *m, wf__ref negative)
+static wf__ref biased_magic(const wf__math *m, range r)
 {
-    return wf__m_select_k(m, negative, m->magic + m->bias + UP, m->magic + m->bias - DOWN);
+    double down = m->magic + m->bias - DOWN, lift = m->magic + m->bias + up[m->wide];
+    return r.below ? wf__m_select_k(m, r.below, lift, down) : m_k(m, lift);
 }
 
-static wf__ref unscale(const wf__math *m, wf__ref negative, wf__m_power e)
+static wf__ref unscale(const wf__math *m, range r, wf__m_power e)
 {
-    wf__ref y = m_fma(m, e.expm1, e.scale, e.scale), back = wf__m_select_k(m, negative, 0x1p-64, 0x1p8);
-    return m_mul(m, y, back);
+    wf__ref y = m_fma(m, e.expm1, e.scale, e.scale);
+    return m_mul(m, y, r.below ? wf__m_select_k(m, r.below, un_up[m->wide], 0x1p8) : m_k(m, un_up[m->wide]));
 }
 
 wf__ref wf__m_exp(const wf__math *m, wf__ref x)
 {
-    static const double low[2] = { -104, -746 }, high[2] = { 89, 710 };
-    wf__ref y = clamp(m, x, low, high), negative = m_lt(m, y, 0), magic = biased_magic(m, negative);
-    return unscale(m, negative, wf__m_exp_reduced(m, y, magic));
+    static const double low[2] = { -104.6, -745.8 }, high[2] = { 89, 710 }; /* k = -151, -1076 */
+    range r = clamp(m, x, low, high);
+    return unscale(m, r, wf__m_exp_reduced(m, r.x, biased_magic(m, r)));
 }
 
-/* 2^(x + lo) for x within the bounds of clamp. */
-static wf__ref exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
+static const double exp2_low[2] = { -151, -1076 }, exp2_high[2] = { 129, 1025 };
+
+/* 2^(r.x + lo) */
+static wf__ref exp2_sum(const wf__math *m, range a, wf__ref lo)
 {
-    wf__ref negative = m_lt(m, x, 0), magic = biased_magic(m, negative), sum = m_add(m, x, magic);
-    wf__ref k = m_sub(m, sum, magic), r = m_sub(m, x, k);
+    wf__ref magic = biased_magic(m, a), sum = m_add(m, a.x, magic), k = m_sub(m, sum, magic), r = m_sub(m, a.x, k);
     if (lo)
         r = m_add(m, r, lo);
     wf__ref r2 = m_mul(m, r, r), p = wf__m_poly(m, &exp2_poly[m->wide], r, r2), rest = m_mul(m, r2, p);
     wf__ref expm1 = m_fmak(m, r, ln2_hi[m->wide], rest);
-    return unscale(m, negative, (wf__m_power){ .expm1 = expm1, .scale = scale_of(m, sum) });
+    return unscale(m, a, (wf__m_power){ .expm1 = expm1, .scale = scale_of(m, sum) });
 }
-
-static const double exp2_low[2] = { -151, -1076 }, exp2_high[2] = { 129, 1025 };
 
 wf__ref wf__m_exp2(const wf__math *m, wf__ref x) { return exp2_sum(m, clamp(m, x, exp2_low, exp2_high), 0); }
 
 wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
 {
-    wf__ref y = clamp(m, x, exp2_low, exp2_high), outside = m_op2(m, WF__OP_ne, y, x), zero = m_k(m, 0);
-    return exp2_sum(m, y, m_select(m, outside, zero, lo));
+    range a = clamp(m, x, exp2_low, exp2_high);
+    wf__ref outside = m_op2(m, WF__OP_ne, a.x, x), zero = m_k(m, 0);
+    return exp2_sum(m, a, m_select(m, outside, zero, lo));
 }

@@ -50,18 +50,25 @@ static wf__m_angle reduce_fast(const wf__math *m, wf__ref ax)
     return (wf__m_angle){ .q = m_bits(m, sum), .hi = hi, .lo = lo };
 }
 
+static wf__ref is_odd(const wf__math *m, wf__ref q)
+{
+    wf__ref bit = m_bit_op(m, WF__OP_and, q, 1);
+    return m_op2(m, WF__OP_ne, bit, m_bits_k(m, 0));
+}
+
 static wf__ref sin_or_cos(const wf__math *m, unsigned op, wf__m_angle a, wf__ref x)
 {
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &sin_poly[m->wide], s, 0), cube = m_mul(m, a.hi, s);
     wf__ref rest = m_fma(m, cube, p, a.lo), sine = m_add(m, a.hi, rest);
     wf__ref q = wf__m_poly(m, &cos_poly[m->wide], s, 0), cosine = m_fma(m, s, q, m_k(m, 1));
-    int top = m->wide ? 63 : 31;
-    wf__ref bit0 = m_shl(m, a.q, top), bit1 = m_shl(m, a.q, top - 1), odd = m_op2(m, WF__OP_lt, bit0, m_bits_k(m, 0));
+    wf__ref odd = is_odd(m, a.q);
+    wf__ref y = op == WF__OP_sin ? m_select(m, odd, cosine, sine) : m_select(m, odd, sine, cosine), n = a.q;
+    if (op == WF__OP_cos)
+        n = m_bit_op(m, WF__OP_add, n, 1); /* negative for n = 1 and 2; sin for 2 and 3 */
+    wf__ref sign = m_shl(m, n, m->wide ? 62 : 30);
     if (op == WF__OP_sin)
-        sine = m_select(m, odd, cosine, sine), bit0 = m_bits(m, x);
-    else
-        sine = m_select(m, odd, sine, cosine);
-    return wf__m_flip_sign(m, sine, m_op2(m, WF__OP_xor, bit1, bit0));
+        sign = m_op2(m, WF__OP_xor, sign, m_bits(m, x));
+    return wf__m_flip_sign(m, y, sign);
 }
 
 /* num / den, each a sum of two: the quotient of the larger parts, corrected by its residual. */
@@ -85,11 +92,11 @@ static wf__ref tangent(const wf__math *m, wf__m_angle a, wf__ref x)
     less = m_fma(m, slope, a.lo, less);
     wf__ref one = m_k(m, 1), c = m_sub(m, one, less), c_lo = m_sub(m, one, c);
     c_lo = m_sub(m, c_lo, less);
-    wf__ref bit0 = m_shl(m, a.q, m->wide ? 63 : 31), odd = m_op2(m, WF__OP_lt, bit0, m_bits_k(m, 0));
+    wf__ref odd = is_odd(m, a.q), turn = m_shl(m, a.q, m->wide ? 63 : 31);
     wf__ref num = m_select(m, odd, c, a.hi), num_lo = m_select(m, odd, c_lo, a.lo);
     wf__ref den = m_select(m, odd, a.hi, c), den_lo = m_select(m, odd, a.lo, c_lo);
     wf__ref y = quotient(m, num, num_lo, den, den_lo);
-    return wf__m_flip_sign(m, y, m_op2(m, WF__OP_xor, bit0, m_bits(m, x)));
+    return wf__m_flip_sign(m, y, m_op2(m, WF__OP_xor, turn, m_bits(m, x)));
 }
 
 static wf__ref of_angle(const wf__math *m, unsigned op, wf__m_angle a, wf__ref x)
