@@ -281,7 +281,8 @@ void wf__inst_level(wf__inst *in, int level)
     }
     wf__gen_at(in->g, *wf__inst_block(in, level));
     for (uint32_t i = 1; i < in->ir->n; i++)
-        if (in->live[i] && in->level[i] == level && in->ir->node[i].op != WF__CONST)
+        if (in->live[i] && in->level[i] == level && in->ir->node[i].op != WF__CONST) {
             emit(in, i);
-    *wf__inst_block(in, level) = in->g->L->GetInsertBlock(in->g->b);
+            *wf__inst_block(in, level) = in->g->L->GetInsertBlock(in->g->b); /* a cold path begins a new one */
+        }
 }
