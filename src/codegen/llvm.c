@@ -9,21 +9,23 @@
 #include "ir/pass.h"
 #include <setjmp.h>
 
-/* A target machine that no compilation uses now. Making one costs as much as a small kernel. */
+struct wf__codegen {
+    wf__llvm_api api;
+};
+
+/* What belongs to the libraries, not to a context: they are registered once, and stay loaded. A target machine that no
+ * compilation uses now is kept: making one costs as much as compiling a small kernel. */
 typedef struct idle {
     LLVMTargetMachineRef machine;
     const wf__target *target;
+    LLVMTargetMachineRef (*made_by)(LLVMTargetRef, const char *, const char *, const char *, int, int, int);
 } idle;
-
 enum { MOST_IDLE = 16 };
-struct wf__codegen {
-    wf__llvm_api api;
-    wf__mutex lock; /* of `idle` */
+static struct {
+    wf__mutex lock;
     idle idle[MOST_IDLE];
     int idle_n;
-};
-
-static wf__mutex register_lock = WF__MUTEX_INIT;
+} shared = { .lock = WF__MUTEX_INIT };
 
 typedef struct guard { /* where a fatal error of LLVM in this thread goes */
     jmp_buf back;
@@ -64,7 +66,7 @@ static bool register_targets(const wf__llvm_api *api, wf__str *error)
         wf__str_add(error, "this LLVM library cannot make code for this processor");
         return false;
     }
-    wf__mutex_lock(&register_lock);
+    wf__mutex_lock(&shared.lock);
     for (size_t i = 0; i < WF__COUNT(x86); i++) {
         if (has_x86)
             x86[i]();
@@ -72,7 +74,7 @@ static bool register_targets(const wf__llvm_api *api, wf__str *error)
             arm[i]();
     }
     api->InstallFatalErrorHandler(on_fatal);
-    wf__mutex_unlock(&register_lock);
+    wf__mutex_unlock(&shared.lock);
     return true;
 }
 
@@ -83,7 +85,7 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
         wf__str_add(error, "out of memory");
         return false;
     }
-    if (!wf__llvm_api_open(&cg->api, path, error) || !register_targets(&cg->api, error) || !wf__mutex_init(&cg->lock)) {
+    if (!wf__llvm_api_open(&cg->api, path, error) || !register_targets(&cg->api, error)) {
         wf__free(cg);
         return false;
     }
@@ -93,41 +95,34 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
 
 static int major(const wf__codegen *cg) { return cg->api.major; }
 
-static void close_library(wf__codegen *cg)
-{
-    for (int i = 0; i < cg->idle_n; i++)
-        cg->api.DisposeTargetMachine(cg->idle[i].machine);
-    wf__mutex_free(&cg->lock);
-    wf__free(cg);
-}
+static void close_library(wf__codegen *cg) { wf__free(cg); }
 
-static LLVMTargetMachineRef take_machine(wf__codegen *cg, const wf__target *target)
+static LLVMTargetMachineRef take_machine(const wf__llvm_api *api, const wf__target *target)
 {
     LLVMTargetMachineRef machine = NULL;
-    wf__mutex_lock(&cg->lock);
-    for (int i = cg->idle_n - 1; i >= 0 && !machine; i--)
-        if (cg->idle[i].target == target) {
-            machine = cg->idle[i].machine;
-            cg->idle[i] = cg->idle[--cg->idle_n];
+    wf__mutex_lock(&shared.lock);
+    for (int i = shared.idle_n - 1; i >= 0 && !machine; i--)
+        if (shared.idle[i].target == target && shared.idle[i].made_by == api->CreateTargetMachine) {
+            machine = shared.idle[i].machine;
+            shared.idle[i] = shared.idle[--shared.idle_n];
         }
-    wf__mutex_unlock(&cg->lock);
+    wf__mutex_unlock(&shared.lock);
     return machine;
 }
 
-static void return_machine(wf__codegen *cg, const wf__target *target, LLVMTargetMachineRef machine)
+static void return_machine(const wf__llvm_api *api, const wf__target *target, LLVMTargetMachineRef machine)
 {
-    wf__mutex_lock(&cg->lock);
-    bool room = cg->idle_n < MOST_IDLE;
+    wf__mutex_lock(&shared.lock);
+    bool room = shared.idle_n < MOST_IDLE;
     if (room)
-        cg->idle[cg->idle_n++] = (idle){ machine, target };
-    wf__mutex_unlock(&cg->lock);
+        shared.idle[shared.idle_n++] = (idle){ machine, target, api->CreateTargetMachine };
+    wf__mutex_unlock(&shared.lock);
     if (!room)
-        cg->api.DisposeTargetMachine(machine);
+        api->DisposeTargetMachine(machine);
 }
 
 /* ---- one compilation ---- */
 typedef struct compilation {
-    wf__codegen *owner;
     wf__gen gen;
     LLVMTargetMachineRef machine;
     wf__str diagnostics;
@@ -163,7 +158,7 @@ static bool make_machine(compilation *c, wf__str *error)
     const wf__llvm_api *L = c->gen.L;
     LLVMTargetRef t = NULL;
     char *text = NULL;
-    c->machine = take_machine(c->owner, target);
+    c->machine = take_machine(L, target);
     if (c->machine)
         return true;
     if (L->GetTargetFromTriple(target->triple, &t, &text)) {
@@ -205,7 +200,7 @@ static void end(compilation *c)
     if (c->gen.module)
         L->DisposeModule(c->gen.module);
     if (c->machine)
-        return_machine(c->owner, c->gen.options->target, c->machine);
+        return_machine(L, c->gen.options->target, c->machine);
     if (c->gen.context)
         L->ContextDispose(c->gen.context);
     wf__str_free(&c->diagnostics);
@@ -313,7 +308,6 @@ static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options 
         wf__str_add(error, "code generator: out of memory");
         return false;
     }
-    c->owner = cg;
     c->gen = (wf__gen){ .L = &cg->api, .options = options, .isa = options->target->isa, .error = error };
     guard here, *outer = fatal_guard;
     fatal_guard = &here;
