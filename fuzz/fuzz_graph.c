@@ -28,7 +28,9 @@ static const fz_function functions[WF__OP_COUNT] = {
 #undef WF_OP
 };
 
-static const wf_dtype dtypes[] = { WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64 };
+static const wf_dtype dtypes[] = {
+    WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64
+};
 
 /* ---- the recording ---- */
 typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
@@ -231,7 +233,8 @@ static wf_val own_element(recorder *r, int k)
     if (r->how != POINTS)
         return wf_in(r->g, source(r, k));
     for (int d = 0; d < a->shape.rank; ++d)
-        index[d] = a->shape.dim[d] == 1 ? wf_const(r->g, WF_I64, 0) : position(r, d + r->set.space.rank - a->shape.rank);
+        index[d] =
+            a->shape.dim[d] == 1 ? wf_const(r->g, WF_I64, 0) : position(r, d + r->set.space.rank - a->shape.rank);
     return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
 }
 
@@ -299,7 +302,8 @@ static void add_position(recorder *r)
         if (take(r, 3))
             emit(r, position(r, axis), (wf_shape){ 0 });
         else
-            emit(r, r->how == POINTS ? wf_const(r->g, WF_I64, (double)s->dim[axis]) : wf_extent(r->g, axis), (wf_shape){ 0 });
+            emit(r, r->how == POINTS ? wf_const(r->g, WF_I64, (double)s->dim[axis]) : wf_extent(r->g, axis),
+                 (wf_shape){ 0 });
     } else if (s->rank && r->set.kind == KIND_ARRAYS) {
         const wf_shape *of = take(r, 2) && a->fits && a->shape.rank ? &a->shape : s;
         emit(r, wf_iota(r->g, *of, (int)take(r, (unsigned)of->rank)), *of);
@@ -384,7 +388,8 @@ static wf_val exact(recorder *r, wf_join join, wf_val v)
         r->inexact = true;
         return v;
     }
-    return join == WF_ADD ? wf_cast(wf_cast(v, WF_I8), t) : wf_copysign(wf_cast(wf_const(r->g, WF_F32, 1), t), without_nan(v));
+    return join == WF_ADD ? wf_cast(wf_cast(v, WF_I8), t)
+                          : wf_copysign(wf_cast(wf_const(r->g, WF_F32, 1), t), without_nan(v));
 }
 
 static bool joins(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
@@ -441,7 +446,8 @@ static void reduce_all(recorder *r)
     }
     wf_section(r->g, WF_POST);
     for (unsigned k = 0; k < n && r->kept_n < MOST_KEPT; ++k) {
-        wf_array *out = r->kept[r->kept_n] = wf_empty_with(r->ctx, t[k], (wf_shape){ .rank = (int)take(r, 2), .dim = { 1 } }, NULL);
+        wf_array *out = r->kept[r->kept_n] =
+            wf_empty_with(r->ctx, t[k], (wf_shape){ .rank = (int)take(r, 2), .dim = { 1 } }, NULL);
         if (r->how == KERNEL) {
             char name[16];
             snprintf(name, sizeof name, "k%d", r->kept_n);
@@ -463,18 +469,37 @@ static void record(recorder *r)
         case 0:
         case 1:
         case 2:
-        case 3: add_element(r); break;
-        case 4: add_constant(r); break;
-        case 5: add_position(r); break;
+        case 3:
+            add_element(r);
+            break;
+        case 4:
+            add_constant(r);
+            break;
+        case 5:
+            add_position(r);
+            break;
         case 6:
-        case 7: add_read(r); break;
-        case 8: add_cast(r); break;
-        case 9: add_variable(r); break;
-        case 10: add_reduce(r); break;
-        case 11: keep(r); break;
+        case 7:
+            add_read(r);
+            break;
+        case 8:
+            add_cast(r);
+            break;
+        case 9:
+            add_variable(r);
+            break;
+        case 10:
+            add_reduce(r);
+            break;
+        case 11:
+            keep(r);
+            break;
         case 12:
-        case 13: add_store(r); break;
-        default: add_operation(r);
+        case 13:
+            add_store(r);
+            break;
+        default:
+            add_operation(r);
         }
     add_store(r);
     keep(r);
@@ -601,8 +626,12 @@ static void no_failures(int level, const char *text, void *user)
 
 static wf_context *context(wf_device device, uint32_t off)
 {
-    return wf_context_new(&(wf_config){ .size = sizeof(wf_config), .device = device, .threads = 2,
-                                        .flags_on = WF_NO_DISK_CACHE, .flags_off = off, .log = no_failures });
+    return wf_context_new(&(wf_config){ .size = sizeof(wf_config),
+                                        .device = device,
+                                        .threads = 2,
+                                        .flags_on = WF_NO_DISK_CACHE,
+                                        .flags_off = off,
+                                        .log = no_failures });
 }
 
 static void enter(void)

@@ -75,9 +75,9 @@ static int64_t fz_points(const wf_shape *s)
 /* ---- contents ---- */
 static void fz_element(uint64_t *state, wf_dtype t, uint64_t *out)
 {
-    static const double special[] = { 0,    -0.0,    1,       -1,      0.5,     -0.5,    2,         3,       255,
-                                      256,  32767.5, -32769,  65536,   0x1p31,  -0x1p31, 0x1.8p52,  0x1p63,  -0x1p63,
-                                      1e10, 1e30,    -1e-30,  1e-40,   0x1p64,  0.1,     -3.5,      2.5,     4e38 };
+    static const double special[] = { 0,    -0.0,    1,      -1,    0.5,    -0.5,    2,        3,      255,
+                                      256,  32767.5, -32769, 65536, 0x1p31, -0x1p31, 0x1.8p52, 0x1p63, -0x1p63,
+                                      1e10, 1e30,    -1e-30, 1e-40, 0x1p64, 0.1,     -3.5,     2.5,    4e38 };
     uint64_t bits = fz_next(state);
     unsigned how = (unsigned)(bits >> 59);
     int64_t small = (int64_t)(fz_next(state) % 41) - 20;
@@ -111,9 +111,9 @@ typedef struct fz_array {
     wf_dtype dtype;
     wf_shape shape;
     int buffer;
-    bool fits;                    /* broadcasts to the space */
-    bool full;                    /* has an element for every point, `offset` away */
-    bool same;                    /* of the space's shape */
+    bool fits; /* broadcasts to the space */
+    bool full; /* has an element for every point, `offset` away */
+    bool same; /* of the space's shape */
     int64_t offset[WF_MAX_RANK];
 } fz_array;
 
@@ -129,8 +129,11 @@ typedef struct fz_setup {
 
 static void fz_choose_space(fz_reader *in, fz_setup *set)
 {
-    static const uint8_t dims[] = { 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 100, 130, 0, 3, 2, 1, 4 };
-    static const uint8_t kinds[] = { KIND_ARRAYS, KIND_SPACE, KIND_ARRAYS, KIND_SPACE_REDUCE, KIND_SPACE, KIND_ELEMENTS_REDUCE };
+    static const uint8_t dims[] = {
+        1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 100, 130, 0, 3, 2, 1, 4
+    };
+    static const uint8_t kinds[] = { KIND_ARRAYS,       KIND_SPACE, KIND_ARRAYS,
+                                     KIND_SPACE_REDUCE, KIND_SPACE, KIND_ELEMENTS_REDUCE };
     *set = (fz_setup){ .kind = (fz_kind)kinds[fz_take(in, FZ_COUNT(kinds))] };
     unsigned rank = fz_take(in, 12);
     bool small = fz_take(in, 2);
@@ -188,8 +191,8 @@ static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *s
 
 static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
 {
-    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8, WF_I64, WF_BOOL, WF_I8, WF_I16, WF_U16, WF_U32,
-                                      WF_U64, WF_F32 };
+    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,  WF_I64, WF_BOOL,
+                                      WF_I8,  WF_I16, WF_U16, WF_U32, WF_U64, WF_F32 };
     fz_buffer *b = &set->buffer[set->buffers++];
     b->dtype = types[fz_take(in, FZ_COUNT(types))];
     b->shape = set->space;

@@ -132,11 +132,47 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static const double special[] = { 0.0,     -0.0,   1.0,    -1.0,        0.5,   -0.5,        1.5,         2.5,    -2.5,
-                                  1e30,    -1e30,  127.5,  -128.5,      255.9, 32767.5,     65535.5,     -32769, 2147483647.0,
-                                  0x1p31,  -0x1p31, 0x1p32, 4294967295., 0x1p63, -0x1p63,   0x1p64,      1e300,  -1e300,
-                                  1e-40,   5e-324, 3.0,    7.0,         0x1p24, 0x1.fffffep30, 0x1p53,   1e-310, 2147483520.0,
-                                  __builtin_inf(), -__builtin_inf(), __builtin_nan(""), 9223372036854774784.0, 0.49999999999999994 };
+static const double special[] = { 0.0,
+                                  -0.0,
+                                  1.0,
+                                  -1.0,
+                                  0.5,
+                                  -0.5,
+                                  1.5,
+                                  2.5,
+                                  -2.5,
+                                  1e30,
+                                  -1e30,
+                                  127.5,
+                                  -128.5,
+                                  255.9,
+                                  32767.5,
+                                  65535.5,
+                                  -32769,
+                                  2147483647.0,
+                                  0x1p31,
+                                  -0x1p31,
+                                  0x1p32,
+                                  4294967295.,
+                                  0x1p63,
+                                  -0x1p63,
+                                  0x1p64,
+                                  1e300,
+                                  -1e300,
+                                  1e-40,
+                                  5e-324,
+                                  3.0,
+                                  7.0,
+                                  0x1p24,
+                                  0x1.fffffep30,
+                                  0x1p53,
+                                  1e-310,
+                                  2147483520.0,
+                                  __builtin_inf(),
+                                  -__builtin_inf(),
+                                  __builtin_nan(""),
+                                  9223372036854774784.0,
+                                  0.49999999999999994 };
 
 static uint64_t random_bits(const test_array *a, uint64_t *state)
 {
@@ -156,8 +192,29 @@ static uint64_t random_bits(const test_array *a, uint64_t *state)
         wf__eval_cast(t, WF_F64, &bits, &v, 1);
         return bits;
     }
-    static const uint64_t ints[] = { 0, 1, 2, UINT64_MAX, UINT64_MAX - 1, 0x80, 0x7f, 0x8000, 0x7fff, 0x80000000u, 0x7fffffff,
-                                     (uint64_t)1 << 63, INT64_MAX, 31, 32, 33, 63, 64, 7, 8, 15, 16, 0xfffffffeu };
+    static const uint64_t ints[] = { 0,
+                                     1,
+                                     2,
+                                     UINT64_MAX,
+                                     UINT64_MAX - 1,
+                                     0x80,
+                                     0x7f,
+                                     0x8000,
+                                     0x7fff,
+                                     0x80000000u,
+                                     0x7fffffff,
+                                     (uint64_t)1 << 63,
+                                     INT64_MAX,
+                                     31,
+                                     32,
+                                     33,
+                                     63,
+                                     64,
+                                     7,
+                                     8,
+                                     15,
+                                     16,
+                                     0xfffffffeu };
     return r % 3 == 0 ? ints[(r >> 8) % WF__COUNT(ints)] : r % 3 == 1 ? next_random(state) : (uint64_t)(int64_t)v;
 }
 
@@ -237,8 +294,8 @@ static void compare_arrays(const test_case *t, const sides *s, int major, const 
             memcpy(&a, g->at + k, size);
             memcpy(&b, w->at + k, size);
             char text[160];
-            snprintf(text, sizeof text, "slot %u element %zu: %#llx, interpreter %#llx", i, k / size, (unsigned long long)a,
-                     (unsigned long long)b);
+            snprintf(text, sizeof text, "slot %u element %zu: %#llx, interpreter %#llx", i, k / size,
+                     (unsigned long long)a, (unsigned long long)b);
             say(t, major, target, text);
             show_ir(t);
             fail();
@@ -250,7 +307,8 @@ static void compare_arrays(const test_case *t, const sides *s, int major, const 
             }
     }
     for (uint32_t i = 0; i < t->ir.red_n; i++)
-        if (!same_bits(t->ir.red[i].dtype, (const unsigned char *)&s->got_acc[i], (const unsigned char *)&s->want_acc[i])) {
+        if (!same_bits(t->ir.red[i].dtype, (const unsigned char *)&s->got_acc[i],
+                       (const unsigned char *)&s->want_acc[i])) {
             char text[160];
             snprintf(text, sizeof text, "reduction %u: %#llx, interpreter %#llx", i, (unsigned long long)s->got_acc[i],
                      (unsigned long long)s->want_acc[i]);

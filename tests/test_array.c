@@ -441,13 +441,20 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_like),  cmocka_unit_test(test_sizes_at_the_edge),
-        cmocka_unit_test(test_refused_arrays),  cmocka_unit_test(test_full_and_arange),
-        cmocka_unit_test(test_upload_and_download), cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_view_at),         cmocka_unit_test(test_permute),
-        cmocka_unit_test(test_reshape),         cmocka_unit_test(test_broadcast_views),
-        cmocka_unit_test(test_wrap),            cmocka_unit_test(test_wrap_refuses_and_releases),
-        cmocka_unit_test(test_context_outlived), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_empty_and_like),
+        cmocka_unit_test(test_sizes_at_the_edge),
+        cmocka_unit_test(test_refused_arrays),
+        cmocka_unit_test(test_full_and_arange),
+        cmocka_unit_test(test_upload_and_download),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_view_at),
+        cmocka_unit_test(test_permute),
+        cmocka_unit_test(test_reshape),
+        cmocka_unit_test(test_broadcast_views),
+        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_wrap_refuses_and_releases),
+        cmocka_unit_test(test_context_outlived),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

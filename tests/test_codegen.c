@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static const unsigned dtypes[] = { WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64 };
+static const unsigned dtypes[] = {
+    WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64
+};
 
 static void begin(test_case *t, const char *name, int rank)
 {
@@ -16,19 +18,19 @@ static void begin(test_case *t, const char *name, int rank)
     wf__ir_init(&t->ir, rank, WF_FOLD | WF_VALUE_NUMBERING);
 }
 
-static void out(test_case *t, uint32_t slot, wf__ref value)
-{
-    wf__store(&t->ir, slot, test_here(t), value, 0);
-}
+static void out(test_case *t, uint32_t slot, wf__ref value) { wf__store(&t->ir, slot, test_here(t), value, 0); }
 
 static wf__ref in(test_case *t, uint32_t slot) { return wf__load(&t->ir, slot, test_here(t), WF_BORDER_NONE, 0); }
 
 static wf__ref apply(wf__ir *ir, unsigned op, wf__ref flag, const wf__ref x[3])
 {
     switch (wf__op_table[op].arity) {
-    case 1: return wf__op1(ir, op, x[0]);
-    case 2: return wf__op2(ir, op, x[0], x[1]);
-    default: return op == WF__OP_select ? wf__op3(ir, op, flag, x[1], x[2]) : wf__op3(ir, op, x[0], x[1], x[2]);
+    case 1:
+        return wf__op1(ir, op, x[0]);
+    case 2:
+        return wf__op2(ir, op, x[0], x[1]);
+    default:
+        return op == WF__OP_select ? wf__op3(ir, op, flag, x[1], x[2]) : wf__op3(ir, op, x[0], x[1], x[2]);
     }
 }
 
@@ -136,7 +138,8 @@ static void check_addressing(unsigned dtype, int rows, int columns)
     begin(&t, "addressing", 2);
     t.options.rows = rows;
     t.options.columns = columns;
-    const int64_t h = 9, w = 150, size[2] = { h, w }, wide[2] = { h + 4, 2 * w + 8 }, tall[2] = { w, h }, one[1] = { w };
+    const int64_t h = 9, w = 150, size[2] = { h, w }, wide[2] = { h + 4, 2 * w + 8 }, tall[2] = { w, h },
+                  one[1] = { w };
     test_space(&t, 2, h, w, 0);
     wf__ref y = wf__index(&t.ir, 0), x = wf__index(&t.ir, 1);
     uint32_t a = test_slot(&t, dtype, 2, wide, false), line = test_slot(&t, dtype, 1, one, false);
@@ -154,7 +157,8 @@ static void check_addressing(unsigned dtype, int rows, int columns)
     t.array[column].stride[0] = 1;
     t.ir.slot[column].step[1] = WF__STEP_ZERO;
     wf__ir *ir = &t.ir;
-    wf__ref here = wf__index(ir, 1), i = wf__cast(ir, wf__load(ir, index, test_tuple(&t, here, 0, 0), WF_BORDER_NONE, 0), WF_I64);
+    wf__ref here = wf__index(ir, 1),
+            i = wf__cast(ir, wf__load(ir, index, test_tuple(&t, here, 0, 0), WF_BORDER_NONE, 0), WF_I64);
     wf__ref back = wf__op2(ir, WF__OP_sub, num(&t, w - 1), x), twice = wf__op2(ir, WF__OP_mul, x, num(&t, 2));
     const uint32_t place[][2] = {
         { a, test_tuple(&t, y, x, 0) },
@@ -211,7 +215,8 @@ static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w,
 {
     test_case t;
     char name[96];
-    snprintf(name, sizeof name, "border %d of %s, %lld x %lld", (int)border, wf_dtype_name((wf_dtype)dtype), (long long)h, (long long)w);
+    snprintf(name, sizeof name, "border %d of %s, %lld x %lld", (int)border, wf_dtype_name((wf_dtype)dtype),
+             (long long)h, (long long)w);
     begin(&t, name, 2);
     t.options.rows = rows;
     t.options.columns = columns;
@@ -277,7 +282,8 @@ static void test_stencil_tiles(void **state)
             wf__ref y = wf__index(ir, 0), x = wf__index(ir, 1), sum = wf__const_f64(ir, WF_F32, 0);
             for (int dy = 0; dy < 5; dy++)
                 for (int dx = 0; dx < 5; dx++) {
-                    wf__ref v = wf__load(ir, a, test_tuple(&t, plus(&t, y, dy - 2), plus(&t, x, dx - 2), 0), WF_BORDER_VALUE, 0);
+                    wf__ref v = wf__load(ir, a, test_tuple(&t, plus(&t, y, dy - 2), plus(&t, x, dx - 2), 0),
+                                         WF_BORDER_VALUE, 0);
                     wf__ref m = wf__load(ir, k, test_tuple(&t, num(&t, dy), num(&t, dx), 0), WF_BORDER_NONE, 0);
                     sum = wf__op3(ir, WF__OP_fma, v, m, sum);
                 }
@@ -292,7 +298,8 @@ static void check_reduction(unsigned dtype, int rank, int64_t h, int64_t w, int 
 {
     test_case t;
     char name[64];
-    snprintf(name, sizeof name, "reductions of %s, %lld x %lld", wf_dtype_name((wf_dtype)dtype), (long long)h, (long long)w);
+    snprintf(name, sizeof name, "reductions of %s, %lld x %lld", wf_dtype_name((wf_dtype)dtype), (long long)h,
+             (long long)w);
     begin(&t, name, rank);
     t.options.columns = columns;
     const int64_t size[2] = { rank == 1 ? w : h, w };
@@ -350,14 +357,26 @@ static void test_indices_as_values(void **state)
         t.param[2] = 1;
         uint32_t s = test_slot(&t, WF_F32, 3, size, true);
         wf__ref x3 = wf__op2(ir, WF__OP_mul, plus(&t, x, -5), num(&t, 3)), xy = wf__op2(ir, WF__OP_add, x, y);
-        wf__ref all[] = { z, y, x, x3, xy, p, wf__extent(ir, 2), wf__dim(ir, s, 1), wf__op2(ir, WF__OP_mul, x, x), wf__op2(ir, WF__OP_mul, x, p) };
+        wf__ref all[] = { z,
+                          y,
+                          x,
+                          x3,
+                          xy,
+                          p,
+                          wf__extent(ir, 2),
+                          wf__dim(ir, s, 1),
+                          wf__op2(ir, WF__OP_mul, x, x),
+                          wf__op2(ir, WF__OP_mul, x, p) };
         for (size_t i = 0; i < WF__COUNT(all); i++) {
             out(&t, test_slot(&t, WF_F32, 3, size, true), wf__cast(ir, all[i], WF_F32));
             out(&t, test_slot(&t, WF_F64, 3, size, true), wf__cast(ir, all[i], WF_F64));
             out(&t, test_slot(&t, WF_U8, 3, size, true), wf__cast(ir, all[i], WF_U8));
-            out(&t, test_slot(&t, WF_BOOL, 3, size, true), wf__op2(ir, i % 2 ? WF__OP_lt : WF__OP_ge, all[i], i % 3 ? p : x));
+            out(&t, test_slot(&t, WF_BOOL, 3, size, true),
+                wf__op2(ir, i % 2 ? WF__OP_lt : WF__OP_ge, all[i], i % 3 ? p : x));
         }
-        out(&t, s, wf__op3(ir, WF__OP_select, flag, wf__op2(ir, WF__OP_mul, q, in(&t, test_slot(&t, WF_F32, 3, size, true))), q));
+        out(&t, s,
+            wf__op3(ir, WF__OP_select, flag, wf__op2(ir, WF__OP_mul, q, in(&t, test_slot(&t, WF_F32, 3, size, true))),
+                    q));
         assert_int_equal(ir->status, WF_OK);
         test_compare(&t, true);
         test_end(&t);
@@ -380,7 +399,8 @@ static void test_order(void **state)
         wf__ref x = in(&t, a), y = wf__op2(ir, WF__OP_add, x, x);
         out(&t, a, y);
         wf__ref again = in(&t, a);
-        wf__store(ir, a, test_here(&t), wf__op2(ir, WF__OP_mul, again, again), wf__op2(ir, WF__OP_lt, again, in(&t, b)));
+        wf__store(ir, a, test_here(&t), wf__op2(ir, WF__OP_mul, again, again),
+                  wf__op2(ir, WF__OP_lt, again, in(&t, b)));
         out(&t, b, wf__op2(ir, WF__OP_sub, in(&t, a), x));
         test_compare(&t, true);
         test_end(&t);
@@ -400,12 +420,14 @@ static void test_cold_paths(void **state)
         test_space(&t, 1, n, 0, 0);
         wf__ir *ir = &t.ir;
         double big = 1e6;
-        wf__ref p = wf__param(ir, dtype), limit = wf__const_f64(ir, dtype, 1000), x = in(&t, test_slot(&t, dtype, 1, &n, true));
+        wf__ref p = wf__param(ir, dtype), limit = wf__const_f64(ir, dtype, 1000),
+                x = in(&t, test_slot(&t, dtype, 1, &n, true));
         wf__eval_cast(dtype, WF_F64, &t.param[0], &big, 1);
         wf__ref v = wf__cold(ir, wf__op2(ir, WF__OP_gt, x, limit), x, id, &x, 1);
         wf__ref u = wf__cold(ir, wf__op2(ir, WF__OP_gt, p, limit), p, id, &p, 1);
         out(&t, test_slot(&t, dtype, 1, &n, true), v);
-        out(&t, test_slot(&t, dtype, 1, &n, true), wf__op2(ir, WF__OP_add, u, wf__cold(ir, wf__op2(ir, WF__OP_lt, v, limit), u, id, &v, 1)));
+        out(&t, test_slot(&t, dtype, 1, &n, true),
+            wf__op2(ir, WF__OP_add, u, wf__cold(ir, wf__op2(ir, WF__OP_lt, v, limit), u, id, &v, 1)));
         assert_int_equal(ir->status, WF_OK);
         test_compare(&t, true);
         test_end(&t);

@@ -12,7 +12,7 @@ static void release_all(wf_array **a, int n)
     for (int i = 0; i < n; ++i)
         wf_release(a[i]);
 }
-#define RELEASE(...)                                                                                                   \
+#define RELEASE(...) \
     release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
 
 static void test_expression(void **state)
@@ -306,7 +306,8 @@ static void test_gather(void **state)
     (void)state;
     const int32_t at[] = { 3, 0, -5, 9 };
     const uint8_t rows[] = { 1, 0, 1, 1 };
-    wf_array *a = counting(5), *i = array_of(ctx, WF_I32, WF_SHAPE(4), at), *u = array_of(ctx, WF_U8, WF_SHAPE(4), rows);
+    wf_array *a = counting(5), *i = array_of(ctx, WF_I32, WF_SHAPE(4), at),
+             *u = array_of(ctx, WF_U8, WF_SHAPE(4), rows);
     wf_array *flat = counting(6), *m = wf_view_reshape(flat, WF_SHAPE(2, 3));
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, i);

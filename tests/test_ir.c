@@ -33,10 +33,12 @@ static bool same_bits(unsigned t, uint64_t a, uint64_t b) { return same_element(
 /* Special values of a dtype, as bits. */
 static uint32_t specials(unsigned t, uint64_t *out)
 {
-    static const double floats[] = { 0.0,  -0.0,    1,         -1,     2,       -2,       0.5,      4,      -0.25, 3,
-                                     1e30, 0x1p-70, INFINITY,  -INFINITY, NAN,  0x1p-126, 0x1p-149, 0x1p127, 0x1p-1022, 0x1p1023 };
-    static const int64_t ints[] = { 0, 1, -1, 2, -2, 3, 4, 7, 8, 16, 64, 127, -128, 128, 255, INT16_MIN, INT32_MIN, INT64_MIN,
-                                    INT64_MAX, INT32_MAX, 0x80000000 };
+    static const double floats[] = { 0.0, -0.0,     1,        -1,      2,         -2,       0.5,
+                                     4,   -0.25,    3,        1e30,    0x1p-70,   INFINITY, -INFINITY,
+                                     NAN, 0x1p-126, 0x1p-149, 0x1p127, 0x1p-1022, 0x1p1023 };
+    static const int64_t ints[] = { 0,   1,         -1,        2,         -2,        3,         4,
+                                    7,   8,         16,        64,        127,       -128,      128,
+                                    255, INT16_MIN, INT32_MIN, INT64_MIN, INT64_MAX, INT32_MAX, 0x80000000 };
     uint32_t n = 0;
     if (t == WF_BOOL) {
         out[0] = 0, out[1] = 1;
@@ -51,7 +53,8 @@ static uint32_t specials(unsigned t, uint64_t *out)
 enum { MOST_SPECIALS = 24 };
 
 /* One operation whose operands are parameters or constants (a bit of `constant` each), with and without folding. */
-static void compare_folded(wf__ir *plain, wf__ir *folding, unsigned op, unsigned t, const uint64_t *v, unsigned constant)
+static void compare_folded(wf__ir *plain, wf__ir *folding, unsigned op, unsigned t, const uint64_t *v,
+                           unsigned constant)
 {
     wf__ir *const both[2] = { plain, folding };
     uint64_t result[2];
@@ -66,7 +69,9 @@ static void compare_folded(wf__ir *plain, wf__ir *folding, unsigned op, unsigned
             wf__ref p = wf__param(ir, ti);
             o[i] = o[i] ? o[i] : p;
         }
-        wf__ref r = arity == 1 ? wf__op1(ir, op, o[0]) : arity == 2 ? wf__op2(ir, op, o[0], o[1]) : wf__op3(ir, op, o[0], o[1], o[2]);
+        wf__ref r = arity == 1   ? wf__op1(ir, op, o[0])
+                    : arity == 2 ? wf__op2(ir, op, o[0], o[1])
+                                 : wf__op3(ir, op, o[0], o[1], o[2]);
         assert_int_not_equal(r, 0);
         type = wf__dtype(ir, r);
         result[k] = value_of(ir, r, v);
@@ -91,7 +96,8 @@ static void test_folding_is_exact(void **state)
             if ((wf__op_table[op].flags & WF__EXPAND) || !wf__types_allow(wf__op_table[op].types, t))
                 continue;
             uint64_t value[MOST_SPECIALS], v[3] = { 0 };
-            uint32_t n = specials(t, value), na = op == WF__OP_select ? 2 : n, nb = arity > 1 ? n : 1, nc = arity > 2 ? n : 1;
+            uint32_t n = specials(t, value), na = op == WF__OP_select ? 2 : n, nb = arity > 1 ? n : 1,
+                     nc = arity > 2 ? n : 1;
             for (uint32_t a = 0; a < na; ++a)
                 for (uint32_t b = 0; b < nb; ++b)
                     for (uint32_t c = 0; c < nc; c += 3)
@@ -121,7 +127,8 @@ static wf__ref random_expression(wf__ir *ir, unsigned t, uint64_t *random, const
     for (;; pick = test_random(random)) {
         unsigned op = WF__BITCAST + 1 + (unsigned)(pick >> 20) % (WF__OP_COUNT - WF__BITCAST - 1);
         const wf__op_info *info = &wf__op_table[op];
-        if ((info->flags & WF__EXPAND) || info->to_bool != (t == WF_BOOL && info->types != WF__T_BITS && op != WF__OP_select) ||
+        if ((info->flags & WF__EXPAND) ||
+            info->to_bool != (t == WF_BOOL && info->types != WF__T_BITS && op != WF__OP_select) ||
             op == WF__OP_copysign)
             continue;
         unsigned of = info->to_bool ? WF_I32 : t;
@@ -226,7 +233,8 @@ static void test_rules_fire(void **state)
     wf__ref fa = op2(&f, WF__OP_add, op2(&f, WF__OP_add, f.x, num(&f, WF_F32, 3)), num(&f, WF_F32, -3));
     assert_int_not_equal(fa, f.x); /* floats do not associate */
     /* selects and comparisons */
-    wf__ref less = op2(&f, WF__OP_lt, f.x, f.y), t = wf__const_bits(ir, WF_BOOL, 1), no = wf__const_bits(ir, WF_BOOL, 0);
+    wf__ref less = op2(&f, WF__OP_lt, f.x, f.y), t = wf__const_bits(ir, WF_BOOL, 1),
+            no = wf__const_bits(ir, WF_BOOL, 0);
     assert_int_equal(wf__op3(ir, WF__OP_select, less, f.x, f.x), f.x);
     assert_int_equal(wf__op3(ir, WF__OP_select, t, f.x, f.y), f.x);
     assert_int_equal(wf__op3(ir, WF__OP_select, no, f.x, f.y), f.y);
@@ -293,7 +301,7 @@ static void test_loads_and_stores(void **state)
     assert_int_equal(wf__load(&ir, s, at, WF_BORDER_NONE, 0), a);
     wf__ref sum = wf__op2(&ir, WF__OP_add, a, b);
     wf__store(&ir, s, at, sum, 0);
-    assert_int_equal(wf__load(&ir, s, at, WF_BORDER_NONE, 0), sum);    /* what was just stored */
+    assert_int_equal(wf__load(&ir, s, at, WF_BORDER_NONE, 0), sum);     /* what was just stored */
     assert_int_not_equal(wf__load(&ir, s, next, WF_BORDER_NONE, 0), b); /* may be the same place */
     assert_int_not_equal(wf__load(&ir, s, at, WF_BORDER_CLAMP, 0), sum);
     wf__ir_free(&ir);
@@ -352,7 +360,8 @@ static void test_builder_refuses(void **state)
 static void test_broadcast(void **state)
 {
     (void)state;
-    const wf_shape a = WF_SHAPE(4, 1, 3), b = WF_SHAPE(2, 1), zero = WF_SHAPE(0), three = WF_SHAPE(3), open = WF_SHAPE(-1);
+    const wf_shape a = WF_SHAPE(4, 1, 3), b = WF_SHAPE(2, 1), zero = WF_SHAPE(0), three = WF_SHAPE(3),
+                   open = WF_SHAPE(-1);
     wf_shape out;
     assert_true(wf__broadcast(&a, &b, &out));
     assert_int_equal(out.rank, 3);

@@ -90,7 +90,8 @@ static void test_round_trip_of_every_operation(void **state)
                 continue;
             assert_int_equal(wf__op_named(info->name, strlen(info->name)), op);
             assert_true(strlen(info->doc) > 4);
-            add_line(&text, "%%%u = %s %s %%%u", ++id, info->name, wf_dtype_name(info->to_bool ? WF_BOOL : test_dtypes[k]), first);
+            add_line(&text, "%%%u = %s %s %%%u", ++id, info->name,
+                     wf_dtype_name(info->to_bool ? WF_BOOL : test_dtypes[k]), first);
             for (unsigned i = 1; i < info->arity; ++i)
                 add_line(&text, " %%%u", o);
             add_line(&text, "\n");
@@ -178,13 +179,27 @@ static void test_verifier_meets_nonsense(void **state)
         for (int field = 0; field < 7; ++field) {
             wf__node *n = &ir.node[r], good = *n;
             switch (field) {
-            case 0: n->op = WF__OP_COUNT + 7; break;
-            case 1: n->dtype = WF_C64; break;
-            case 2: n->a = 1u << 30; break;
-            case 3: n->b = 1u << 30; break;
-            case 4: n->c = 1u << 30; break;
-            case 5: n->d = 1u << 30; break;
-            case 6: n->shape = 5; break;
+            case 0:
+                n->op = WF__OP_COUNT + 7;
+                break;
+            case 1:
+                n->dtype = WF_C64;
+                break;
+            case 2:
+                n->a = 1u << 30;
+                break;
+            case 3:
+                n->b = 1u << 30;
+                break;
+            case 4:
+                n->c = 1u << 30;
+                break;
+            case 5:
+                n->d = 1u << 30;
+                break;
+            case 6:
+                n->shape = 5;
+                break;
             }
             wf__str why = { 0 }, text = { 0 };
             ++tried;

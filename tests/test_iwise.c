@@ -10,7 +10,7 @@ static void release_all(wf_array **a, int n)
     for (int i = 0; i < n; ++i)
         wf_release(a[i]);
 }
-#define RELEASE(...)                                                                                                   \
+#define RELEASE(...) \
     release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
 
 static float noise(int64_t i) { return (float)((i * 2654435761u >> 7) % 1000) / 16; }
@@ -75,7 +75,9 @@ static void test_borders(void **state)
             wf_val i = wf_index(g, 0), j = wf_index(g, 1);
             for (int k = 0; k < 9; ++k) {
                 out[k] = wf_empty(ctx, WF_F32, WF_SHAPE(2, m));
-                wf_write(g, out[k], wf_read_border(g, in, (wf_border)border, wf_cast(i, WF_F32), i, wf_add(j, (double)offsets[k])), i, j);
+                wf_write(g, out[k],
+                         wf_read_border(g, in, (wf_border)border, wf_cast(i, WF_F32), i, wf_add(j, (double)offsets[k])),
+                         i, j);
             }
             OK(ctx, wf_run(g));
             float *x = contents(in);
@@ -163,7 +165,8 @@ static void stencil(wf_graph *g, wf_array *in, wf_array *out, int radius)
 static void test_stencils(void **state)
 {
     (void)state;
-    static const int64_t sizes[][2] = { { 1, 1 }, { 1, 100 }, { 100, 1 }, { 2, 3 }, { 5, 64 }, { 33, 131 }, { 0, 5 }, { 5, 0 } };
+    static const int64_t sizes[][2] = { { 1, 1 },  { 1, 100 },  { 100, 1 }, { 2, 3 },
+                                        { 5, 64 }, { 33, 131 }, { 0, 5 },   { 5, 0 } };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s)
         for (int radius = 1; radius < 5; radius += 3)
             for (int in_place = 0; in_place < 2; ++in_place) {

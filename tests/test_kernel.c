@@ -10,7 +10,7 @@ static void release_all(wf_array **a, int n)
     for (int i = 0; i < n; ++i)
         wf_release(a[i]);
 }
-#define RELEASE(...)                                                                                                   \
+#define RELEASE(...) \
     release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
 
 /* dst = src * gain + offset */
@@ -86,7 +86,8 @@ static void test_refused_launches(void **state)
 {
     (void)state;
     wf_kernel *k = affine(1);
-    wf_array *a = wf_arange(ctx, WF_F32, 4, 0, 1), *b = wf_arange(ctx, WF_F32, 5, 0, 1), *i = wf_full(ctx, WF_I32, WF_SHAPE(4), 1);
+    wf_array *a = wf_arange(ctx, WF_F32, 4, 0, 1), *b = wf_arange(ctx, WF_F32, 5, 0, 1),
+             *i = wf_full(ctx, WF_I32, WF_SHAPE(4), 1);
     wf_array *m = wf_full(ctx, WF_F32, WF_SHAPE(2, 2), 1), *wide = wf_view_broadcast(a, WF_SHAPE(4));
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a))), WF_ERR_ARG, "no array is given for 'dst'");
     REFUSED(ctx, wf_launch(k, WF_NO_ARGS), WF_ERR_ARG, "'src'");
@@ -97,8 +98,10 @@ static void test_refused_launches(void **state)
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", b))), WF_ERR_SHAPE, "(4)");
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", wide))), WF_ERR_ARG, "broadcast view");
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a), WF_ARG("sorce", 1))), WF_ERR_ARG, "'sorce'");
-    REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a), WF_ARG("gain", a))), WF_ERR_ARG, "'gain' needs a number");
-    REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a)), .shape = WF_SHAPE(4)), WF_ERR_SHAPE, "index space");
+    REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a), WF_ARG("gain", a))), WF_ERR_ARG,
+            "'gain' needs a number");
+    REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a)), .shape = WF_SHAPE(4)), WF_ERR_SHAPE,
+            "index space");
     wf_context *other = test_context(WF_INTERP, 1);
     wf_array *foreign = wf_full(other, WF_F32, WF_SHAPE(4), 1);
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", foreign), WF_ARG("dst", a))), WF_ERR_ARG, "another context");
@@ -206,7 +209,8 @@ static void test_open_shapes(void **state)
 {
     (void)state;
     wf_graph *g = wf_begin(ctx);
-    wf_array *a = wf_formal(g, "a", WF_F32, 1), *b = wf_formal(g, "b", WF_F32, 1), *sum = wf_formal(g, "sum", WF_F32, 1);
+    wf_array *a = wf_formal(g, "a", WF_F32, 1), *b = wf_formal(g, "b", WF_F32, 1),
+             *sum = wf_formal(g, "sum", WF_F32, 1);
     wf_array *zero = wf_formal(g, "zero", WF_F32, 1);
     assert_int_equal(wf_val_shape(wf_in(g, a)).dim[0], -1);
     wf_out(g, b, wf_in(g, a)); /* a may be broadcast */
@@ -215,7 +219,8 @@ static void test_open_shapes(void **state)
     wf_out(g, zero, wf_sum(wf_select(wf_lt(wf_in(g, b), 0), x, x), WF_ALL_AXES));
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
-    a = wf_full(ctx, WF_F32, WF_SHAPE(1), 3), b = wf_full(ctx, WF_F32, WF_SHAPE(5), 0), sum = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    a = wf_full(ctx, WF_F32, WF_SHAPE(1), 3), b = wf_full(ctx, WF_F32, WF_SHAPE(5), 0),
+    sum = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
     zero = wf_like(sum);
     OK(ctx, wf_launch(k, WF_NAMED(a, b, sum, zero)));
     EXPECT_F32(b, 3, 3, 3, 3, 3);
@@ -414,12 +419,18 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches),         cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_refused_launches), cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_other_spaces),     cmocka_unit_test(test_overlap_at_launch),
-        cmocka_unit_test(test_open_shapes),      cmocka_unit_test(test_captured_arrays),
-        cmocka_unit_test(test_refused_formals),  cmocka_unit_test(test_many_formals),
-        cmocka_unit_test(test_dumps),            cmocka_unit_test(test_nothing_is_compiled_twice),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_refused_launches),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_other_spaces),
+        cmocka_unit_test(test_overlap_at_launch),
+        cmocka_unit_test(test_open_shapes),
+        cmocka_unit_test(test_captured_arrays),
+        cmocka_unit_test(test_refused_formals),
+        cmocka_unit_test(test_many_formals),
+        cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_nothing_is_compiled_twice),
     };
     int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
     return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);

@@ -10,20 +10,33 @@
 
 /* ---- a small object, made by hand: wf_kernel calls fma through a stub and adds a constant of another section ---- */
 #if defined(__x86_64__)
-enum { TEXT = 64, TEXT_N = 32, DATA = 96, DATA_N = 8, SYMS = 104, SYM_N = 4, STRS = SYMS + SYM_N * 24, STR_N = 24,
-       RELS = STRS + STR_N, REL_N = 2, HEADS = RELS + REL_N * 24, HEAD_N = 7, TOTAL = HEADS + HEAD_N * 64 };
+enum {
+    TEXT = 64,
+    TEXT_N = 32,
+    DATA = 96,
+    DATA_N = 8,
+    SYMS = 104,
+    SYM_N = 4,
+    STRS = SYMS + SYM_N * 24,
+    STR_N = 24,
+    RELS = STRS + STR_N,
+    REL_N = 2,
+    HEADS = RELS + REL_N * 24,
+    HEAD_N = 7,
+    TOTAL = HEADS + HEAD_N * 64
+};
 
 /* void wf_kernel(call, lo, hi, acc): *(double *)acc = fma(*(double *)call, *(double *)lo, *(double *)hi) + constant */
 static const unsigned char code[TEXT_N] = {
-    0x51,                                     /* push %rcx */
-    0xf2, 0x0f, 0x10, 0x07,                   /* movsd (%rdi), %xmm0 */
-    0xf2, 0x0f, 0x10, 0x0e,                   /* movsd (%rsi), %xmm1 */
-    0xf2, 0x0f, 0x10, 0x12,                   /* movsd (%rdx), %xmm2 */
-    0xe8, 0, 0, 0, 0,                         /* call fma */
-    0x59,                                     /* pop %rcx */
-    0xf2, 0x0f, 0x58, 0x05, 0, 0, 0, 0,       /* addsd constant(%rip), %xmm0 */
-    0xf2, 0x0f, 0x11, 0x01,                   /* movsd %xmm0, (%rcx) */
-    0xc3,                                     /* ret */
+    0x51,                               /* push %rcx */
+    0xf2, 0x0f, 0x10, 0x07,             /* movsd (%rdi), %xmm0 */
+    0xf2, 0x0f, 0x10, 0x0e,             /* movsd (%rsi), %xmm1 */
+    0xf2, 0x0f, 0x10, 0x12,             /* movsd (%rdx), %xmm2 */
+    0xe8, 0,    0,    0,    0,          /* call fma */
+    0x59,                               /* pop %rcx */
+    0xf2, 0x0f, 0x58, 0x05, 0, 0, 0, 0, /* addsd constant(%rip), %xmm0 */
+    0xf2, 0x0f, 0x11, 0x01,             /* movsd %xmm0, (%rcx) */
+    0xc3,                               /* ret */
 };
 
 static void make_object(unsigned char *o)
@@ -31,8 +44,14 @@ static void make_object(unsigned char *o)
     static const char names[STR_N] = "\0wf_kernel\0fma\0data";
     const double constant = 0.5;
     memset(o, 0, TOTAL);
-    Elf64_Ehdr h = { .e_type = ET_REL, .e_machine = EM_X86_64, .e_version = 1, .e_shoff = HEADS, .e_ehsize = 64,
-                     .e_shentsize = 64, .e_shnum = HEAD_N, .e_shstrndx = 4 };
+    Elf64_Ehdr h = { .e_type = ET_REL,
+                     .e_machine = EM_X86_64,
+                     .e_version = 1,
+                     .e_shoff = HEADS,
+                     .e_ehsize = 64,
+                     .e_shentsize = 64,
+                     .e_shnum = HEAD_N,
+                     .e_shstrndx = 4 };
     memcpy(h.e_ident, ELFMAG, SELFMAG);
     h.e_ident[EI_CLASS] = ELFCLASS64;
     h.e_ident[EI_DATA] = ELFDATA2LSB;
@@ -49,9 +68,18 @@ static void make_object(unsigned char *o)
     };
     const Elf64_Shdr head[HEAD_N] = {
         { 0 },
-        { .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_offset = TEXT, .sh_size = TEXT_N, .sh_addralign = 16 },
+        { .sh_type = SHT_PROGBITS,
+          .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+          .sh_offset = TEXT,
+          .sh_size = TEXT_N,
+          .sh_addralign = 16 },
         { .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_offset = DATA, .sh_size = DATA_N, .sh_addralign = 8 },
-        { .sh_type = SHT_SYMTAB, .sh_offset = SYMS, .sh_size = SYM_N * 24, .sh_link = 4, .sh_entsize = 24, .sh_addralign = 8 },
+        { .sh_type = SHT_SYMTAB,
+          .sh_offset = SYMS,
+          .sh_size = SYM_N * 24,
+          .sh_link = 4,
+          .sh_entsize = 24,
+          .sh_addralign = 8 },
         { .sh_type = SHT_STRTAB, .sh_offset = STRS, .sh_size = STR_N, .sh_addralign = 1 },
         { .sh_type = SHT_RELA, .sh_offset = RELS, .sh_size = REL_N * 24, .sh_link = 3, .sh_info = 1, .sh_entsize = 24 },
         { .sh_type = SHT_NOTE },

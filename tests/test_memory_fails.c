@@ -90,7 +90,8 @@ static wf_status arrays(wf_context *ctx)
     wf_status status = WF_OK;
     const int swap[] = { 1, 0 };
     wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(2, 3)), *b = wf_like(a), *c = wf_full(ctx, WF_F32, WF_SHAPE(6), 2);
-    wf_array *d = wf_arange(ctx, WF_I32, 5, 0, 1), *w = wf_wrap(ctx, memory, WF_F32, WF_SHAPE(2, 3), note_release, &released);
+    wf_array *d = wf_arange(ctx, WF_I32, 5, 0, 1),
+             *w = wf_wrap(ctx, memory, WF_F32, WF_SHAPE(2, 3), note_release, &released);
     wf_array *p = wf_view_permute(w, swap), *s = wf_view_slice(w, 1, 0, 2, 1), *r = wf_view_reshape(w, WF_SHAPE(6));
     wf_array *at = wf_view_at(w, 0, 1), *wide = wf_view_broadcast(at, WF_SHAPE(4, 3));
     wf_array *all[] = { a, b, c, d, w, p, s, r, at, wide };
@@ -109,7 +110,8 @@ static wf_status arrays(wf_context *ctx)
 
 static wf_status lazy_arrays(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *left = wf_view_slice(a, 0, 0, 7, 1), *right = wf_view_slice(a, 0, 1, 8, 1);
+    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *left = wf_view_slice(a, 0, 0, 7, 1),
+             *right = wf_view_slice(a, 0, 1, 8, 1);
     wf_array *b = wf_full(ctx, WF_F32, WF_SHAPE(8), 10), *kept = NULL, *mean = NULL;
     wf_status status = a && left && right && b ? WF_OK : missing(ctx);
     if (status == WF_OK) {
@@ -119,7 +121,8 @@ static wf_status lazy_arrays(wf_context *ctx)
         wf_out(g, right, wf_in(g, left));
         wf_inc(v, wf_in(g, a));
         wf_out(g, b, old);
-        wf_val total = wf_sum(v, WF_ALL_AXES), far = wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_mul(wf_iota(g, WF_SHAPE(8), 0), 2));
+        wf_val total = wf_sum(v, WF_ALL_AXES),
+               far = wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_mul(wf_iota(g, WF_SHAPE(8), 0), 2));
         mean = wf_keep(wf_div(total, 8));
         kept = wf_keep(wf_add(far, wf_sub(total, total)));
         status = g ? wf_run(g) : missing(ctx);
@@ -145,7 +148,8 @@ static wf_status stencil(wf_context *ctx)
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3, 4));
         wf_val i = wf_index(g, 0), j = wf_index(g, 1);
-        wf_val sum = wf_add(wf_read_or(g, m, 0, wf_sub(i, 1), j), wf_read_border(g, m, WF_BORDER_REFLECT, 0, i, wf_add(j, 1)));
+        wf_val sum =
+            wf_add(wf_read_or(g, m, 0, wf_sub(i, 1), j), wf_read_border(g, m, WF_BORDER_REFLECT, 0, i, wf_add(j, 1)));
         wf_write(g, m, sum, i, j);
         status = g ? wf_run(g) : missing(ctx);
     }
@@ -158,7 +162,8 @@ static wf_status stencil(wf_context *ctx)
 
 static wf_status reductions(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 50, 0, 1), *sum = wf_empty(ctx, WF_F32, WF_SCALAR), *most = wf_empty(ctx, WF_F32, WF_SHAPE(1));
+    wf_array *a = wf_arange(ctx, WF_F32, 50, 0, 1), *sum = wf_empty(ctx, WF_F32, WF_SCALAR),
+             *most = wf_empty(ctx, WF_F32, WF_SHAPE(1));
     wf_status status = a && sum && most ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
@@ -261,12 +266,12 @@ static wf_status text(wf_context *ctx)
 /* name: run on the interpreter, with every allocation failing once */
 #define SCENARIOS(X) X(contexts) X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(kernels) X(wide) X(text)
 
-#define X(name)                                                                                                        \
-    static void test_##name(void **state)                                                                              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        device = WF_INTERP;                                                                                            \
-        repeat(#name, name, 1);                                                                                        \
+#define X(name)                           \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        device = WF_INTERP;               \
+        repeat(#name, name, 1);           \
     }
 SCENARIOS(X)
 #undef X

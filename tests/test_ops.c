@@ -32,16 +32,18 @@ enum { SPECIALS = 34 };
 
 static void special_value(wf_dtype t, unsigned i, uint64_t *random, void *out)
 {
-    static const double floats[SPECIALS] = { 0.0,     -0.0,     1,        -1,        0.5,       -0.5,       1.5,      -2.5,
-                                             2,       3,        -3,       7.25,      100,       -1000,      1e10,     -1e-10,
-                                             1e300,   INFINITY, -INFINITY, NAN,      0x1p-126,  0x1p-149,   -0x1p-1074, 0x1p127,
-                                             0x1p31,  -0x1p31,  0x1p63,   -0x1p63,   0x1p64,    255.5,      0x1.fffffep23, 2.5,
-                                             -709.5,  0x1p1023 };
-    static const int64_t ints[SPECIALS] = { 0,         1,         -1,        2,         -2,        3,         5,        7,
-                                            8,         15,        16,        31,        32,        33,        63,       64,
-                                            65,        100,       127,       128,       -128,      255,       256,      INT16_MAX,
-                                            INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5555555555555555, -3, 1 << 20,
-                                            0xffff,    0xffffffff };
+    static const double floats[SPECIALS] = { 0.0,           -0.0,    1,        -1,       0.5,        -0.5,
+                                             1.5,           -2.5,    2,        3,        -3,         7.25,
+                                             100,           -1000,   1e10,     -1e-10,   1e300,      INFINITY,
+                                             -INFINITY,     NAN,     0x1p-126, 0x1p-149, -0x1p-1074, 0x1p127,
+                                             0x1p31,        -0x1p31, 0x1p63,   -0x1p63,  0x1p64,     255.5,
+                                             0x1.fffffep23, 2.5,     -709.5,   0x1p1023 };
+    static const int64_t ints[SPECIALS] = { 0,         1,         -1,        2,         -2,        3,
+                                            5,         7,         8,         15,        16,        31,
+                                            32,        33,        63,        64,        65,        100,
+                                            127,       128,       -128,      255,       256,       INT16_MAX,
+                                            INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5555555555555555,
+                                            -3,        1 << 20,   0xffff,    0xffffffff };
     uint64_t bits = test_random(random);
     if (i < SPECIALS && t >= WF_F32)
         wf__eval_cast(t, WF_F64, out, &floats[i], 1);
@@ -61,7 +63,9 @@ static void *values(wf_dtype t, unsigned which, int64_t n, uint64_t seed)
     assert_non_null(data);
     uint64_t random = seed * 3 + which;
     for (int64_t i = 0; i < n; ++i) {
-        unsigned k = (unsigned)(which == 0 ? i % SPECIALS : which == 1 ? i / SPECIALS % SPECIALS : (i / 5 + i / SPECIALS) % SPECIALS);
+        unsigned k = (unsigned)(which == 0   ? i % SPECIALS
+                                : which == 1 ? i / SPECIALS % SPECIALS
+                                             : (i / 5 + i / SPECIALS) % SPECIALS);
         if (i >= SPECIALS * SPECIALS)
             k = SPECIALS; /* random bits */
         special_value(t, k, &random, data + (size_t)i * size);
@@ -94,12 +98,13 @@ static void expect_same(unsigned op, wf_dtype t, wf_array *a, wf_array *b, wf_ar
         memcpy(&v, (char *)y + (size_t)at * size, size);
         for (unsigned i = 0; i < wf__op_table[op].arity; ++i) {
             char *data = contents(in[i]);
-            memcpy(&o[i], data + (size_t)at * wf_dtype_size(wf_array_dtype(in[i])), wf_dtype_size(wf_array_dtype(in[i])));
+            memcpy(&o[i], data + (size_t)at * wf_dtype_size(wf_array_dtype(in[i])),
+                   wf_dtype_size(wf_array_dtype(in[i])));
             free(data);
         }
-        print_error("%s %s, element %lld of %lld (%#llx %#llx %#llx): interpreter %#llx, CPU %#llx\n", wf__op_table[op].name,
-                    wf_dtype_name(t), (long long)at, (long long)n, (unsigned long long)o[0], (unsigned long long)o[1],
-                    (unsigned long long)o[2], (unsigned long long)u, (unsigned long long)v);
+        print_error("%s %s, element %lld of %lld (%#llx %#llx %#llx): interpreter %#llx, CPU %#llx\n",
+                    wf__op_table[op].name, wf_dtype_name(t), (long long)at, (long long)n, (unsigned long long)o[0],
+                    (unsigned long long)o[1], (unsigned long long)o[2], (unsigned long long)u, (unsigned long long)v);
         fail();
     }
     free(x);
@@ -151,7 +156,8 @@ static void test_every_tail(void **state)
         size_t size = wf_dtype_size(t);
         int64_t vector = info.vector_bits > 0 ? info.vector_bits / 8 / (int64_t)size : 64, most = 2 * vector + 1;
         char *a = values(t, 0, most + GUARD, 1), *b = values(t, 1, most + GUARD, 2);
-        wf_array *whole = array_of(ctx, t, WF_SHAPE(most + GUARD), a), *other = array_of(ctx, t, WF_SHAPE(most + GUARD), b);
+        wf_array *whole = array_of(ctx, t, WF_SHAPE(most + GUARD), a),
+                 *other = array_of(ctx, t, WF_SHAPE(most + GUARD), b);
         for (int64_t n = 1; n <= most; ++n) {
             char *want = malloc((size_t)(most + GUARD) * size), *got;
             assert_non_null(want);
@@ -196,8 +202,8 @@ static void one_cast(wf_dtype from, wf_dtype to, bool bits)
     int64_t at = bits ? (memcmp(x, y, (size_t)wf_array_count(in) * wf_dtype_size(to)) ? 0 : -1)
                       : first_difference(to, x, y, wf_array_count(in));
     if (at >= 0) {
-        print_error("%s %s to %s differs at element %lld\n", bits ? "bitcast" : "cast", wf_dtype_name(from), wf_dtype_name(to),
-                    (long long)at);
+        print_error("%s %s to %s differs at element %lld\n", bits ? "bitcast" : "cast", wf_dtype_name(from),
+                    wf_dtype_name(to), (long long)at);
         fail();
     }
     if (bits)
@@ -368,8 +374,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_operation), cmocka_unit_test(test_every_tail),       cmocka_unit_test(test_every_cast),
-        cmocka_unit_test(test_cast_values),     cmocka_unit_test(test_dtypes_meet),      cmocka_unit_test(test_refused_operands),
+        cmocka_unit_test(test_every_operation), cmocka_unit_test(test_every_tail),
+        cmocka_unit_test(test_every_cast),      cmocka_unit_test(test_cast_values),
+        cmocka_unit_test(test_dtypes_meet),     cmocka_unit_test(test_refused_operands),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -11,7 +11,7 @@ static void release_all(wf_array **a, int n)
     for (int i = 0; i < n; ++i)
         wf_release(a[i]);
 }
-#define RELEASE(...)                                                                                                   \
+#define RELEASE(...) \
     release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
 
 static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
@@ -103,9 +103,11 @@ static void test_reduce_dtypes(void **state)
     assert_int_equal(wf_val_dtype(most), WF_U8);
     assert_int_equal(wf_val_shape(sum).rank, 2);
     assert_int_equal(wf_val_shape(sum).dim[0], 1);
-    wf_array *a = wf_keep(wf_cast(sum, WF_F32)), *b = wf_keep(wf_cast(signs, WF_F32)), *c = wf_keep(wf_cast(trues, WF_F32));
+    wf_array *a = wf_keep(wf_cast(sum, WF_F32)), *b = wf_keep(wf_cast(signs, WF_F32)),
+             *c = wf_keep(wf_cast(trues, WF_F32));
     wf_array *d = wf_keep(wf_cast(most, WF_F32)), *e = wf_keep(wf_cast(wf_reduce(WF_MUL, v, WF_ALL_AXES), WF_F32));
-    wf_array *any = wf_keep(wf_reduce(WF_OR, wf_gt(v, 254), WF_ALL_AXES)), *every = wf_keep(wf_reduce(WF_AND, wf_gt(v, 1), WF_ALL_AXES));
+    wf_array *any = wf_keep(wf_reduce(WF_OR, wf_gt(v, 254), WF_ALL_AXES)),
+             *every = wf_keep(wf_reduce(WF_AND, wf_gt(v, 1), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     EXPECT_F32(a, 556);
     EXPECT_F32(b, -56 + 100 - 1 + 1);
@@ -225,7 +227,10 @@ static double reduced_over(int64_t n, wf_join join, double initial)
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_var x = wf_reduced(g, WF_F64, initial, join);
     wf_val v = wf_in(g, a);
-    wf_set(x, join == WF_ADD ? wf_add(x, v) : join == WF_MUL ? wf_mul(x, v) : join == WF_MIN ? wf_min(x, v) : wf_max(x, v));
+    wf_set(x, join == WF_ADD   ? wf_add(x, v)
+              : join == WF_MUL ? wf_mul(x, v)
+              : join == WF_MIN ? wf_min(x, v)
+                               : wf_max(x, v));
     wf_section(g, WF_POST);
     wf_out(g, out, x);
     OK(ctx, wf_run(g));
@@ -274,7 +279,8 @@ static void test_negative_zero(void **state)
     (void)state;
     wf_array *a = wf_full(ctx, WF_F64, WF_SHAPE(100), -0.0);
     wf_graph *g = wf_begin(ctx);
-    wf_array *sum = wf_keep(wf_sum(wf_in(g, a), WF_ALL_AXES)), *low = wf_keep(wf_reduce(WF_MIN, wf_in(g, a), WF_ALL_AXES));
+    wf_array *sum = wf_keep(wf_sum(wf_in(g, a), WF_ALL_AXES)),
+             *low = wf_keep(wf_reduce(WF_MIN, wf_in(g, a), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     double *x = contents(sum), *y = contents(low);
     assert_true(signbit(*x) && signbit(*y)); /* -0 + -0 is -0 */
@@ -388,7 +394,8 @@ static void test_fused_difference(void **state)
 static void test_refused_reductions(void **state)
 {
     (void)state;
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 3), 1), *s = wf_empty(ctx, WF_F32, WF_SCALAR), *v = wf_empty(ctx, WF_F32, WF_SHAPE(3));
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 3), 1), *s = wf_empty(ctx, WF_F32, WF_SCALAR),
+             *v = wf_empty(ctx, WF_F32, WF_SHAPE(3));
     wf_graph *g = wf_begin(ctx);
     wf_reduced(g, WF_F32, 0, WF_ADD);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, ".reduce");
@@ -450,18 +457,41 @@ static void assigned(int how, bool accepted)
     wf_val v = wf_in(g, a);
     wf_inc(y, v);
     switch (how) {
-    case 0: wf_set(x, wf_add(v, x)); break;
-    case 1: wf_set(x, wf_add(wf_add(x, v), v)); break;
-    case 2: wf_set(x, wf_select(wf_gt(v, 0), wf_add(x, v), x)); break;
-    case 3: wf_set(x, wf_fma(v, v, x)); break;
-    case 4: wf_set(x, v); break;
-    case 5: wf_set(x, wf_mul(x, v)); break;
-    case 6: wf_set(x, wf_add(x, x)); break;
-    case 7: wf_set(x, wf_add(v, y)); break;
-    case 8: wf_set(x, wf_sub(v, x)); break;
-    case 9: wf_set(x, wf_add(v, wf_mul(x, 2))); break;
-    case 10: wf_out(g, a, x); break;
-    default: wf_set(x, wf_select(wf_gt(x, 0), wf_add(x, v), x));
+    case 0:
+        wf_set(x, wf_add(v, x));
+        break;
+    case 1:
+        wf_set(x, wf_add(wf_add(x, v), v));
+        break;
+    case 2:
+        wf_set(x, wf_select(wf_gt(v, 0), wf_add(x, v), x));
+        break;
+    case 3:
+        wf_set(x, wf_fma(v, v, x));
+        break;
+    case 4:
+        wf_set(x, v);
+        break;
+    case 5:
+        wf_set(x, wf_mul(x, v));
+        break;
+    case 6:
+        wf_set(x, wf_add(x, x));
+        break;
+    case 7:
+        wf_set(x, wf_add(v, y));
+        break;
+    case 8:
+        wf_set(x, wf_sub(v, x));
+        break;
+    case 9:
+        wf_set(x, wf_add(v, wf_mul(x, 2)));
+        break;
+    case 10:
+        wf_out(g, a, x);
+        break;
+    default:
+        wf_set(x, wf_select(wf_gt(x, 0), wf_add(x, v), x));
     }
     wf_section(g, WF_POST);
     wf_out(g, s, x);
@@ -504,13 +534,20 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_join),        cmocka_unit_test(test_reduce_dtypes),
-        cmocka_unit_test(test_f32_sums_are_exact), cmocka_unit_test(test_dependent_sums),
-        cmocka_unit_test(test_same_bits),         cmocka_unit_test(test_initial_values),
-        cmocka_unit_test(test_empty_arrays),      cmocka_unit_test(test_negative_zero),
-        cmocka_unit_test(test_nan_spreads),       cmocka_unit_test(test_several_at_once_and_post),
-        cmocka_unit_test(test_space),             cmocka_unit_test(test_fused_difference),
-        cmocka_unit_test(test_refused_reductions), cmocka_unit_test(test_misused_variables),
+        cmocka_unit_test(test_every_join),
+        cmocka_unit_test(test_reduce_dtypes),
+        cmocka_unit_test(test_f32_sums_are_exact),
+        cmocka_unit_test(test_dependent_sums),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_initial_values),
+        cmocka_unit_test(test_empty_arrays),
+        cmocka_unit_test(test_negative_zero),
+        cmocka_unit_test(test_nan_spreads),
+        cmocka_unit_test(test_several_at_once_and_post),
+        cmocka_unit_test(test_space),
+        cmocka_unit_test(test_fused_difference),
+        cmocka_unit_test(test_refused_reductions),
+        cmocka_unit_test(test_misused_variables),
     };
     int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
     return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);

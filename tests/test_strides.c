@@ -118,7 +118,8 @@ static void one(wf_device device, bool indexed)
         want[2 * i] = x * 2 + y;
         want[2 * i + 1] = x - y;
     }
-    wf_graph *g = indexed ? wf_begin(ctx, .shape = shape, .indexed = true, .device = device) : wf_begin(ctx, .device = device);
+    wf_graph *g =
+        indexed ? wf_begin(ctx, .shape = shape, .indexed = true, .device = device) : wf_begin(ctx, .device = device);
     wf_val x = wf_in(g, a.array), y = wf_in(g, b.array), sum = wf_add(wf_mul(x, 2), y);
     if (indexed && shape.rank) {
         wf_val at[WF_MAX_RANK];
@@ -196,7 +197,8 @@ static void test_shared_order_is_one_loop(void **state)
 {
     (void)state;
     const int swap[] = { 2, 0, 1 };
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(10, 11, 12), 1), *b = wf_like(a), *p = wf_view_permute(a, swap), *q = wf_view_permute(b, swap);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(10, 11, 12), 1), *b = wf_like(a), *p = wf_view_permute(a, swap),
+             *q = wf_view_permute(b, swap);
     wf_array *row = wf_view_slice(a, 2, 0, 5, 1), *out = wf_view_slice(b, 2, 0, 5, 1);
     wf_graph *g = wf_begin(ctx);
     wf_array *x = wf_formal(g, "x", WF_F32, 3), *y = wf_formal(g, "y", WF_F32, 3);
@@ -207,7 +209,8 @@ static void test_shared_order_is_one_loop(void **state)
     OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", p), WF_ARG("y", q)), WF_DUMP_PASSES, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1: loops 1320\n"));
     OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", out)), WF_DUMP_PASSES, text, sizeof text, &n));
-    assert_non_null(strstr(text, "stage 1 of 1: loops 110 5\n")); /* padded rows: two loops, the first two axes merged */
+    assert_non_null(
+        strstr(text, "stage 1 of 1: loops 110 5\n")); /* padded rows: two loops, the first two axes merged */
     OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", row)), WF_DUMP_PASSES, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1: loops 110 5\n"));
     wf_kernel_free(k);

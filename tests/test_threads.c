@@ -265,9 +265,9 @@ static void test_interpreted_kernel_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contexts_side_by_side), cmocka_unit_test(test_recordings_at_once),
-        cmocka_unit_test(test_one_kernel_everywhere), cmocka_unit_test(test_shared_handles),
-        cmocka_unit_test(test_errors_of_each_thread), cmocka_unit_test(test_settings_meanwhile),
+        cmocka_unit_test(test_contexts_side_by_side),         cmocka_unit_test(test_recordings_at_once),
+        cmocka_unit_test(test_one_kernel_everywhere),         cmocka_unit_test(test_shared_handles),
+        cmocka_unit_test(test_errors_of_each_thread),         cmocka_unit_test(test_settings_meanwhile),
         cmocka_unit_test(test_interpreted_kernel_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,8 +135,8 @@ static inline void expect_f32(wf_array *a, const float *want, int64_t n, const c
     }
     free(got);
 }
-#define EXPECT_F32(a, ...)                                                                                            \
-    expect_f32(a, (const float[]){ __VA_ARGS__ }, (int64_t)(sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float)),   \
+#define EXPECT_F32(a, ...)                                                                                           \
+    expect_f32(a, (const float[]){ __VA_ARGS__ }, (int64_t)(sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float)), \
                __FILE__, __LINE__)
 
 static inline uint64_t test_random(uint64_t *state)

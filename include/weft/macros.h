@@ -63,7 +63,7 @@ static inline wf_arg wf__arg_num(const char *s, double d)
     r.as.num = d;
     return r;
 }
-#define WF_ARG(name, x)                                                                                                \
+#define WF_ARG(name, x) \
     _Generic((x),                                                                                                      \
         wf_array *: wf__arg_array,                                                                                     \
         const wf_array *: wf__arg_array,                                                                               \
@@ -76,16 +76,16 @@ static inline wf_arg wf__arg_num(const char *s, double d)
 #define WF_NAMED(...) WF_ARGS(WF__MAP(WF__NAMED1, __VA_ARGS__))
 
 /* options are named arguments: wf_begin(ctx, .shape = WF_SHAPE(n, h, w)) */
-#define wf_begin(...)                                                                                                  \
-    wf_begin_with(WF__FIRST(__VA_ARGS__),                                                                              \
+#define wf_begin(...)                     \
+    wf_begin_with(WF__FIRST(__VA_ARGS__), \
                   &(wf_space){ WF__REST(__VA_ARGS__, .size = sizeof(wf_space), .here = WF_HERE) })
-#define wf_empty(ctx, dtype, ...)                                                                                      \
+#define wf_empty(ctx, dtype, ...) \
     wf_empty_with(ctx, dtype, WF__FIRST(__VA_ARGS__), &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) })
-#define wf_wrap(ctx, data, dtype, shape, release, ...)                                                                 \
-    wf_wrap_with(ctx, data, dtype, shape, &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) }, release,     \
+#define wf_wrap(ctx, data, dtype, shape, release, ...)                                                             \
+    wf_wrap_with(ctx, data, dtype, shape, &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) }, release, \
                  WF__FIRST(__VA_ARGS__))
-#define wf_launch(kernel, ...)                                                                                         \
-    wf_launch_with(kernel, WF__FIRST(__VA_ARGS__),                                                                     \
+#define wf_launch(kernel, ...)                     \
+    wf_launch_with(kernel, WF__FIRST(__VA_ARGS__), \
                    &(wf_launch_opts){ WF__REST(__VA_ARGS__, .size = sizeof(wf_launch_opts)) })
 
 #define wf_read(g, a, ...) wf_read_n(g, a, WF_VALS(__VA_ARGS__))

@@ -40,17 +40,17 @@ typedef struct wf_kernel wf_kernel;
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 /* X(name, code, text): the codes are stable. */
-#define WF_STATUS_MAP(X)                                     \
-    X(ARG, 1, "invalid argument")                            \
-    X(SHAPE, 2, "shapes do not fit")                         \
-    X(DTYPE, 3, "dtypes do not fit")                         \
-    X(DEVICE, 4, "wrong or no device")                       \
-    X(MEMORY, 5, "out of memory")                            \
-    X(CONTRACT, 6, "operator breaks a contract")             \
-    X(BOUNDS, 7, "index out of bounds")                      \
-    X(BACKEND, 8, "compiler or driver failed")               \
-    X(IO, 9, "file error")                                   \
-    X(UNSUPPORTED, 10, "not supported")                      \
+#define WF_STATUS_MAP(X)                         \
+    X(ARG, 1, "invalid argument")                \
+    X(SHAPE, 2, "shapes do not fit")             \
+    X(DTYPE, 3, "dtypes do not fit")             \
+    X(DEVICE, 4, "wrong or no device")           \
+    X(MEMORY, 5, "out of memory")                \
+    X(CONTRACT, 6, "operator breaks a contract") \
+    X(BOUNDS, 7, "index out of bounds")          \
+    X(BACKEND, 8, "compiler or driver failed")   \
+    X(IO, 9, "file error")                       \
+    X(UNSUPPORTED, 10, "not supported")          \
     X(SYNTAX, 11, "syntax error in operator text")
 typedef enum wf_status {
     WF_OK = 0,
@@ -110,7 +110,7 @@ WF_API wf_device wf_device_named(const char *name);
 typedef struct wf_shape {
     int32_t rank, reserved;
     int64_t dim[WF_MAX_RANK];
-} wf_shape; /* frozen */
+} wf_shape;               /* frozen */
 typedef uint32_t wf_axes; /* bit d set: axis d */
 #define WF_ALL_AXES 0xffu
 
@@ -121,11 +121,11 @@ enum {
     WF_NO_DISK_CACHE = 4    /* never read or write the object cache on disk; off by default */
 };
 typedef struct wf_config {
-    size_t size;             /* sizeof(wf_config) */
-    int32_t threads;         /* 0: WEFT_THREADS from the environment, else all cores */
-    wf_device device;        /* 0: WF_CPU */
-    const char *cache_dir;   /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
-    uint64_t cache_bytes;    /* bound of the object cache on disk; 0: 256 MiB */
+    size_t size;           /* sizeof(wf_config) */
+    int32_t threads;       /* 0: WEFT_THREADS from the environment, else all cores */
+    wf_device device;      /* 0: WF_CPU */
+    const char *cache_dir; /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
+    uint64_t cache_bytes;  /* bound of the object cache on disk; 0: 256 MiB */
     uint32_t flags_on, flags_off;
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;
@@ -143,14 +143,14 @@ WF_API uint32_t wf_get_flags(const wf_context *ctx);
 
 /* What this machine and context offer. */
 typedef struct wf_info {
-    size_t size;           /* sizeof(wf_info), set by the caller */
-    const char *isa;       /* "avx512", "avx2", "sse4.2", "neon", "generic": instruction set of generated code */
+    size_t size;     /* sizeof(wf_info), set by the caller */
+    const char *isa; /* "avx512", "avx2", "sse4.2", "neon", "generic": instruction set of generated code */
     int32_t vector_bits;
     int32_t threads;
-    const char *llvm_path; /* library that is or would be opened; "" if none was found */
-    int32_t llvm_major;    /* 0: not opened (yet) */
-    const char *cache_dir; /* "" if there is none */
-    uint64_t cache_bytes, cache_entries; /* on disk now */
+    const char *llvm_path;                                /* library that is or would be opened; "" if none was found */
+    int32_t llvm_major;                                   /* 0: not opened (yet) */
+    const char *cache_dir;                                /* "" if there is none */
+    uint64_t cache_bytes, cache_entries;                  /* on disk now */
     uint64_t compiled, memory_hits, disk_hits, evaluated; /* kernels since the context was made */
 } wf_info;
 /* Fills `info`; strings are borrowed from the context. `open_llvm`: open it now, so that llvm_major is known. */
@@ -194,8 +194,8 @@ WF_API wf_state wf_array_state(const wf_array *array);
 WF_API wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, int64_t step);
 WF_API wf_array *wf_view_at(wf_array *array, int axis, int64_t index); /* drops the axis; negatives from the end */
 WF_API wf_array *wf_view_permute(wf_array *array, const int *axes);    /* axis d of the view is axes[d] of the array */
-WF_API wf_array *wf_view_reshape(wf_array *array, wf_shape shape);     /* one -1 is inferred; error if it needs a copy */
-WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape);   /* NumPy's rule; the view is read-only */
+WF_API wf_array *wf_view_reshape(wf_array *array, wf_shape shape);   /* one -1 is inferred; error if it needs a copy */
+WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape); /* NumPy's rule; the view is read-only */
 
 /* Copies in C order; `bytes` must be exactly count * size. Synchronous. */
 WF_API wf_status wf_upload(wf_array *array, const void *src, size_t bytes);
@@ -251,8 +251,8 @@ typedef struct wf_space {
     wf_device device;        /* 0: the context's default */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
-WF_API wf_status wf_run(wf_graph *graph);     /* consumes; synchronous; kept arrays become ready */
-WF_API void wf_drop(wf_graph *graph);         /* consumes; nothing runs */
+WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */
+WF_API void wf_drop(wf_graph *graph);          /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph); /* consumes; NULL on error */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
@@ -280,8 +280,8 @@ WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border
 /* Index spaces only. Two points must not write the same element, nor one write what another reads: order between
  * points is unspecified. A point's own reads and writes keep their order. */
 WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals index);
-WF_API wf_val wf_index(wf_graph *graph, int axis);  /* i64: of the current point */
-WF_API wf_val wf_extent(wf_graph *graph, int axis); /* i64: of the space */
+WF_API wf_val wf_index(wf_graph *graph, int axis);                      /* i64: of the current point */
+WF_API wf_val wf_extent(wf_graph *graph, int axis);                     /* i64: of the space */
 WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64; negative axes count from the end */
 /* Array graphs only: i64 index along `axis` of an array of this shape. */
 WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
@@ -326,7 +326,8 @@ WF_API void wf_kernel_free(wf_kernel *kernel);
 typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM } wf_dump;
 /* Text of what was recorded (TRACE), of the IR after each pass (PASSES), and of the code made for the layouts of `args`.
  * At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
-WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap, size_t *len);
+WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
+                                size_t *len);
 
 /* ---- operator text ------------------------------------------------------------------------------------------
  * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.

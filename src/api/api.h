@@ -62,15 +62,16 @@ struct wf_array {
     wf_shape shape;
     int64_t stride[WF_MAX_RANK];
     const char *lo, *hi; /* the bytes it spans */
-    _Atomic int state; /* wf_state */
+    _Atomic int state;   /* wf_state */
     bool read_only;
-    char *name; /* of a formal; else NULL */
-    wf_graph *graph;    /* of a formal, until the recording is finished */
+    char *name;      /* of a formal; else NULL */
+    wf_graph *graph; /* of a formal, until the recording is finished */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order. `function` names the caller in messages. */
-wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides);
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                         const int64_t *strides);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
@@ -79,8 +80,8 @@ bool wf__array_usable(const wf_array *a, const char *function); /* else the cont
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 
 /* ---- recordings ---- */
-typedef struct wf__object { /* an array named by a recording */
-    wf_array *array;   /* retained */
+typedef struct wf__object {    /* an array named by a recording */
+    wf_array *array;           /* retained */
     uint32_t element, indexed; /* slot + 1 */
 } wf__object;
 
@@ -140,7 +141,7 @@ static inline wf__ir *wf__graph_ir(wf_graph *g)
 #define WF__POST_BASE 2147483648.0 /* ids of values of WF_POST begin here */
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
-wf_val wf__value(wf_graph *g, wf__ref ref);         /* 0: poison */
+wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */

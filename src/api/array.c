@@ -33,7 +33,8 @@ static bool reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int
             *lo = 0, *hi = -1;
             return true;
         }
-        if (!wf__mul_i64(shape->dim[d] - 1, stride[d], &far) || __builtin_add_overflow(far < 0 ? *lo : *hi, far, far < 0 ? lo : hi))
+        if (!wf__mul_i64(shape->dim[d] - 1, stride[d], &far) ||
+            __builtin_add_overflow(far < 0 ? *lo : *hi, far, far < 0 ? lo : hi))
             return false;
     }
     return true;
@@ -97,7 +98,8 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
     wf__free(b);
 }
 
-wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, const int64_t *strides)
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                         const int64_t *strides)
 {
     int64_t count, lo, hi;
     size_t bytes;
@@ -115,7 +117,8 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
     if (!sized) {
         char text[256];
         wf__shape_text(shape, text, sizeof text);
-        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s with these strides needs negative or too much memory", function, text);
+        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s with these strides needs negative or too much memory", function,
+                  text);
         drop_handle(a);
         return NULL;
     }
@@ -170,7 +173,10 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
     return wf__array_make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL);
 }
 
-wf_array *wf_like(const wf_array *array) { return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL; }
+wf_array *wf_like(const wf_array *array)
+{
+    return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL;
+}
 
 wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                        void (*release)(void *user), void *user)

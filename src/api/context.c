@@ -6,12 +6,15 @@
 const char *wf_status_name(wf_status status)
 {
     switch (status) {
-    case WF_OK: return "WF_OK";
+    case WF_OK:
+        return "WF_OK";
 #define X(name, code, text) \
-    case code: return "WF_ERR_" #name;
+    case code:              \
+        return "WF_ERR_" #name;
         WF_STATUS_MAP(X)
 #undef X
-    default: return "WF_ERR_UNKNOWN";
+    default:
+        return "WF_ERR_UNKNOWN";
     }
 }
 
@@ -19,10 +22,12 @@ static const char *status_text(wf_status status)
 {
     switch (status) {
 #define X(name, code, text) \
-    case code: return text;
+    case code:              \
+        return text;
         WF_STATUS_MAP(X)
 #undef X
-    default: return "";
+    default:
+        return "";
     }
 }
 
@@ -195,7 +200,8 @@ void wf_context_free(wf_context *ctx)
         wf_graph *g = ctx->open;
         if (ctx->log) {
             char text[512];
-            snprintf(text, sizeof text, "a recording begun at %s was never run", g->here ? g->here : "an unknown place");
+            snprintf(text, sizeof text, "a recording begun at %s was never run",
+                     g->here ? g->here : "an unknown place");
             ctx->log(1, text, ctx->log_user);
         }
         wf_drop(g);

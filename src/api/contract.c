@@ -9,8 +9,8 @@ enum { WF__RED_NONE = 0 }; /* else: reduction + 1 */
 
 typedef struct contract {
     const wf__ir *ir;
-    uint8_t *tainted;  /* [node] depends on a reduced variable */
-    uint32_t *joined;  /* [node] is a reduced variable joined with untainted values: its reduction + 1 */
+    uint8_t *tainted; /* [node] depends on a reduced variable */
+    uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its reduction + 1 */
 } contract;
 
 static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alternative, wf_join of)
@@ -29,11 +29,16 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
     const uint32_t a = c->joined[n->a], b = arity > 1 ? c->joined[n->b] : 0, x = arity > 2 ? c->joined[n->c] : 0;
     const bool ta = c->tainted[n->a], tb = arity > 1 && c->tainted[n->b];
     switch (n->op) {
-    case WF__OP_select: return b == x && !ta ? b : WF__RED_NONE;
-    case WF__OP_fma: return x && !ta && !tb && c->ir->red[x - 1].join == WF_ADD ? x : WF__RED_NONE;
-    case WF__OP_neg: return a && c->ir->red[a - 1].join == WF_MUL ? a : WF__RED_NONE; /* a folded * -1 */
-    case WF__OP_not: return a && c->ir->red[a - 1].join == WF_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
-    default: break;
+    case WF__OP_select:
+        return b == x && !ta ? b : WF__RED_NONE;
+    case WF__OP_fma:
+        return x && !ta && !tb && c->ir->red[x - 1].join == WF_ADD ? x : WF__RED_NONE;
+    case WF__OP_neg:
+        return a && c->ir->red[a - 1].join == WF_MUL ? a : WF__RED_NONE; /* a folded * -1 */
+    case WF__OP_not:
+        return a && c->ir->red[a - 1].join == WF_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
+    default:
+        break;
     }
     if (arity != 2)
         return WF__RED_NONE;
@@ -86,11 +91,12 @@ void wf__check_reductions(wf__ir *ir)
         if (c.tainted[r] && n->op != WF__STORE && n->op != WF__SETRED)
             c.joined[r] = joined_by(&c, n);
         if (!check_node(&c, n))
-            wf__ir_fail(ir, WF_ERR_CONTRACT,
-                        n->op == WF__STORE
-                            ? "a reduced variable is stored before it is complete; store it in section WF_POST"
-                            : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
-                              "values that depend on no reduced variable: x = join(x, value), or wf_inc");
+            wf__ir_fail(
+                ir, WF_ERR_CONTRACT,
+                n->op == WF__STORE
+                    ? "a reduced variable is stored before it is complete; store it in section WF_POST"
+                    : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
+                      "values that depend on no reduced variable: x = join(x, value), or wf_inc");
     }
     wf__free(c.tainted);
     wf__free(c.joined);

@@ -12,7 +12,7 @@ wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);
-    wf_const(g, dtype, value);                       /* refuses what does not fit */
+    wf_const(g, dtype, value);                        /* refuses what does not fit */
     wf_out(g, a, wf_param(g, "value", dtype, value)); /* one kernel for all values */
     if (wf_run(g) == WF_OK)
         return a;

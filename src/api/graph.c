@@ -118,9 +118,11 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
     uint32_t axes = ranked ? (1u << given.shape.rank) - 1 : 0;
     if (g->reducing && indexed && (given.reduce & axes) != axes)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; reduce all");
+        wf__poison(g, WF_ERR_UNSUPPORTED,
+                   "wf_begin: reductions over some of the axes are not supported yet; reduce all");
     else if (g->reducing && !indexed && given.reduce != WF_ALL_AXES)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_begin: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
+        wf__poison(g, WF_ERR_UNSUPPORTED,
+                   "wf_begin: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
     if (given.name && !(g->program.name = wf__strdup(given.name)))
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
     return g;
@@ -148,8 +150,10 @@ static wf_status finish(wf_graph *g)
         return WF_OK;
     const char *name = g->program.name;
     return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
-                     name ? name : g->here ? "the recording" : "", g->here ? " begun at " : "", g->here ? g->here : "",
-                     name || g->here ? "]" : "");
+                     name      ? name
+                     : g->here ? "the recording"
+                               : "",
+                     g->here ? " begun at " : "", g->here ? g->here : "", name || g->here ? "]" : "");
 }
 
 static bool launchable(wf_graph *g)
@@ -271,7 +275,8 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
     for (uint32_t i = 0; i < p->param_n; ++i)
         if (!strcmp(p->param[i].name, name)) {
             if (p->rec.ir.param[i] != dtype) {
-                wf__poison(g, WF_ERR_DTYPE, "wf_param: '%s' is %s already", name, wf_dtype_name((wf_dtype)p->rec.ir.param[i]));
+                wf__poison(g, WF_ERR_DTYPE, "wf_param: '%s' is %s already", name,
+                           wf_dtype_name((wf_dtype)p->rec.ir.param[i]));
                 return wf__value(g, 0);
             }
             return wf__value(g, wf__param_at(wf__graph_ir(g), i));
@@ -281,7 +286,8 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
         return wf__value(g, 0);
     }
     if (!wf__number_fits(initial, dtype)) {
-        wf__poison(g, WF_ERR_DTYPE, "wf_param: the initial value %.17g of '%s' does not fit %s", initial, name, wf_dtype_name(dtype));
+        wf__poison(g, WF_ERR_DTYPE, "wf_param: the initial value %.17g of '%s' does not fit %s", initial, name,
+                   wf_dtype_name(dtype));
         return wf__value(g, 0);
     }
     uint64_t bits = 0;

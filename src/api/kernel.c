@@ -44,7 +44,8 @@ static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *a
     if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
         return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
                          "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
-                         wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype), (int)formal->shape.rank);
+                         wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype),
+                         (int)formal->shape.rank);
     if (a->read_only && is_written(&k->program, object))
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
     *out = a;
@@ -134,8 +135,10 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
     wf_shape space = k->program.rec.space;
     if (given.shape.rank) {
         int64_t count;
-        if (k->program.rec.kind != WF__SPACE || given.shape.rank != space.rank || !wf__shape_count(&given.shape, &count))
-            return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d", (int)space.rank);
+        if (k->program.rec.kind != WF__SPACE || given.shape.rank != space.rank ||
+            !wf__shape_count(&given.shape, &count))
+            return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
+                             (int)space.rank);
         memcpy(space.dim, given.shape.dim, (size_t)space.rank * sizeof *space.dim);
     }
     return with_bindings(k, args, launch, &space);
@@ -189,7 +192,8 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
         bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
-        wf__str_addf(&request->out, "%s# stage %u of %u: loops", s ? "\n" : "", (unsigned)s + 1, (unsigned)e->plan.stage_n);
+        wf__str_addf(&request->out, "%s# stage %u of %u: loops", s ? "\n" : "", (unsigned)s + 1,
+                     (unsigned)e->plan.stage_n);
         for (int d = 0; d < stage->body.rank; ++d)
             wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
         wf__str_addf(&request->out, "%s\n", one_point ? " (one point: interpreted)" : "");
@@ -198,8 +202,8 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
             wf__print(&stage->body, &request->out);
-        } else if (!one_point &&
-                   !wf__engine_text(k->ctx->engine, &stage->body, false, request->what == WF_DUMP_ASM, &request->out, &error))
+        } else if (!one_point && !wf__engine_text(k->ctx->engine, &stage->body, false, request->what == WF_DUMP_ASM,
+                                                  &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);

@@ -19,7 +19,8 @@ static void add_nodes(const wf__ir *ir, wf__str *key)
 
 static void add_ir(const wf__ir *ir, wf__str *key)
 {
-    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n, ir->tuple_n, ir->slot_n, ir->red_n, ir->param_n, ir->shape_n };
+    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
+                        ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
     wf__str_addn(key, (const char *)head, sizeof head);
     add_nodes(ir, key);
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
@@ -51,7 +52,10 @@ void wf__program_key(const wf__program *p, wf__str *key)
 }
 
 /* The layouts' part: at most this many 64-bit words. */
-static size_t most_layout_words(uint32_t objects) { return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32); }
+static size_t most_layout_words(uint32_t objects)
+{
+    return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
+}
 
 static size_t write_layouts(const wf__bind *bind, uint32_t n, const wf_shape *space, uint64_t *word)
 {
@@ -189,8 +193,8 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
     return NULL;
 }
 
-static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts,
-                               const wf__bind *bind, const wf_shape *space, wf_status *status)
+static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording,
+                               const wf__piece *layouts, const wf__bind *bind, const wf_shape *space, wf_status *status)
 {
     uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
     wf__mutex_lock(&ctx->lock);
@@ -242,7 +246,8 @@ static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
     wf__mutex_lock(&k->lock);
     wf__plan_entry *e = k->last;
-    bool fits = e && e->key_len - e->recording_len == layouts->n && !memcmp(e->key + e->recording_len, layouts->at, layouts->n);
+    bool fits =
+        e && e->key_len - e->recording_len == layouts->n && !memcmp(e->key + e->recording_len, layouts->at, layouts->n);
     if (fits)
         atomic_fetch_add(&e->users, 1);
     wf__mutex_unlock(&k->lock);
@@ -260,12 +265,14 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
 }
 
 /* ---- running ---- */
-static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, const wf__bind *bind, const uint64_t *param)
+static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, const wf__bind *bind,
+                          const uint64_t *param)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
     if (!wf__engine_run(ctx->engine, &e->plan, bind, param, p->device == WF_INTERP, &failure))
-        status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", wf__str_get(&failure.text));
+        status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
+                           wf__str_get(&failure.text));
     wf__str_free(&failure.text);
     return status;
 }

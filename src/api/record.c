@@ -174,7 +174,8 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
     return ir->status == WF_OK;
 }
 
-static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index, const char *function)
+static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,
+                      const char *function)
 {
     uint32_t slot, tuple;
     if (!recording(g) || !acceptable(g, array, true, function))
@@ -215,11 +216,13 @@ void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
     if (!recording(g) || !acceptable(g, array, false, "wf_write"))
         return;
     if (!wf_graph_indexed(g) || g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_write: only in a recording with an index space; say wf_begin(ctx, .shape = ...)");
+        wf__poison(g, WF_ERR_UNSUPPORTED,
+                   "wf_write: only in a recording with an index space; say wf_begin(ctx, .shape = ...)");
         return;
     }
     wf__ref value = wf__converted(g, v, array->dtype, "wf_write");
-    if (!value || !index_tuple(g, array, index, "wf_write", &tuple) || !slot_of(g, array, array->shape.rank == 0, &slot))
+    if (!value || !index_tuple(g, array, index, "wf_write", &tuple) ||
+        !slot_of(g, array, array->shape.rank == 0, &slot))
         return;
     wf__store(wf__graph_ir(g), slot, tuple, value, 0);
     note_store(g, slot);
@@ -240,7 +243,8 @@ static bool in_space(wf_graph *g, const char *function)
 {
     if (g->program.rec.kind == WF__SPACE && g->section == WF_CALL)
         return true;
-    wf__poison(g, WF_ERR_ARG, "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...), or use wf_iota",
+    wf__poison(g, WF_ERR_ARG,
+               "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...), or use wf_iota",
                function);
     return false;
 }
@@ -359,7 +363,8 @@ static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *func
     if (!op)
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: custom joins are not supported yet; use WF_ADD to WF_XOR", function);
     else
-        wf__poison(g, WF_ERR_DTYPE, "%s: %s does not reduce %s", function, wf__op_table[op].name, wf_dtype_name((wf_dtype)dtype));
+        wf__poison(g, WF_ERR_DTYPE, "%s: %s does not reduce %s", function, wf__op_table[op].name,
+                   wf_dtype_name((wf_dtype)dtype));
     return false;
 }
 
@@ -385,8 +390,9 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
     if (!recording(g))
         return poison(g).h;
     rec->initial[k] = wf__bits(&rec->ir.node[first]);
-    return new_variable(g, (wf__variable){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = (int32_t)k,
-                                           .value = wf__red(&rec->ir, k, 0) });
+    return new_variable(
+        g, (wf__variable){
+               .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = (int32_t)k, .value = wf__red(&rec->ir, k, 0) });
 }
 
 void wf_section(wf_graph *g, wf_section_id section)
@@ -425,7 +431,8 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
         return poison(g);
     wf_shape shape = ir->shape[ir->node[value].shape];
     if ((axes & ((1u << shape.rank) - 1)) != (1u << shape.rank) - 1) {
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduce: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
+        wf__poison(g, WF_ERR_UNSUPPORTED,
+                   "wf_reduce: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
         return poison(g);
     }
     unsigned t = wf__dtype(ir, value);

@@ -31,13 +31,14 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         const wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
         wf__ref ref = g->section == WF_POST ? var->post : var->value;
         if (!ref)
-            wf__poison(g, WF_ERR_CONTRACT, "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross",
-                       function);
+            wf__poison(g, WF_ERR_CONTRACT,
+                       "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross", function);
         return ref;
     }
     bool post = v.h.num >= WF__POST_BASE;
     if (post != (g->section == WF_POST)) {
-        wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross", function);
+        wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
+                   function);
         return 0;
     }
     wf__ref ref = (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
@@ -63,8 +64,9 @@ wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *functi
 {
     wf__ir *ir = wf__graph_ir(g);
     if (!wf__number_fits(value, dtype)) {
-        wf__poison(g, WF_ERR_DTYPE, fabs(value) >= 0x1p53 ? "%s: %.17g is too large for a number; say wf_const_i64 (for %s)"
-                                                          : "%s: the number %.17g does not fit %s; cast the other operand",
+        wf__poison(g, WF_ERR_DTYPE,
+                   fabs(value) >= 0x1p53 ? "%s: %.17g is too large for a number; say wf_const_i64 (for %s)"
+                                         : "%s: the number %.17g does not fit %s; cast the other operand",
                    function, value, wf_dtype_name((wf_dtype)dtype));
         return 0;
     }
@@ -83,14 +85,18 @@ wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *functio
 wf_dtype wf_val_dtype(wf_val v)
 {
     bool is_number;
-    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number) : 0;
+    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK
+                      ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number)
+                      : 0;
     return ref ? (wf_dtype)wf__dtype(wf__graph_ir(v.h.graph), ref) : WF_NONE;
 }
 
 wf_shape wf_val_shape(wf_val v)
 {
     bool is_number;
-    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number) : 0;
+    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK
+                      ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number)
+                      : 0;
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
     return ref ? ir->shape[ir->node[ref].shape] : (wf_shape){ 0 };
 }
@@ -154,7 +160,7 @@ static bool allowed(wf_graph *g, unsigned op, unsigned t)
     char name[32];
     if (wf__types_allow(wf__op_table[op].types, t))
         return true;
-    const char *advice = op == WF__OP_div && wf__is_int(t) ? "say wf_idiv (truncates) or cast to a float first"
+    const char *advice = op == WF__OP_div && wf__is_int(t)     ? "say wf_idiv (truncates) or cast to a float first"
                          : wf__op_table[op].types == WF__T_FLT ? "cast to a float first"
                                                                : "cast first";
     wf__poison(g, WF_ERR_DTYPE, "%s: not for %s; %s", function_name(op, name), wf_dtype_name((wf_dtype)t), advice);
@@ -183,8 +189,11 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     if (info->flags & WF__EXPAND) {
         wf__ir ir;
         wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
-        wf__ref a = wf__const_bits(&ir, t, bits[0]), b = wf__const_bits(&ir, t, bits[1]), c = wf__const_bits(&ir, t, bits[2]);
-        wf__ref r = info->arity == 1 ? wf__op1(&ir, op, a) : info->arity == 2 ? wf__op2(&ir, op, a, b) : wf__op3(&ir, op, a, b, c);
+        wf__ref a = wf__const_bits(&ir, t, bits[0]), b = wf__const_bits(&ir, t, bits[1]),
+                c = wf__const_bits(&ir, t, bits[2]);
+        wf__ref r = info->arity == 1   ? wf__op1(&ir, op, a)
+                    : info->arity == 2 ? wf__op2(&ir, op, a, b)
+                                       : wf__op3(&ir, op, a, b, c);
         out = r && ir.node[r].op == WF__CONST ? wf__bits(&ir.node[r]) : 0x7ff8000000000000u;
         wf__ir_free(&ir);
     } else
@@ -227,7 +236,8 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
         if (!allowed(g, op, t))
             return wf__value(g, 0);
         for (unsigned i = first; i < arity; ++i)
-            o[i].ref = o[i].number ? wf__number(g, o[i].v.h.num, t, function_name(op, name)) : wf__cast(ir, o[i].ref, t);
+            o[i].ref =
+                o[i].number ? wf__number(g, o[i].v.h.num, t, function_name(op, name)) : wf__cast(ir, o[i].ref, t);
         if (first && o[0].number)
             o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
         else if (first && wf__dtype(ir, o[0].ref) != WF_BOOL) {
@@ -272,21 +282,12 @@ static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
 }
 
 /* ---- the public functions, from the table ---- */
-#define DEFINE1(name)                        \
-    wf_val(wf_##name)(wf_val a)              \
-    {                                        \
-        return operation1(WF__OP_##name, a); \
-    }
-#define DEFINE2(name)                           \
-    wf_val(wf_##name)(wf_val a, wf_val b)       \
-    {                                           \
-        return operation2(WF__OP_##name, a, b); \
-    }
-#define DEFINE3(name)                                \
-    wf_val(wf_##name)(wf_val a, wf_val b, wf_val c)  \
-    {                                                \
-        return operation(WF__OP_##name, 3, a, b, c); \
-    }
+#define DEFINE1(name) \
+    wf_val(wf_##name)(wf_val a) { return operation1(WF__OP_##name, a); }
+#define DEFINE2(name) \
+    wf_val(wf_##name)(wf_val a, wf_val b) { return operation2(WF__OP_##name, a, b); }
+#define DEFINE3(name) \
+    wf_val(wf_##name)(wf_val a, wf_val b, wf_val c) { return operation(WF__OP_##name, 3, a, b, c); }
 #define WF_OP(name, arity, ...) DEFINE##arity(name)
 #include "ir/ops.def"
 #undef WF_OP

@@ -96,7 +96,8 @@ wf_array *wf_view_permute(wf_array *array, const int *axes)
         if (axes[d] >= 0 && axes[d] < array->shape.rank)
             seen |= 1u << axes[d];
     if (seen != (1u << array->shape.rank) - 1) {
-        wf__error(array->ctx, WF_ERR_ARG, "wf_view_permute: axes must name each of the %d axes once", (int)array->shape.rank);
+        wf__error(array->ctx, WF_ERR_ARG, "wf_view_permute: axes must name each of the %d axes once",
+                  (int)array->shape.rank);
         return NULL;
     }
     wf_array *v = view_of(array, "wf_view_permute");
@@ -174,14 +175,16 @@ wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
     if (ranked)
         wf__shape_text(&shape, to, sizeof to);
     if (!ranked || !infer_extent(array, &shape)) {
-        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from, ranked ? to : "that shape");
+        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from,
+                  ranked ? to : "that shape");
         return NULL;
     }
     int64_t stride[WF_MAX_RANK] = { 0 };
     if (wf_array_count(array) == 0)
         wf__c_order(&shape, stride);
     else if (!restride(array, &shape, stride)) {
-        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s to %s would need a copy: the memory is not contiguous", from, to);
+        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s to %s would need a copy: the memory is not contiguous",
+                  from, to);
         return NULL;
     }
     wf_array *v = view_of(array, "wf_view_reshape");
@@ -199,8 +202,8 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
         return NULL;
     wf_shape both = { 0 };
     int64_t count;
-    bool ok = wf__shape_count(&shape, &count) && wf__broadcast(&array->shape, &shape, &both) && both.rank == shape.rank &&
-              !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
+    bool ok = wf__shape_count(&shape, &count) && wf__broadcast(&array->shape, &shape, &both) &&
+              both.rank == shape.rank && !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
     if (!ok) {
         char from[256];
         wf__shape_text(&array->shape, from, sizeof from);

@@ -40,7 +40,7 @@ void *wf__realloc(void *p, size_t bytes);
 void wf__free(void *p);
 char *wf__strdup(const char *s);
 void wf__alloc_fail_after(long n); /* no effect outside debug builds */
-bool wf__alloc_fails(void); /* asked by other allocators of ours: does this call fail? */
+bool wf__alloc_fails(void);        /* asked by other allocators of ours: does this call fail? */
 
 /* Makes room for `need` elements in *at, at least doubling. */
 bool wf__grow(void *at_pointer, uint32_t *cap, uint32_t need, size_t element);
@@ -55,8 +55,8 @@ void wf__str_add(wf__str *s, const char *text);
 void wf__str_addn(wf__str *s, const char *text, size_t n);
 void wf__str_addf(wf__str *s, const char *format, ...) WF__PRINTF(2, 3);
 void wf__str_addv(wf__str *s, const char *format, va_list args);
-char *wf__str_room(wf__str *s, size_t n); /* n bytes appended for the caller to write; NULL when memory ran out */
-void wf__str_free(wf__str *s); /* leaves an empty builder */
+char *wf__str_room(wf__str *s, size_t n);  /* n bytes appended for the caller to write; NULL when memory ran out */
+void wf__str_free(wf__str *s);             /* leaves an empty builder */
 const char *wf__str_get(const wf__str *s); /* "" when empty */
 
 /* ---- hashing (xxHash) ---- */

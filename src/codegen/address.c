@@ -117,7 +117,8 @@ static void add_affine(address *a, wf__ref r, int axis, bool unit)
     take_apart(in, r, 1, &l, 0);
     int64_t coef = in->vary[r].coef, bytes;
     val stride = unit ? g_i64(g, a->size) : wf__frame_stride(in->f, a->slot, axis);
-    if (l.failed || l.coef != coef || !wf__mul_i64(coef, a->size, &bytes) || !wf__mul_i64(l.constant, a->size, &bytes)) {
+    if (l.failed || l.coef != coef || !wf__mul_i64(coef, a->size, &bytes) ||
+        !wf__mul_i64(l.constant, a->size, &bytes)) {
         push(a, wf__inst_scalar(in, r), stride, in->f->rank);
     } else {
         for (int i = 0; i < l.n; i++) {
@@ -139,8 +140,8 @@ static void add_affine(address *a, wf__ref r, int axis, bool unit)
         if (unit && coef == 1 && !a->lanes)
             a->lanes = true; /* added last, as an addressing mode */
         else
-            push(a, coef == 1 ? in->index[in->f->rank - 1] : g_mul(g, in->index[in->f->rank - 1], g_i64(g, coef)), stride,
-                 in->f->rank);
+            push(a, coef == 1 ? in->index[in->f->rank - 1] : g_mul(g, in->index[in->f->rank - 1], g_i64(g, coef)),
+                 stride, in->f->rank);
     }
     if (unit) {
         a->lane_bytes += coef * a->size;
@@ -179,7 +180,9 @@ static void add_index(address *a, int axis, wf__ref r, const val *mapped, const 
                  in->level[r]);
         break;
     }
-    case WF__AFFINE: add_affine(a, r, axis, unit); break;
+    case WF__AFFINE:
+        add_affine(a, r, axis, unit);
+        break;
     default:
         add_offset(a, wf__inst_vector(in, r), unit ? NULL : wf__frame_stride(in->f, a->slot, axis), unit);
     }
@@ -229,10 +232,18 @@ void wf__lane_pointers(wf__gen *g, unsigned dtype, const wf__where *at, val out[
     LLVMTypeRef element = wf__gen_memory_type(g, dtype, 1);
     for (int l = 0; l < g->width; l++) {
         switch (at->way) {
-        case WF__AT_POINT: out[l] = at->base; break;
-        case WF__ALONG: out[l] = l ? g_gep(g, element, at->base, g_i64(g, l)) : at->base; break;
-        case WF__AGAINST: out[l] = l ? g_gep(g, element, at->base, g_i64(g, -l)) : at->base; break;
-        case WF__STRIDED: out[l] = l ? g_gep(g, g->i8, at->base, g_mul(g, at->stride, g_i64(g, l))) : at->base; break;
+        case WF__AT_POINT:
+            out[l] = at->base;
+            break;
+        case WF__ALONG:
+            out[l] = l ? g_gep(g, element, at->base, g_i64(g, l)) : at->base;
+            break;
+        case WF__AGAINST:
+            out[l] = l ? g_gep(g, element, at->base, g_i64(g, -l)) : at->base;
+            break;
+        case WF__STRIDED:
+            out[l] = l ? g_gep(g, g->i8, at->base, g_mul(g, at->stride, g_i64(g, l))) : at->base;
+            break;
         case WF__SCATTERED:
             out[l] = g_gep(g, at->scaled ? element : g->i8, at->base,
                            g->L->BuildExtractElement(g->b, at->offset, g_i32(g, l), ""));

@@ -11,9 +11,14 @@
 #include "codegen/gen.h"
 
 /* Things that are made from other values once, however often they are asked for. */
-typedef enum wf__memo_kind { WF__SUM /* a + b * c */, WF__IN_RANGE /* lanes with a <= .. < b */, WF__BELOW /* a < b */,
-                             WF__ALL_LANES /* a in every lane */, WF__BOTH /* a and b */,
-                             WF__WHOLE /* all lanes that are on inside b elements from a */ } wf__memo_kind;
+typedef enum wf__memo_kind {
+    WF__SUM /* a + b * c */,
+    WF__IN_RANGE /* lanes with a <= .. < b */,
+    WF__BELOW /* a < b */,
+    WF__ALL_LANES /* a in every lane */,
+    WF__BOTH /* a and b */,
+    WF__WHOLE /* all lanes that are on inside b elements from a */
+} wf__memo_kind;
 enum { WF__MEMO_HEADS = 256 };
 typedef struct wf__memo {
     int kind;
@@ -33,8 +38,8 @@ typedef struct wf__frame {
     val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     val inner_lo[WF_MAX_RANK], inner_hi[WF_MAX_RANK]; /* box in which FAST is right; NULL: no bound */
     int64_t narrow_limit;                             /* lane indices below it fit FAST's 32-bit arithmetic */
-    block entry, top;         /* first block; level 0 */
-    block level[WF_MAX_RANK]; /* shared levels 0 .. rank-2 */
+    block entry, top;                                 /* first block; level 0 */
+    block level[WF_MAX_RANK];                         /* shared levels 0 .. rank-2 */
     wf__slot_code *slot;
     val extent[WF_MAX_RANK];
     val memory, params, nowhere; /* nowhere: stack bytes that lanes which are off may touch */
@@ -50,12 +55,12 @@ typedef struct wf__inst {
     wf__vary *vary;
     uint8_t *level, *live; /* per node */
     val *scalar, *vector;
-    uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission */
-    block row, inner;         /* levels rank-1 and rank */
-    val index[WF_MAX_RANK];   /* of the loops around; the last: of lane 0 */
+    uint32_t *order, order_n;             /* nodes of the innermost loop, in the order of emission */
+    block row, inner;                     /* levels rank-1 and rank */
+    val index[WF_MAX_RANK];               /* of the loops around; the last: of lane 0 */
     val lane_count, lane_bits, lane_mask; /* SAFE: the lanes that are on: how many, as bits of an i64, as a vector */
-    bool parks;               /* masks of border tests are many: they live on the stack */
-    val *red, *red_phi;       /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
+    bool parks;                           /* masks of border tests are many: they live on the stack */
+    val *red, *red_phi; /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
     wf__memo *memo;
     uint32_t memo_n, memo_cap, memo_head[WF__MEMO_HEADS];
@@ -67,7 +72,7 @@ val wf__frame_stride(wf__frame *f, uint32_t slot, int axis); /* bytes */
 val wf__frame_dim(wf__frame *f, uint32_t slot, int axis);
 val wf__frame_extent(wf__frame *f, int axis);
 val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype); /* a load at the current place */
-val wf__frame_room(wf__frame *f, LLVMTypeRef type); /* on the stack */
+val wf__frame_room(wf__frame *f, LLVMTypeRef type);                 /* on the stack */
 val wf__frame_nowhere(wf__frame *f);
 
 /* ---- inst.c ---- */
@@ -120,22 +125,24 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
 
 /* ---- cold.c ---- */
 enum { WF__MOST_SITES = 8 };
-uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order, uint32_t n); /* COLD nodes at its start that can share */
-void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n);          /* emits such a run */
+uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order,
+                      uint32_t n);                                   /* COLD nodes at its start that can share */
+void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n); /* emits such a run */
 
 /* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
-bool wf__red_begin(wf__frame *f);                    /* in the entry block: room, filled with neutral elements */
+bool wf__red_begin(wf__frame *f);                           /* in the entry block: room, filled with neutral elements */
 void wf__red_enter(wf__inst *in, block before, block loop); /* at the start of `loop`, which `before` branches to */
-void wf__red_turn(wf__inst *in, block latch);        /* the loop's back edge comes from `latch` */
-void wf__red_leave(wf__inst *in);                    /* after the loop */
+void wf__red_turn(wf__inst *in, block latch);               /* the loop's back edge comes from `latch` */
+void wf__red_leave(wf__inst *in);                           /* after the loop */
 void wf__emit_red(wf__inst *in, wf__ref r);
 void wf__emit_setred(wf__inst *in, const wf__node *n);
-void wf__red_end(wf__frame *f);                      /* joins the lanes and stores the results */
+void wf__red_end(wf__frame *f); /* joins the lanes and stores the results */
 
 /* ---- box.c, loops.c, tiling.c, order.c ---- */
 bool wf__find_box(wf__frame *f); /* sets inner_lo and inner_hi, at level 0 */
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns); /* of a FAST tile */
 int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target);
-void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns);
+void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows,
+                     int *columns);
 void wf__order(wf__inst *in, int registers);
 #endif

@@ -7,10 +7,7 @@
 
 /* Masks of border tests are used all over a large body. Many of them would wear out the register allocator, so they are
  * parked on the stack and read back, each time anew, where they are used. What is kept is then their address. */
-static LLVMTypeRef parked_type(wf__gen *g)
-{
-    return g->width <= 8 ? g->i8 : g->width <= 16 ? g->i16 : g->i32;
-}
+static LLVMTypeRef parked_type(wf__gen *g) { return g->width <= 8 ? g->i8 : g->width <= 16 ? g->i16 : g->i32; }
 
 static val park(wf__inst *in, val bits)
 {
@@ -113,8 +110,8 @@ static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
     if (v->kind == WF__UNIFORM)
         test_uniform(in, r, dim, guard);
     else if (v->kind == WF__AFFINE && v->coef == 1)
-        guard->vector = also(in, guard->vector == in->lane_mask ? NULL : guard->vector,
-                             in_range(in, wf__inst_scalar(in, r), dim));
+        guard->vector =
+            also(in, guard->vector == in->lane_mask ? NULL : guard->vector, in_range(in, wf__inst_scalar(in, r), dim));
     else
         guard->vector =
             also(in, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));

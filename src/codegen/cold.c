@@ -75,7 +75,10 @@ typedef struct site { /* one COLD node */
     uint32_t n;
 } site;
 
-static val get(wf__inst *in, wf__ref r, bool uniform) { return uniform ? wf__inst_scalar(in, r) : wf__inst_vector(in, r); }
+static val get(wf__inst *in, wf__ref r, bool uniform)
+{
+    return uniform ? wf__inst_scalar(in, r) : wf__inst_vector(in, r);
+}
 
 static site site_of(wf__inst *in, const wf__node *n, bool uniform, uint8_t dtype[8])
 {

@@ -20,16 +20,23 @@ LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w)
 static LLVMTypeRef scalar_type(wf__gen *g, unsigned dtype)
 {
     switch (dtype) {
-    case WF_BOOL: return g->i1;
+    case WF_BOOL:
+        return g->i1;
     case WF_I8:
-    case WF_U8: return g->i8;
+    case WF_U8:
+        return g->i8;
     case WF_I16:
-    case WF_U16: return g->i16;
+    case WF_U16:
+        return g->i16;
     case WF_I32:
-    case WF_U32: return g->i32;
-    case WF_F32: return g->f32;
-    case WF_F64: return g->f64;
-    default: return g->i64;
+    case WF_U32:
+        return g->i32;
+    case WF_F32:
+        return g->f32;
+    case WF_F64:
+        return g->f64;
+    default:
+        return g->i64;
     }
 }
 
@@ -73,7 +80,8 @@ val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t s
 {
     val lane[WF__LANES];
     for (int i = 0; i < w; i++)
-        lane[i] = g->L->ConstInt(scalar, (unsigned long long)first + (unsigned long long)i * (unsigned long long)step, 0);
+        lane[i] =
+            g->L->ConstInt(scalar, (unsigned long long)first + (unsigned long long)i * (unsigned long long)step, 0);
     return w > 1 ? g->L->ConstVector(lane, (unsigned)w) : lane[0];
 }
 
@@ -89,7 +97,8 @@ val wf__gen_splat(wf__gen *g, val scalar, int w)
     return g->L->BuildShuffleVector(g->b, one, undefined, wf__gen_int(g, g->i32, w, 0), "");
 }
 
-val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args, unsigned n)
+val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
+                 unsigned n)
 {
     LLVMTypeRef types[4] = { 0 };
     unsigned id = g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic));
@@ -101,6 +110,11 @@ val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads
         return args[0];
     }
     return g->L->BuildCall2(g->b, g->L->GlobalGetValueType(f), f, args, n, "");
+}
+
+bool wf__gen_has(wf__gen *g, const char *intrinsic)
+{
+    return g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic)) != 0;
 }
 
 val wf__gen_call1(wf__gen *g, const char *intrinsic, val a)
@@ -118,8 +132,9 @@ val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b)
 
 static void add_attribute(wf__gen *g, val function, const char *name, const char *value)
 {
-    LLVMAttributeRef a = value ? g->L->CreateStringAttribute(g->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value))
-                               : g->L->CreateEnumAttribute(g->context, g->L->GetEnumAttributeKindForName(name, strlen(name)), 0);
+    LLVMAttributeRef a =
+        value ? g->L->CreateStringAttribute(g->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value))
+              : g->L->CreateEnumAttribute(g->context, g->L->GetEnumAttributeKindForName(name, strlen(name)), 0);
     g->L->AddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex, a);
 }
 

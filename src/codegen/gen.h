@@ -21,10 +21,10 @@ typedef struct wf__gen {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr, nothing;
-    val function;                     /* being emitted */
-    val cold[WF__COLD_COUNT][2];      /* bodies of rare paths, by width: scalar, vector */
+    val function;                                /* being emitted */
+    val cold[WF__COLD_COUNT][2];                 /* bodies of rare paths, by width: scalar, vector */
     val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
-    val nontemporal, likely;          /* metadata, made when first needed */
+    val nontemporal, likely;                     /* metadata, made when first needed */
     wf__str *error;
     bool failed;
 } wf__gen;
@@ -32,9 +32,9 @@ typedef struct wf__gen {
 void wf__gen_fail(wf__gen *g, const char *format, ...) WF__PRINTF(2, 3); /* the first wins */
 
 /* ---- types and constants ---- */
-LLVMTypeRef wf__gen_type(wf__gen *g, unsigned dtype, int w);        /* in registers */
-LLVMTypeRef wf__gen_memory_type(wf__gen *g, unsigned dtype, int w); /* in memory */
-LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w);    /* vector of it; itself for w = 1 */
+LLVMTypeRef wf__gen_type(wf__gen *g, unsigned dtype, int w);         /* in registers */
+LLVMTypeRef wf__gen_memory_type(wf__gen *g, unsigned dtype, int w);  /* in memory */
+LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w);     /* vector of it; itself for w = 1 */
 val wf__gen_const(wf__gen *g, unsigned dtype, int w, uint64_t bits); /* all lanes */
 val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value);
 val wf__gen_int(wf__gen *g, LLVMTypeRef scalar, int w, uint64_t value);
@@ -42,16 +42,18 @@ val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t s
 val wf__gen_splat(wf__gen *g, val scalar, int w);
 
 /* ---- calls ---- */
-val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args, unsigned n);
+val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
+                 unsigned n);
+bool wf__gen_has(wf__gen *g, const char *intrinsic); /* does this LLVM know it? */
 val wf__gen_call1(wf__gen *g, const char *intrinsic, val a); /* overloaded on the type of a */
 val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b);
 /* A new function with the attributes that all have; `internal` ones use the fast calling convention. */
 val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeRef *params, unsigned n, bool internal);
 block wf__gen_block(wf__gen *g, const char *name);
-void wf__gen_at(wf__gen *g, block b);                       /* emit at its end, before its terminator if it has one */
-val wf__gen_mask(wf__gen *g, val bits);                     /* vector of bools from the bits of an integer */
-val wf__gen_any(wf__gen *g, val mask, int w);               /* is any lane set: i1 */
-void wf__gen_unlikely(wf__gen *g, val branch);              /* the first target of a conditional branch is rare */
+void wf__gen_at(wf__gen *g, block b);          /* emit at its end, before its terminator if it has one */
+val wf__gen_mask(wf__gen *g, val bits);        /* vector of bools from the bits of an integer */
+val wf__gen_any(wf__gen *g, val mask, int w);  /* is any lane set: i1 */
+void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditional branch is rare */
 
 /* ---- operations: op.c, op_float.c, cast.c ---- */
 /* dtype: of the operands, of the last one for select. known[i], if `known` and it are not NULL: the bits of a constant

@@ -177,14 +177,29 @@ static void emit_uniform(wf__inst *in, wf__ref r)
     const wf__node *n = wf__at(in->ir, r);
     wf__gen *g = in->g;
     switch (n->op) {
-    case WF__CONST: in->scalar[r] = wf__gen_const(g, n->dtype, 1, wf__bits(n)); break;
-    case WF__PARAM: in->scalar[r] = wf__frame_param(in->f, n->a, n->dtype); break;
-    case WF__INDEX: in->scalar[r] = in->index[n->a]; break;
-    case WF__EXTENT: in->scalar[r] = wf__frame_extent(in->f, (int)n->a); break;
-    case WF__DIM: in->scalar[r] = wf__frame_dim(in->f, n->a, (int)n->b); break;
-    case WF__LOAD: wf__emit_load(in, r); break;
-    case WF__COLD: wf__emit_cold(in, &r, 1); break;
-    default: in->scalar[r] = emit_pure(in, n, 1);
+    case WF__CONST:
+        in->scalar[r] = wf__gen_const(g, n->dtype, 1, wf__bits(n));
+        break;
+    case WF__PARAM:
+        in->scalar[r] = wf__frame_param(in->f, n->a, n->dtype);
+        break;
+    case WF__INDEX:
+        in->scalar[r] = in->index[n->a];
+        break;
+    case WF__EXTENT:
+        in->scalar[r] = wf__frame_extent(in->f, (int)n->a);
+        break;
+    case WF__DIM:
+        in->scalar[r] = wf__frame_dim(in->f, n->a, (int)n->b);
+        break;
+    case WF__LOAD:
+        wf__emit_load(in, r);
+        break;
+    case WF__COLD:
+        wf__emit_cold(in, &r, 1);
+        break;
+    default:
+        in->scalar[r] = emit_pure(in, n, 1);
     }
 }
 
@@ -248,12 +263,23 @@ static void emit_varying(wf__inst *in, wf__ref r)
 {
     const wf__node *n = wf__at(in->ir, r);
     switch (n->op) {
-    case WF__LOAD: wf__emit_load(in, r); break;
-    case WF__STORE: wf__emit_store(in, n); break;
-    case WF__RED: wf__emit_red(in, r); break;
-    case WF__SETRED: wf__emit_setred(in, n); break;
-    case WF__COLD: wf__emit_cold(in, &r, 1); break;
-    default: in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
+    case WF__LOAD:
+        wf__emit_load(in, r);
+        break;
+    case WF__STORE:
+        wf__emit_store(in, n);
+        break;
+    case WF__RED:
+        wf__emit_red(in, r);
+        break;
+    case WF__SETRED:
+        wf__emit_setred(in, n);
+        break;
+    case WF__COLD:
+        wf__emit_cold(in, &r, 1);
+        break;
+    default:
+        in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
     }
 }
 

@@ -288,8 +288,8 @@ static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes 
     return ok;
 }
 
-static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what, wf__bytes *bytes,
-                    wf__str *text, wf__str *error)
+static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what,
+                    wf__bytes *bytes, wf__str *text, wf__str *error)
 {
     if (options->target->isa == WF__ISA_NONE) {
         wf__str_add(error, "code generator: no instruction set to make code for");

@@ -19,8 +19,8 @@ bool wf__llvm_api_open(wf__llvm_api *out, const char *path, wf__str *error)
     void *library = wf__dl_open(path, error);
     if (!library)
         return false;
-#define WF_LLVM(result, name, parameters) && find(library, path, "LLVM" #name, false, &api.name, error)
-#define WF_LLVM_OPTIONAL(result, name, parameters) && find(library, path, "LLVM" #name, true, &api.name, error)
+#define WF_LLVM(result, name, parameters) &&find(library, path, "LLVM" #name, false, &api.name, error)
+#define WF_LLVM_OPTIONAL(result, name, parameters) &&find(library, path, "LLVM" #name, true, &api.name, error)
     bool ok = true
 #include "codegen/llvm_api.def"
         ;

@@ -29,9 +29,34 @@ enum { LLVMAssemblyFile = 0, LLVMObjectFile = 1 };
 enum { LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault };
 enum { LLVMRelocPIC = 2 };
 enum { LLVMCodeModelSmall = 3 };
-enum { LLVMIntEQ = 32, LLVMIntNE, LLVMIntUGT, LLVMIntUGE, LLVMIntULT, LLVMIntULE, LLVMIntSGT, LLVMIntSGE, LLVMIntSLT, LLVMIntSLE };
-enum { LLVMRealOEQ = 1, LLVMRealOGT, LLVMRealOGE, LLVMRealOLT, LLVMRealOLE, LLVMRealONE, LLVMRealORD, LLVMRealUNO,
-       LLVMRealUEQ, LLVMRealUGT, LLVMRealUGE, LLVMRealULT, LLVMRealULE, LLVMRealUNE };
+enum {
+    LLVMIntEQ = 32,
+    LLVMIntNE,
+    LLVMIntUGT,
+    LLVMIntUGE,
+    LLVMIntULT,
+    LLVMIntULE,
+    LLVMIntSGT,
+    LLVMIntSGE,
+    LLVMIntSLT,
+    LLVMIntSLE
+};
+enum {
+    LLVMRealOEQ = 1,
+    LLVMRealOGT,
+    LLVMRealOGE,
+    LLVMRealOLT,
+    LLVMRealOLE,
+    LLVMRealONE,
+    LLVMRealORD,
+    LLVMRealUNO,
+    LLVMRealUEQ,
+    LLVMRealUGT,
+    LLVMRealUGE,
+    LLVMRealULT,
+    LLVMRealULE,
+    LLVMRealUNE
+};
 
 typedef struct wf__llvm_api {
     int major;

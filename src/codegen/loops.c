@@ -15,10 +15,10 @@ typedef struct nest {
     wf__frame *f;
     wf__inst *fast, *safe;
     val index[WF_MAX_RANK];
-    val inside;          /* outer indices in the box: i1, or NULL: always */
-    val clo, chi, end;   /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
-    val rows;            /* how many rows this turn of the row loop does: i64 */
-    bool steps_back;     /* points may be computed twice */
+    val inside;        /* outer indices in the box: i1, or NULL: always */
+    val clo, chi, end; /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
+    val rows;          /* how many rows this turn of the row loop does: i64 */
+    bool steps_back;   /* points may be computed twice */
 } nest;
 
 /* ---- columns of a row: FAST on [clo, chi) ---- */
@@ -62,10 +62,7 @@ typedef struct counter {
 
 static bool hidden(const wf__gen *g) { return g->isa != WF__ISA_NEON; }
 
-static val hide(wf__gen *g, val index)
-{
-    return hidden(g) ? g_bits(g, index, g->L->VectorType(g->i64, 1)) : index;
-}
+static val hide(wf__gen *g, val index) { return hidden(g) ? g_bits(g, index, g->L->VectorType(g->i64, 1)) : index; }
 
 /* At the start of `loop`, to which `before` will branch. */
 static counter begin_count(wf__gen *g, block before, block loop, val first)
@@ -135,7 +132,8 @@ static void emit_safe(nest *t, val lo, val hi)
         emit_safe_row(t, lo, hi);
         return;
     }
-    block before = g->L->GetInsertBlock(g->b), each = wf__gen_block(g, "safe_row"), after = wf__gen_block(g, "safe_rows_end");
+    block before = g->L->GetInsertBlock(g->b), each = wf__gen_block(g, "safe_row"),
+          after = wf__gen_block(g, "safe_rows_end");
     val y = t->index[row], end = g_add(g, y, t->rows);
     counter c = begin_count(g, before, each, y);
     wf__gen_at(g, before);
@@ -202,8 +200,10 @@ static void emit_row(nest *t)
     val clo = t->inside ? g_select(g, t->inside, t->clo, hi) : t->clo;
     val chi = t->inside ? g_select(g, t->inside, t->chi, hi) : t->chi;
     val right_lo = !t->steps_back ? chi : t->inside ? g_select(g, t->inside, t->end, hi) : t->end;
-    block before = g->L->GetInsertBlock(g->b), segment = wf__gen_block(g, "segment"), work = wf__gen_block(g, "safe_begin");
-    block done = wf__gen_block(g, "segment_end"), middle = wf__gen_block(g, "middle"), fast = wf__gen_block(g, "fast_begin");
+    block before = g->L->GetInsertBlock(g->b), segment = wf__gen_block(g, "segment"),
+          work = wf__gen_block(g, "safe_begin");
+    block done = wf__gen_block(g, "segment_end"), middle = wf__gen_block(g, "middle"),
+          fast = wf__gen_block(g, "fast_begin");
     block right = wf__gen_block(g, "right"), end = wf__gen_block(g, "row_end");
     g->L->BuildBr(g->b, segment);
     wf__gen_at(g, segment);

@@ -18,8 +18,8 @@ static void set_align(wf__gen *g, val call, unsigned parameter, unsigned align)
 }
 
 /* Calls llvm.masked.*; LLVM 22 has the alignment as an attribute of the pointer, not as an operand. */
-static val masked_call(wf__gen *g, const char *name, LLVMTypeRef vector, val pointer, unsigned pointer_at, unsigned align,
-                       val *args, unsigned n)
+static val masked_call(wf__gen *g, const char *name, LLVMTypeRef vector, val pointer, unsigned pointer_at,
+                       unsigned align, val *args, unsigned n)
 {
     LLVMTypeRef types[2] = { vector, g->L->TypeOf(pointer) };
     val with[5];
@@ -39,7 +39,8 @@ static val masked_call(wf__gen *g, const char *name, LLVMTypeRef vector, val poi
 /* ---- loads ---- */
 static val reverse(wf__gen *g, val v, int w)
 {
-    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, w, w - 1, -1), "");
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, w, w - 1, -1),
+                                    "");
 }
 
 static val first_of_reversed(wf__gen *g, unsigned dtype, val base)
@@ -86,7 +87,8 @@ val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, v
     if (at->way == WF__AT_POINT)
         return load_lanes(g, dtype, at, mask, other, nowhere);
     if (at->way == WF__STRIDED || at->way == WF__SCATTERED)
-        return has_gather(g, dtype) ? gather(g, dtype, at, mask, other) : load_lanes(g, dtype, at, mask, other, nowhere);
+        return has_gather(g, dtype) ? gather(g, dtype, at, mask, other)
+                                    : load_lanes(g, dtype, at, mask, other, nowhere);
     val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
     if (!mask) {
         val v = g_load(g, vector, p);
@@ -126,7 +128,8 @@ static unsigned held(unsigned dtype) { return dtype == WF_BOOL ? WF_U8 : dtype; 
 val wf__outside(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
-    return n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c)) : wf__gen_const(g, held(n->dtype), g->width, 0);
+    return n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
+                : wf__gen_const(g, held(n->dtype), g->width, 0);
 }
 
 static val outside_once(wf__inst *in, const wf__node *n)
@@ -177,7 +180,8 @@ static void store_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val m
         val p = pointer[l];
         if (mask)
             p = g_select(g, g->L->BuildExtractElement(g->b, mask, g_i32(g, l), ""), p, nowhere);
-        g->L->SetAlignment(g->L->BuildStore(g->b, g->L->BuildExtractElement(g->b, v, g_i32(g, l), ""), p), wf__size(dtype));
+        g->L->SetAlignment(g->L->BuildStore(g->b, g->L->BuildExtractElement(g->b, v, g_i32(g, l), ""), p),
+                           wf__size(dtype));
     }
 }
 
@@ -197,7 +201,8 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
 static bool streams(const wf__inst *in, const wf__node *n)
 {
     const wf__slot *s = &in->ir->slot[n->a];
-    return in->g->options->nontemporal && !in->safe && !n->d && s->element && in->g->width * (int)wf__size(s->dtype) >= 16;
+    return in->g->options->nontemporal && !in->safe && !n->d && s->element &&
+           in->g->width * (int)wf__size(s->dtype) >= 16;
 }
 
 static void store_plain(wf__inst *in, const wf__node *n, val p, val v)

@@ -36,7 +36,8 @@ static val mulhi64(wf__gen *g, bool is_signed, int w, val a, val b)
     if (!is_signed)
         return high;
     val last = wf__gen_int(g, g->i64, w, 63);
-    val fix = g_add(g, g_and(g, g->L->BuildAShr(g->b, a, last, ""), b), g_and(g, g->L->BuildAShr(g->b, b, last, ""), a));
+    val fix =
+        g_add(g, g_and(g, g->L->BuildAShr(g->b, a, last, ""), b), g_and(g, g->L->BuildAShr(g->b, b, last, ""), a));
     return g_sub(g, high, fix);
 }
 
@@ -50,7 +51,8 @@ static val mulhi(wf__gen *g, unsigned dtype, int w, val a, val b)
     LLVMTypeRef wide = wf__gen_wide(g, scalar, w);
     val x = is_signed ? g->L->BuildSExt(g->b, a, wide, "") : g->L->BuildZExt(g->b, a, wide, "");
     val y = is_signed ? g->L->BuildSExt(g->b, b, wide, "") : g->L->BuildZExt(g->b, b, wide, "");
-    return g->L->BuildTrunc(g->b, g->L->BuildLShr(g->b, g_mul(g, x, y), wf__gen_int(g, scalar, w, bits), ""), narrow, "");
+    return g->L->BuildTrunc(g->b, g->L->BuildLShr(g->b, g_mul(g, x, y), wf__gen_int(g, scalar, w, bits), ""), narrow,
+                            "");
 }
 
 /* Shifts by the width or more give 0, or the sign. The amount is unsigned. */
@@ -65,7 +67,7 @@ static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
         if (n >= bits && !arithmetic)
             return zero;
         val amount = n >= bits ? last : b;
-        return arithmetic          ? g->L->BuildAShr(g->b, a, amount, "")
+        return arithmetic         ? g->L->BuildAShr(g->b, a, amount, "")
                : op == WF__OP_shr ? g->L->BuildLShr(g->b, a, amount, "")
                                   : g->L->BuildShl(g->b, a, amount, "");
     }
@@ -151,36 +153,56 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     LLVMTypeRef lane = lane_type(g, dtype);
     val zero = wf__gen_int(g, lane, w, 0), a = x[0], b = x[1];
     switch (op) {
-    case WF__OP_neg: return g_sub(g, zero, a);
-    case WF__OP_abs: return wf__is_signed(dtype) ? g_select(g, g_icmp(g, LLVMIntSLT, a, zero), g_sub(g, zero, a), a) : a;
-    case WF__OP_not: return g_xor(g, a, wf__gen_int(g, lane, w, UINT64_MAX));
+    case WF__OP_neg:
+        return g_sub(g, zero, a);
+    case WF__OP_abs:
+        return wf__is_signed(dtype) ? g_select(g, g_icmp(g, LLVMIntSLT, a, zero), g_sub(g, zero, a), a) : a;
+    case WF__OP_not:
+        return g_xor(g, a, wf__gen_int(g, lane, w, UINT64_MAX));
     case WF__OP_floor:
     case WF__OP_ceil:
     case WF__OP_round:
-    case WF__OP_trunc: return a;
+    case WF__OP_trunc:
+        return a;
     case WF__OP_isnan:
-    case WF__OP_isinf: return wf__gen_int(g, g->i1, w, 0);
-    case WF__OP_isfinite: return wf__gen_int(g, g->i1, w, 1);
+    case WF__OP_isinf:
+        return wf__gen_int(g, g->i1, w, 0);
+    case WF__OP_isfinite:
+        return wf__gen_int(g, g->i1, w, 1);
     case WF__OP_popcount:
     case WF__OP_clz:
-    case WF__OP_ctz: return count_bits(g, op, a);
-    case WF__OP_add: return g_add(g, a, b);
-    case WF__OP_sub: return g_sub(g, a, b);
-    case WF__OP_mul: return g_mul(g, a, b);
-    case WF__OP_mulhi: return mulhi(g, dtype, w, a, b);
+    case WF__OP_ctz:
+        return count_bits(g, op, a);
+    case WF__OP_add:
+        return g_add(g, a, b);
+    case WF__OP_sub:
+        return g_sub(g, a, b);
+    case WF__OP_mul:
+        return g_mul(g, a, b);
+    case WF__OP_mulhi:
+        return mulhi(g, dtype, w, a, b);
     case WF__OP_idiv:
-    case WF__OP_mod: return wf__gen_idiv(g, op, dtype, w, a, b, known ? known[1] : NULL);
+    case WF__OP_mod:
+        return wf__gen_idiv(g, op, dtype, w, a, b, known ? known[1] : NULL);
     case WF__OP_min:
-    case WF__OP_fmin: return int_min_max(g, true, dtype, a, b);
+    case WF__OP_fmin:
+        return int_min_max(g, true, dtype, a, b);
     case WF__OP_max:
-    case WF__OP_fmax: return int_min_max(g, false, dtype, a, b);
-    case WF__OP_and: return g_and(g, a, b);
-    case WF__OP_or: return g_or(g, a, b);
-    case WF__OP_xor: return g_xor(g, a, b);
+    case WF__OP_fmax:
+        return int_min_max(g, false, dtype, a, b);
+    case WF__OP_and:
+        return g_and(g, a, b);
+    case WF__OP_or:
+        return g_or(g, a, b);
+    case WF__OP_xor:
+        return g_xor(g, a, b);
     case WF__OP_shl:
-    case WF__OP_shr: return shift(g, op, dtype, w, a, b, known ? known[1] : NULL);
-    case WF__OP_fma: return g_add(g, g_mul(g, a, b), x[2]);
-    default: return NULL;
+    case WF__OP_shr:
+        return shift(g, op, dtype, w, a, b, known ? known[1] : NULL);
+    case WF__OP_fma:
+        return g_add(g, g_mul(g, a, b), x[2]);
+    default:
+        return NULL;
     }
 }
 

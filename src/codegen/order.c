@@ -20,14 +20,14 @@ typedef struct heap { /* of node numbers, that with the least key on top */
 typedef struct sorter {
     const wf__inst *in;
     const wf__ir *ir;
-    uint32_t n;                /* nodes of the ir */
-    uint32_t *user, *first;    /* users of r: user[first[r] .. first[r + 1]] */
-    uint32_t *missing;         /* distinct varying operands that are not emitted yet */
-    uint32_t *ripe;            /* of sources: users that wait for nothing else */
-    uint32_t *last_user;       /* the highest: sources go in its order */
-    uint8_t *state, *source;   /* source: a load, or a value that needs no varying one */
-    heap all, some;            /* sources all or some of whose users are ripe; entries may be DONE */
-    uint32_t *stack, *order;   /* order: the result */
+    uint32_t n;              /* nodes of the ir */
+    uint32_t *user, *first;  /* users of r: user[first[r] .. first[r + 1]] */
+    uint32_t *missing;       /* distinct varying operands that are not emitted yet */
+    uint32_t *ripe;          /* of sources: users that wait for nothing else */
+    uint32_t *last_user;     /* the highest: sources go in its order */
+    uint8_t *state, *source; /* source: a load, or a value that needs no varying one */
+    heap all, some;          /* sources all or some of whose users are ripe; entries may be DONE */
+    uint32_t *stack, *order; /* order: the result */
     uint32_t order_n, first_waiting;
 } sorter;
 
@@ -166,7 +166,8 @@ static bool init(sorter *s, wf__inst *in)
     s->order = wf__alloc(n * sizeof *s->order);
     s->all.at = wf__alloc(n * sizeof *s->all.at);
     s->some.at = wf__alloc(n * sizeof *s->some.at);
-    if (!s->state || !s->source || !s->missing || !s->ripe || !s->last_user || !s->first || !s->stack || !s->order || !s->all.at || !s->some.at)
+    if (!s->state || !s->source || !s->missing || !s->ripe || !s->last_user || !s->first || !s->stack || !s->order ||
+        !s->all.at || !s->some.at)
         return false;
     for (uint32_t i = 0; i < in->order_n; i++)
         if (in->vary[in->order[i]].kind == WF__VARYING && s->ir->node[in->order[i]].op != WF__SETRED)

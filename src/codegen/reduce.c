@@ -125,7 +125,8 @@ static val half(wf__gen *g, val v, int s, bool upper)
 {
     if (s == 1)
         return g->L->BuildExtractElement(g->b, v, g_i32(g, upper), "");
-    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)),
+                                    wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
 }
 
 static val join_lanes(wf__frame *f, uint32_t i)

@@ -46,24 +46,33 @@ static unsigned registers_of(const study *s, unsigned dtype)
 static unsigned cycles(const wf__node *n)
 {
     switch (n->op) {
-    case WF__LOAD: return 6;
+    case WF__LOAD:
+        return 6;
     case WF__OP_div:
-    case WF__OP_sqrt: return 20;
+    case WF__OP_sqrt:
+        return 20;
     case WF__OP_idiv:
-    case WF__OP_mod: return 40;
+    case WF__OP_mod:
+        return 40;
     case WF__OP_add:
     case WF__OP_sub:
     case WF__OP_mul:
-    case WF__OP_fma: return wf__is_float(n->dtype) || n->op >= WF__OP_mul ? 4 : 1;
+    case WF__OP_fma:
+        return wf__is_float(n->dtype) || n->op >= WF__OP_mul ? 4 : 1;
     case WF__OP_floor:
     case WF__OP_ceil:
     case WF__OP_round:
-    case WF__OP_trunc: return 8;
+    case WF__OP_trunc:
+        return 8;
     case WF__OP_min:
-    case WF__OP_max: return 6;
-    case WF__CAST: return 5;
-    case WF__BITCAST: return 0;
-    default: return 2;
+    case WF__OP_max:
+        return 6;
+    case WF__CAST:
+        return 5;
+    case WF__BITCAST:
+        return 0;
+    default:
+        return 2;
     }
 }
 
@@ -127,7 +136,8 @@ static void study_chain(study *s, uint32_t *work)
             continue;
         uint32_t n = wf__operands(ir, &ir->node[i], operand);
         for (uint32_t k = 0; k < n; k++)
-            if (last[operand[k]] == i && s->vary[operand[k]].kind == WF__VARYING && ir->node[operand[k]].op != WF__LOAD) {
+            if (last[operand[k]] == i && s->vary[operand[k]].kind == WF__VARYING &&
+                ir->node[operand[k]].op != WF__LOAD) {
                 last[operand[k]] = 0;
                 now -= registers_of(s, wf__dtype(ir, operand[k]));
             }
@@ -173,7 +183,8 @@ static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *
     for (uint32_t i = 0; i < s->load_n; i++)
         for (int r = 0; r < rows; r++)
             for (int c = 0; c < columns; c++)
-                place[n++] = (shared_load){ s->load[i].group, s->load[i].row + r, s->load[i].lane + (int64_t)c * s->g->width };
+                place[n++] =
+                    (shared_load){ s->load[i].group, s->load[i].row + r, s->load[i].lane + (int64_t)c * s->g->width };
     qsort(place, n, sizeof *place, by_place);
     for (uint32_t i = 0; i < n; i++)
         if (!i || by_place(&place[i - 1], &place[i]) != 0)
@@ -201,7 +212,9 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
 
 static void best_tile(const study *s, int *rows, int *columns)
 {
-    static const int candidate[][2] = { { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 4 }, { 2, 2 }, { 4, 1 }, { 2, 4 }, { 4, 2 } };
+    static const int candidate[][2] = {
+        { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 4 }, { 2, 2 }, { 4, 1 }, { 2, 4 }, { 4, 2 }
+    };
     shared_load *place = wf__alloc((s->load_n * MOST_POINTS + 1) * sizeof *place);
     uint32_t best = UINT32_MAX;
     if (!place)

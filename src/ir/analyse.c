@@ -52,9 +52,12 @@ static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *
     const wf__node *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
     int64_t x = vary[n->a].coef, y = b ? vary[n->b].coef : 0;
     switch (n->op) {
-    case WF__OP_neg: return !__builtin_sub_overflow((int64_t)0, x, coef);
-    case WF__OP_add: return !__builtin_add_overflow(x, y, coef);
-    case WF__OP_sub: return !__builtin_sub_overflow(x, y, coef);
+    case WF__OP_neg:
+        return !__builtin_sub_overflow((int64_t)0, x, coef);
+    case WF__OP_add:
+        return !__builtin_add_overflow(x, y, coef);
+    case WF__OP_sub:
+        return !__builtin_sub_overflow(x, y, coef);
     case WF__OP_mul:
         if (b->op == WF__CONST)
             return wf__mul_i64(x, const_i64(b), coef);
@@ -65,7 +68,8 @@ static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *
     case WF__BITCAST:
         *coef = x;
         return wf__size(wf__dtype(ir, n->a)) == 8 && wf__is_int(wf__dtype(ir, n->a));
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -98,7 +102,8 @@ bool wf__analyse(const wf__ir *ir, wf__vary *out)
         case WF__CONST:
         case WF__PARAM:
         case WF__EXTENT:
-        case WF__DIM: break;
+        case WF__DIM:
+            break;
         case WF__INDEX:
             v.level = (uint8_t)(n->a + 1);
             if (n->a + 1 == rank) {
@@ -106,7 +111,9 @@ bool wf__analyse(const wf__ir *ir, wf__vary *out)
                 v.coef = 1;
             }
             break;
-        case WF__LOAD: v = vary_load(ir, out, n); break;
+        case WF__LOAD:
+            v = vary_load(ir, out, n);
+            break;
         case WF__COLD: {
             walk w = { .ir = ir, .vary = out, .kind = WF__UNIFORM };
             see(&w, n->a);

@@ -284,9 +284,10 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
     else
         ok = ok && ta == last && (arity < 3 || wf__dtype(ir, b) == last);
     if (!ok)
-        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s%s%s", wf__op_table[op].name, wf_dtype_name((wf_dtype)ta),
-                    arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)wf__dtype(ir, b)) : "",
-                    arity > 2 ? ", " : "", arity > 2 ? wf_dtype_name((wf_dtype)last) : "");
+        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s%s%s", wf__op_table[op].name,
+                    wf_dtype_name((wf_dtype)ta), arity > 1 ? ", " : "",
+                    arity > 1 ? wf_dtype_name((wf_dtype)wf__dtype(ir, b)) : "", arity > 2 ? ", " : "",
+                    arity > 2 ? wf_dtype_name((wf_dtype)last) : "");
     return ok;
 }
 
@@ -372,7 +373,9 @@ wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf
             (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))
             return store->c;
     }
-    wf__node n = { .op = WF__LOAD, .dtype = s->dtype, .aux = (uint8_t)border, .a = slot, .b = tuple, .c = other, .d = s->epoch };
+    wf__node n = {
+        .op = WF__LOAD, .dtype = s->dtype, .aux = (uint8_t)border, .a = slot, .b = tuple, .c = other, .d = s->epoch
+    };
     if (ir->arrays) {
         n.shape = tuple ? tuple_shape(ir, tuple) : s->shape;
         if (other)
@@ -412,7 +415,9 @@ wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold
     const wf__node *c = &ir->node[condition];
     if (c->op == WF__CONST && (ir->flags & WF_FOLD))
         return wf__bits(c) ? wf__cold_body(ir, (wf__cold_id)cold_id, args, n) : otherwise;
-    wf__node node = { .op = WF__COLD, .dtype = ir->node[otherwise].dtype, .a = condition, .b = otherwise, .c = cold_id };
+    wf__node node = {
+        .op = WF__COLD, .dtype = ir->node[otherwise].dtype, .a = condition, .b = otherwise, .c = cold_id
+    };
     node.d = wf__tuple(ir, args, n);
     node.shape = ir->node[otherwise].shape;
     return wf__append(ir, &node);

@@ -3,7 +3,7 @@
 
 const char *wf_dtype_name(wf_dtype dtype)
 {
-    static const char *const names[] = { "none", "bool", "i8",   "u8",  "i16", "u16", "i32", "u32",  "i64",
+    static const char *const names[] = { "none", "bool", "i8",   "u8",  "i16", "u16", "i32", "u32", "i64",
                                          "u64",  "f16",  "bf16", "f32", "f64", "c32", "c64", "c128" };
     return (unsigned)dtype < WF__COUNT(names) ? names[dtype] : "unknown";
 }

@@ -15,7 +15,7 @@
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #endif
 
-#define WF__F(name, a) _Generic((a), float: name##f, double: name)
+#define WF__F(name, a) _Generic((a), float : name##f, double : name)
 #define WF__FABS(a) WF__F(fabs, a)(a)
 #define WF__SQRT(a) WF__F(sqrt, a)(a)
 #define WF__FLOOR(a) WF__F(floor, a)(a)
@@ -52,37 +52,48 @@ static inline uint64_t wf__mulhi(int64_t a, int64_t b, unsigned bits, bool is_si
 }
 
 /* One case: a, b, c are the operands as T; operands that an op does not have repeat the first. */
-#define LOOP(R_, T_, W_, bits, sgn, isbool, meaning)                            \
-    {                                                                           \
-        typedef T_ T;                                                           \
-        typedef W_ W;                                                           \
-        typedef R_ R;                                                           \
-        enum { BITS = bits, SIGNED = sgn, ISBOOL = isbool };                    \
-        const T *pa = av, *pb = bv, *pc = cv;                                   \
-        R *r = out;                                                             \
-        for (size_t i = 0; i < n; ++i) {                                        \
-            const T a = pa[i], b = pb[i], c = pc[i];                            \
-            WF__UNUSED(a), WF__UNUSED(b), WF__UNUSED(c), WF__UNUSED((W)0);                     \
-            r[i] = (R)(meaning);                                                \
-        }                                                                       \
-        return;                                                                 \
+#define LOOP(R_, T_, W_, bits, sgn, isbool, meaning)                       \
+    {                                                                      \
+        typedef T_ T;                                                      \
+        typedef W_ W;                                                      \
+        typedef R_ R;                                                      \
+        enum { BITS = bits, SIGNED = sgn, ISBOOL = isbool };               \
+        const T *pa = av, *pb = bv, *pc = cv;                              \
+        R *r = out;                                                        \
+        for (size_t i = 0; i < n; ++i) {                                   \
+            const T a = pa[i], b = pb[i], c = pc[i];                       \
+            WF__UNUSED(a), WF__UNUSED(b), WF__UNUSED(c), WF__UNUSED((W)0); \
+            r[i] = (R)(meaning);                                           \
+        }                                                                  \
+        return;                                                            \
     }
 #define R_SAME(T) T
 #define R_BOOL(T) uint8_t
-#define INT_CASES(R, m)                                                  \
-    case WF_I8: LOOP(R(int8_t), int8_t, uint32_t, 8, 1, 0, m)            \
-    case WF_U8: LOOP(R(uint8_t), uint8_t, uint32_t, 8, 0, 0, m)          \
-    case WF_I16: LOOP(R(int16_t), int16_t, uint32_t, 16, 1, 0, m)        \
-    case WF_U16: LOOP(R(uint16_t), uint16_t, uint32_t, 16, 0, 0, m)      \
-    case WF_I32: LOOP(R(int32_t), int32_t, uint32_t, 32, 1, 0, m)        \
-    case WF_U32: LOOP(R(uint32_t), uint32_t, uint32_t, 32, 0, 0, m)      \
-    case WF_I64: LOOP(R(int64_t), int64_t, uint64_t, 64, 1, 0, m)        \
-    case WF_U64: LOOP(R(uint64_t), uint64_t, uint64_t, 64, 0, 0, m)
-#define FLT_CASES(R, m)                                                  \
-    case WF_F32: LOOP(R(float), float, uint32_t, 32, 1, 0, m)            \
-    case WF_F64: LOOP(R(double), double, uint64_t, 64, 1, 0, m)
-#define BOOL_CASE(R, m)                                                  \
-    case WF_BOOL: LOOP(R(uint8_t), uint8_t, uint32_t, 8, 0, 1, m)
+#define INT_CASES(R, m)                                    \
+    case WF_I8:                                            \
+        LOOP(R(int8_t), int8_t, uint32_t, 8, 1, 0, m)      \
+    case WF_U8:                                            \
+        LOOP(R(uint8_t), uint8_t, uint32_t, 8, 0, 0, m)    \
+    case WF_I16:                                           \
+        LOOP(R(int16_t), int16_t, uint32_t, 16, 1, 0, m)   \
+    case WF_U16:                                           \
+        LOOP(R(uint16_t), uint16_t, uint32_t, 16, 0, 0, m) \
+    case WF_I32:                                           \
+        LOOP(R(int32_t), int32_t, uint32_t, 32, 1, 0, m)   \
+    case WF_U32:                                           \
+        LOOP(R(uint32_t), uint32_t, uint32_t, 32, 0, 0, m) \
+    case WF_I64:                                           \
+        LOOP(R(int64_t), int64_t, uint64_t, 64, 1, 0, m)   \
+    case WF_U64:                                           \
+        LOOP(R(uint64_t), uint64_t, uint64_t, 64, 0, 0, m)
+#define FLT_CASES(R, m)                              \
+    case WF_F32:                                     \
+        LOOP(R(float), float, uint32_t, 32, 1, 0, m) \
+    case WF_F64:                                     \
+        LOOP(R(double), double, uint64_t, 64, 1, 0, m)
+#define BOOL_CASE(R, m) \
+    case WF_BOOL:       \
+        LOOP(R(uint8_t), uint8_t, uint32_t, 8, 0, 1, m)
 #define CASES_NUM(R, im, fm) INT_CASES(R, im) FLT_CASES(R, fm)
 #define CASES_INT(R, im, fm) INT_CASES(R, im)
 #define CASES_FLT(R, im, fm) FLT_CASES(R, fm)
@@ -90,32 +101,36 @@ static inline uint64_t wf__mulhi(int64_t a, int64_t b, unsigned bits, bool is_si
 #define CASES_ANY(R, im, fm) INT_CASES(R, im) FLT_CASES(R, fm) BOOL_CASE(R, im)
 #define CASES_FIRST_BOOL(R, im, fm)
 
-#define WF_OP(name, arity, types, result, flags, im, fm, doc)                                                      \
+#define WF_OP(name, arity, types, result, flags, im, fm, doc)                                                    \
     static void eval_##name(unsigned dtype, void *out, const void *av, const void *bv, const void *cv, size_t n) \
-    {                                                                                                              \
-        switch (dtype) {                                                                                           \
-            CASES_##types(R_##result, im, fm) default: break;                                                    \
-        }                                                                                                          \
+    {                                                                                                            \
+        switch (dtype) {                                                                                         \
+            CASES_##types(R_##result, im, fm) default : break;                                                   \
+        }                                                                                                        \
     }
 #include "ir/ops.def"
 #undef WF_OP
 
-#define SELECT_CASE(bits)                                                                                     \
-    {                                                                                                         \
-        const uint##bits##_t *b = bv, *c = cv;                                                                \
-        uint##bits##_t *r = out;                                                                              \
-        for (size_t i = 0; i < n; ++i)                                                                        \
-            r[i] = a[i] ? b[i] : c[i];                                                                        \
-        break;                                                                                                \
+#define SELECT_CASE(bits)                      \
+    {                                          \
+        const uint##bits##_t *b = bv, *c = cv; \
+        uint##bits##_t *r = out;               \
+        for (size_t i = 0; i < n; ++i)         \
+            r[i] = a[i] ? b[i] : c[i];         \
+        break;                                 \
     }
 
 static void select_bits(unsigned bytes, void *out, const uint8_t *a, const void *bv, const void *cv, size_t n)
 {
     switch (bytes) {
-    case 1: SELECT_CASE(8)
-    case 2: SELECT_CASE(16)
-    case 4: SELECT_CASE(32)
-    default: SELECT_CASE(64)
+    case 1:
+        SELECT_CASE(8)
+    case 2:
+        SELECT_CASE(16)
+    case 4:
+        SELECT_CASE(32)
+    default:
+        SELECT_CASE(64)
     }
 }
 
@@ -137,46 +152,60 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 }
 
 /* ---- casts: from each dtype to each ---- */
-#define CONVERT(T, F, value)                              \
-    {                                                     \
-        const F *p = av;                                  \
-        T *r = out;                                       \
-        for (size_t i = 0; i < n; ++i) {                  \
-            const F x = p[i];                             \
-            r[i] = (T)(value);                            \
-        }                                                 \
-        return;                                           \
+#define CONVERT(T, F, value)             \
+    {                                    \
+        const F *p = av;                 \
+        T *r = out;                      \
+        for (size_t i = 0; i < n; ++i) { \
+            const F x = p[i];            \
+            r[i] = (T)(value);           \
+        }                                \
+        return;                          \
     }
 /* floats: lo and hi are powers of two (or 0), exact in F; anything not above lo gives MIN, not below hi gives MAX */
 #define SATURATE(T, F, lo, hi, MIN, MAX) CONVERT(T, F, x != x ? 0 : x >= (F)(hi) ? MAX : x <= (F)(lo) ? MIN : (T)x)
 #define TO_INT_FROM(F, is_float)                                                                                    \
     switch (to) {                                                                                                   \
-    case WF_BOOL: CONVERT(uint8_t, F, x != 0)                                                                       \
+    case WF_BOOL:                                                                                                   \
+        CONVERT(uint8_t, F, x != 0)                                                                                 \
         is_float##_INTS(F) case WF_F32 : CONVERT(float, F, x) case WF_F64 : CONVERT(double, F, x) default : return; \
     }
-#define WRAP_INTS(F)                               \
-    case WF_I8: CONVERT(int8_t, F, x)              \
-    case WF_U8: CONVERT(uint8_t, F, x)             \
-    case WF_I16: CONVERT(int16_t, F, x)            \
-    case WF_U16: CONVERT(uint16_t, F, x)           \
-    case WF_I32: CONVERT(int32_t, F, x)            \
-    case WF_U32: CONVERT(uint32_t, F, x)           \
-    case WF_I64: CONVERT(int64_t, F, x)            \
-    case WF_U64: CONVERT(uint64_t, F, x)
-#define SAT_INTS(F)                                                              \
-    case WF_I8: SATURATE(int8_t, F, -128.0, 128.0, INT8_MIN, INT8_MAX)           \
-    case WF_U8: SATURATE(uint8_t, F, 0.0, 256.0, 0, UINT8_MAX)                   \
-    case WF_I16: SATURATE(int16_t, F, -0x1p15, 0x1p15, INT16_MIN, INT16_MAX)     \
-    case WF_U16: SATURATE(uint16_t, F, 0.0, 0x1p16, 0, UINT16_MAX)               \
-    case WF_I32: SATURATE(int32_t, F, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX)     \
-    case WF_U32: SATURATE(uint32_t, F, 0.0, 0x1p32, 0, UINT32_MAX)               \
-    case WF_I64: SATURATE(int64_t, F, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX)     \
-    case WF_U64: SATURATE(uint64_t, F, 0.0, 0x1p64, 0, UINT64_MAX)
-#define CAST_FN(name, F, kind)                                               \
-    static void cast_##name(unsigned to, void *out, const void *av, size_t n) \
-    {                                                                         \
-        TO_INT_FROM(F, kind)                                                  \
-    }
+#define WRAP_INTS(F)            \
+    case WF_I8:                 \
+        CONVERT(int8_t, F, x)   \
+    case WF_U8:                 \
+        CONVERT(uint8_t, F, x)  \
+    case WF_I16:                \
+        CONVERT(int16_t, F, x)  \
+    case WF_U16:                \
+        CONVERT(uint16_t, F, x) \
+    case WF_I32:                \
+        CONVERT(int32_t, F, x)  \
+    case WF_U32:                \
+        CONVERT(uint32_t, F, x) \
+    case WF_I64:                \
+        CONVERT(int64_t, F, x)  \
+    case WF_U64:                \
+        CONVERT(uint64_t, F, x)
+#define SAT_INTS(F)                                                 \
+    case WF_I8:                                                     \
+        SATURATE(int8_t, F, -128.0, 128.0, INT8_MIN, INT8_MAX)      \
+    case WF_U8:                                                     \
+        SATURATE(uint8_t, F, 0.0, 256.0, 0, UINT8_MAX)              \
+    case WF_I16:                                                    \
+        SATURATE(int16_t, F, -0x1p15, 0x1p15, INT16_MIN, INT16_MAX) \
+    case WF_U16:                                                    \
+        SATURATE(uint16_t, F, 0.0, 0x1p16, 0, UINT16_MAX)           \
+    case WF_I32:                                                    \
+        SATURATE(int32_t, F, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX) \
+    case WF_U32:                                                    \
+        SATURATE(uint32_t, F, 0.0, 0x1p32, 0, UINT32_MAX)           \
+    case WF_I64:                                                    \
+        SATURATE(int64_t, F, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX) \
+    case WF_U64:                                                    \
+        SATURATE(uint64_t, F, 0.0, 0x1p64, 0, UINT64_MAX)
+#define CAST_FN(name, F, kind) \
+    static void cast_##name(unsigned to, void *out, const void *av, size_t n) { TO_INT_FROM(F, kind) }
 CAST_FN(bool, uint8_t, WRAP)
 CAST_FN(i8, int8_t, WRAP)
 CAST_FN(u8, uint8_t, WRAP)
@@ -192,17 +221,40 @@ CAST_FN(f64, double, SAT)
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n)
 {
     switch (from) {
-    case WF_BOOL: cast_bool(to, out, a, n); break;
-    case WF_I8: cast_i8(to, out, a, n); break;
-    case WF_U8: cast_u8(to, out, a, n); break;
-    case WF_I16: cast_i16(to, out, a, n); break;
-    case WF_U16: cast_u16(to, out, a, n); break;
-    case WF_I32: cast_i32(to, out, a, n); break;
-    case WF_U32: cast_u32(to, out, a, n); break;
-    case WF_I64: cast_i64(to, out, a, n); break;
-    case WF_U64: cast_u64(to, out, a, n); break;
-    case WF_F32: cast_f32(to, out, a, n); break;
-    case WF_F64: cast_f64(to, out, a, n); break;
-    default: break;
+    case WF_BOOL:
+        cast_bool(to, out, a, n);
+        break;
+    case WF_I8:
+        cast_i8(to, out, a, n);
+        break;
+    case WF_U8:
+        cast_u8(to, out, a, n);
+        break;
+    case WF_I16:
+        cast_i16(to, out, a, n);
+        break;
+    case WF_U16:
+        cast_u16(to, out, a, n);
+        break;
+    case WF_I32:
+        cast_i32(to, out, a, n);
+        break;
+    case WF_U32:
+        cast_u32(to, out, a, n);
+        break;
+    case WF_I64:
+        cast_i64(to, out, a, n);
+        break;
+    case WF_U64:
+        cast_u64(to, out, a, n);
+        break;
+    case WF_F32:
+        cast_f32(to, out, a, n);
+        break;
+    case WF_F64:
+        cast_f64(to, out, a, n);
+        break;
+    default:
+        break;
     }
 }

@@ -9,11 +9,11 @@
 typedef struct view { /* the operation under consideration, unpacked */
     wf__ir *ir;
     wf__node *n;
-    unsigned t;          /* dtype of the operands (the last one's) */
+    unsigned t; /* dtype of the operands (the last one's) */
     bool flt;
     wf__ref a, b, c;
-    bool kb, kc;         /* b, c are constants */
-    uint64_t vb;         /* bits of b */
+    bool kb, kc; /* b, c are constants */
+    uint64_t vb; /* bits of b */
 } view;
 
 static bool is_const(const wf__ir *ir, wf__ref r) { return ir->node[r].op == WF__CONST; }
@@ -59,7 +59,8 @@ static wf__ref evaluate(wf__ir *ir, const wf__node *n, unsigned arity)
         return arity == 1   ? wf__expand1(ir, n->op, n->a)
                : arity == 2 ? wf__expand2(ir, n->op, n->a, n->b)
                             : wf__expand3(ir, n->op, n->a, n->b, n->c);
-    uint64_t a = bits_of(ir, n->a), b = arity > 1 ? bits_of(ir, n->b) : 0, c = arity > 2 ? bits_of(ir, n->c) : 0, out = 0;
+    uint64_t a = bits_of(ir, n->a), b = arity > 1 ? bits_of(ir, n->b) : 0, c = arity > 2 ? bits_of(ir, n->c) : 0,
+             out = 0;
     if (n->op == WF__CAST)
         wf__eval_cast(n->dtype, ir->node[n->a].dtype, &out, &a, 1);
     else if (n->op == WF__BITCAST)
@@ -184,17 +185,22 @@ static wf__ref fold_unary(view *v)
     unsigned op = v->n->op;
     switch (op) {
     case WF__OP_neg:
-    case WF__OP_not: return a->op == op ? a->a : 0;
-    case WF__OP_abs: return a->op == op || !(v->flt || wf__is_signed(v->t)) ? v->a : 0;
+    case WF__OP_not:
+        return a->op == op ? a->a : 0;
+    case WF__OP_abs:
+        return a->op == op || !(v->flt || wf__is_signed(v->t)) ? v->a : 0;
     case WF__OP_floor:
     case WF__OP_ceil:
     case WF__OP_round:
     case WF__OP_trunc:
         return !v->flt || (a->op >= WF__OP_floor && a->op <= WF__OP_trunc && a->dtype == v->t) ? v->a : 0;
     case WF__OP_isnan:
-    case WF__OP_isinf: return v->flt ? 0 : constant(v, WF_BOOL, 0);
-    case WF__OP_isfinite: return v->flt ? 0 : constant(v, WF_BOOL, 1);
-    default: return 0;
+    case WF__OP_isinf:
+        return v->flt ? 0 : constant(v, WF_BOOL, 0);
+    case WF__OP_isfinite:
+        return v->flt ? 0 : constant(v, WF_BOOL, 1);
+    default:
+        return 0;
     }
 }
 
@@ -243,8 +249,9 @@ static wf__ref fold_cast(view *v)
     bool wider = ints && from != WF_BOOL &&
                  (wf__size(from) > wf__size(origin) ? wf__is_signed(from) || !wf__is_signed(origin)
                                                     : wf__size(from) == wf__size(origin) && origin == WF_BOOL);
-    bool exact = wider || (origin == WF_F32 && from == WF_F64) ||
-                 (from == WF_F64 && wf__is_float(to) && (wf__is_int(origin) || origin == WF_BOOL) && wf__size(origin) <= 4);
+    bool exact =
+        wider || (origin == WF_F32 && from == WF_F64) ||
+        (from == WF_F64 && wf__is_float(to) && (wf__is_int(origin) || origin == WF_BOOL) && wf__size(origin) <= 4);
     return exact ? wf__cast(v->ir, a->a, to) : 0;
 }
 
@@ -265,30 +272,44 @@ wf__ref wf__fold(wf__ir *ir, wf__node *n)
         return n->op == WF__BITCAST ? (def(&v, v.a)->op == WF__BITCAST ? wf__bitcast(ir, def(&v, v.a)->a, n->dtype) : 0)
                                     : fold_unary(&v);
     switch (n->op) {
-    case WF__CAST: return fold_cast(&v);
-    case WF__OP_add: return fold_add(&v);
-    case WF__OP_sub: return fold_sub(&v);
-    case WF__OP_mul: return fold_mul(&v);
-    case WF__OP_div: return fold_div(&v);
-    case WF__OP_idiv: return fold_idiv(&v);
-    case WF__OP_mod: return fold_mod(&v);
+    case WF__CAST:
+        return fold_cast(&v);
+    case WF__OP_add:
+        return fold_add(&v);
+    case WF__OP_sub:
+        return fold_sub(&v);
+    case WF__OP_mul:
+        return fold_mul(&v);
+    case WF__OP_div:
+        return fold_div(&v);
+    case WF__OP_idiv:
+        return fold_idiv(&v);
+    case WF__OP_mod:
+        return fold_mod(&v);
     case WF__OP_min:
     case WF__OP_max:
     case WF__OP_fmin:
-    case WF__OP_fmax: return v.a == v.b ? keep(&v, v.a) : 0;
+    case WF__OP_fmax:
+        return v.a == v.b ? keep(&v, v.a) : 0;
     case WF__OP_and:
     case WF__OP_or:
-    case WF__OP_xor: return fold_bits(&v);
+    case WF__OP_xor:
+        return fold_bits(&v);
     case WF__OP_shl:
-    case WF__OP_shr: return fold_shift(&v);
+    case WF__OP_shr:
+        return fold_shift(&v);
     case WF__OP_eq:
     case WF__OP_ne:
     case WF__OP_lt:
     case WF__OP_le:
     case WF__OP_gt:
-    case WF__OP_ge: return fold_compare(&v);
-    case WF__OP_select: return fold_select(&v);
-    case WF__OP_fma: return fold_fma(&v);
-    default: return 0;
+    case WF__OP_ge:
+        return fold_compare(&v);
+    case WF__OP_select:
+        return fold_select(&v);
+    case WF__OP_fma:
+        return fold_fma(&v);
+    default:
+        return 0;
     }
 }

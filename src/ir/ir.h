@@ -15,27 +15,27 @@
 
 /* ---- the op table ---- */
 typedef enum wf__op {
-    WF__NOP,    /* node 0, and removed nodes */
+    WF__NOP, /* node 0, and removed nodes */
     /* structural nodes; fields as the comment says */
-    WF__CONST,  /* a | b << 32: the value's bits (bool 0/1; smaller integers zero-extended) */
-    WF__PARAM,  /* a: run-time parameter number; uniform */
-    WF__INDEX,  /* a: axis. i64 index of the current point */
-    WF__EXTENT, /* a: axis. i64 extent of the space; uniform */
-    WF__DIM,    /* a: slot, b: axis. i64 extent of the slot's array; uniform */
-    WF__ARG,    /* a: argument number of a cold body */
-    WF__LOAD,   /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
+    WF__CONST,   /* a | b << 32: the value's bits (bool 0/1; smaller integers zero-extended) */
+    WF__PARAM,   /* a: run-time parameter number; uniform */
+    WF__INDEX,   /* a: axis. i64 index of the current point */
+    WF__EXTENT,  /* a: axis. i64 extent of the space; uniform */
+    WF__DIM,     /* a: slot, b: axis. i64 extent of the slot's array; uniform */
+    WF__ARG,     /* a: argument number of a cold body */
+    WF__LOAD,    /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
                    d: epoch (stores to this memory that came before) */
-    WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
-    WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
-    WF__SETRED, /* a: reduction, b: instance, c: value. Effect */
-    WF__COLD,   /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
+    WF__STORE,   /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
+    WF__RED,     /* a: reduction, b: instance. Its value so far in this lane's accumulator */
+    WF__SETRED,  /* a: reduction, b: instance, c: value. Effect */
+    WF__COLD,    /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
                    Where the condition holds: the value of the cold body. Backends branch around it when no lane needs it */
-    WF__REDUCE, /* array graphs only. a: value, b: wf_join. All axes */
-    WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
-    WF__CAST,   /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
+    WF__REDUCE,  /* array graphs only. a: value, b: wf_join. All axes */
+    WF__IOTA,    /* array graphs only. a: axis of the node's shape. i64 */
+    WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
-    WF__BITCAST,/* a: value of a dtype of the same size */
-    /* pure operations; a, b, c: operands */
+    WF__BITCAST, /* a: value of a dtype of the same size */
+/* pure operations; a, b, c: operands */
 #define WF_OP(name, ...) WF__OP_##name,
 #include "ir/ops.def"
 #undef WF_OP
@@ -43,7 +43,15 @@ typedef enum wf__op {
 } wf__op;
 
 enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4 };
-typedef enum wf__types { WF__T_NONE, WF__T_NUM, WF__T_INT, WF__T_FLT, WF__T_BITS, WF__T_ANY, WF__T_FIRST_BOOL } wf__types;
+typedef enum wf__types {
+    WF__T_NONE,
+    WF__T_NUM,
+    WF__T_INT,
+    WF__T_FLT,
+    WF__T_BITS,
+    WF__T_ANY,
+    WF__T_FIRST_BOOL
+} wf__types;
 typedef struct wf__op_info {
     const char *name; /* "add" */
     uint8_t arity;    /* number of value operands in a, b, c */
@@ -62,7 +70,10 @@ static inline bool wf__is_int(unsigned t) { return t >= WF_I8 && t <= WF_U64; }
 static inline bool wf__is_signed(unsigned t) { return t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64; }
 static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
 {
-    return t == WF_BOOL || t == WF_I8 || t == WF_U8 ? 1 : t == WF_I16 || t == WF_U16 ? 2 : t == WF_I32 || t == WF_U32 || t == WF_F32 ? 4 : 8;
+    return t == WF_BOOL || t == WF_I8 || t == WF_U8    ? 1
+           : t == WF_I16 || t == WF_U16                ? 2
+           : t == WF_I32 || t == WF_U32 || t == WF_F32 ? 4
+                                                       : 8;
 }
 bool wf__computable(wf_dtype t); /* bool, i8..u64, f32, f64 */
 /* Whether operands of dtype t are allowed by the class: one bit per dtype. */
@@ -103,9 +114,9 @@ typedef struct wf__reduction {
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
-    uint32_t *bucket; /* value numbering: heads of chains */
+    uint32_t *bucket;            /* value numbering: heads of chains */
     uint32_t bucket_n, numbered; /* power of two or 0; nodes in it */
-    uint32_t *tuple; /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
+    uint32_t *tuple;             /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
     uint32_t tuple_n, tuple_cap;
     wf__slot *slot;
     uint32_t slot_n, slot_cap;
@@ -152,7 +163,7 @@ uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32
 uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
-bool wf__shape_known(const wf__ir *ir, uint32_t shape);      /* no extent is -1 */
+bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is -1 */
 /* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
@@ -183,8 +194,12 @@ wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
 /* Cold bodies: rare paths (arguments beyond the fast reduction), kept out of line. */
 typedef enum wf__cold_id {
     WF__COLD_NONE,
-    WF__COLD_SIN_F32, WF__COLD_COS_F32, WF__COLD_TAN_F32, /* (x f32) */
-    WF__COLD_SIN_F64, WF__COLD_COS_F64, WF__COLD_TAN_F64, /* (x f64) */
+    WF__COLD_SIN_F32,
+    WF__COLD_COS_F32,
+    WF__COLD_TAN_F32, /* (x f32) */
+    WF__COLD_SIN_F64,
+    WF__COLD_COS_F64,
+    WF__COLD_TAN_F64, /* (x f64) */
     WF__COLD_COUNT
 } wf__cold_id;
 /* Builds the body's result from its arguments (ARG nodes, or constants when folding). Must not contain COLD nodes. */
@@ -202,9 +217,9 @@ bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(pr
 /* ---- analysis: how a value varies over the space ---- */
 typedef enum wf__kind { WF__UNIFORM, WF__AFFINE, WF__VARYING } wf__kind;
 typedef struct wf__vary {
-    uint8_t kind;    /* along the lane axis: UNIFORM, AFFINE (value = base + lane, coefficient `coef`), VARYING */
-    uint8_t level;   /* innermost loop needed: 0 none, k: axis k-1 and axes outside it; rank: the lane axis */
-    int64_t coef;    /* AFFINE: per lane, a known constant, not 0 */
+    uint8_t kind;  /* along the lane axis: UNIFORM, AFFINE (value = base + lane, coefficient `coef`), VARYING */
+    uint8_t level; /* innermost loop needed: 0 none, k: axis k-1 and axes outside it; rank: the lane axis */
+    int64_t coef;  /* AFFINE: per lane, a known constant, not 0 */
 } wf__vary;
 /* One entry per node; false without memory. Lane axis: ir->rank - 1. */
 bool wf__analyse(const wf__ir *ir, wf__vary *out);

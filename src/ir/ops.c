@@ -37,7 +37,8 @@ int wf__op_named(const char *name, size_t len)
 
 enum {
     BOOL_BIT = 1 << WF_BOOL,
-    INT_BITS = 1 << WF_I8 | 1 << WF_U8 | 1 << WF_I16 | 1 << WF_U16 | 1 << WF_I32 | 1 << WF_U32 | 1 << WF_I64 | 1 << WF_U64,
+    INT_BITS =
+        1 << WF_I8 | 1 << WF_U8 | 1 << WF_I16 | 1 << WF_U16 | 1 << WF_I32 | 1 << WF_U32 | 1 << WF_I64 | 1 << WF_U64,
     FLT_BITS = 1 << WF_F32 | 1 << WF_F64
 };
 const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
@@ -50,9 +51,10 @@ const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
 
 unsigned wf__join_op(wf_join join)
 {
-    static const uint8_t ops[] = { [WF_ADD] = WF__OP_add, [WF_MUL] = WF__OP_mul, [WF_MIN] = WF__OP_min,
-                                   [WF_MAX] = WF__OP_max, [WF_AND] = WF__OP_and, [WF_OR] = WF__OP_or,
-                                   [WF_XOR] = WF__OP_xor };
+    static const uint8_t ops[] = {
+        [WF_ADD] = WF__OP_add, [WF_MUL] = WF__OP_mul, [WF_MIN] = WF__OP_min, [WF_MAX] = WF__OP_max,
+        [WF_AND] = WF__OP_and, [WF_OR] = WF__OP_or,   [WF_XOR] = WF__OP_xor
+    };
     return (unsigned)join < WF__COUNT(ops) ? ops[join] : 0;
 }
 
@@ -74,11 +76,17 @@ uint64_t wf__join_neutral(wf_join join, unsigned dtype)
     unsigned bits = 8 * wf__size(dtype);
     uint64_t all = dtype == WF_BOOL ? 1 : ~(uint64_t)0 >> (64 - bits), high = (uint64_t)1 << (bits - 1);
     switch (join) {
-    case WF_ADD: return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
-    case WF_MUL: return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
-    case WF_MIN: return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
-    case WF_MAX: return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
-    case WF_AND: return all;
-    default: return 0;
+    case WF_ADD:
+        return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
+    case WF_MUL:
+        return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
+    case WF_MIN:
+        return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
+    case WF_MAX:
+        return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
+    case WF_AND:
+        return all;
+    default:
+        return 0;
     }
 }

@@ -210,11 +210,21 @@ static void fields(reader *r, wf__node *n)
     case WF__INDEX:
     case WF__EXTENT:
     case WF__ARG:
-    case WF__IOTA: n->a = number32(r); break;
-    case WF__DIM: n->a = slot(r), n->b = number32(r); break;
-    case WF__RED: n->a = number32(r), n->b = number32(r); break;
-    case WF__SETRED: n->a = number32(r), n->b = number32(r), n->c = ref(r); break;
-    case WF__REDUCE: n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r); break;
+    case WF__IOTA:
+        n->a = number32(r);
+        break;
+    case WF__DIM:
+        n->a = slot(r), n->b = number32(r);
+        break;
+    case WF__RED:
+        n->a = number32(r), n->b = number32(r);
+        break;
+    case WF__SETRED:
+        n->a = number32(r), n->b = number32(r), n->c = ref(r);
+        break;
+    case WF__REDUCE:
+        n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
+        break;
     case WF__LOAD:
         n->a = slot(r), n->b = tuple(r);
         n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, 6, "a border mode") : 0;
@@ -229,7 +239,9 @@ static void fields(reader *r, wf__node *n)
         if (r->ok)
             r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
         break;
-    case WF__COLD: n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r); break;
+    case WF__COLD:
+        n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r);
+        break;
     default: {
         uint32_t *const refs[3] = { &n->a, &n->b, &n->c };
         for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)

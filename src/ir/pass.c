@@ -19,8 +19,12 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         if (n->d)
             out[count++] = n->d;
         break;
-    case WF__SETRED: out[count++] = n->c; break;
-    case WF__REDUCE: out[count++] = n->a; break;
+    case WF__SETRED:
+        out[count++] = n->c;
+        break;
+    case WF__REDUCE:
+        out[count++] = n->a;
+        break;
     case WF__COLD:
         tuple = n->d;
         out[count++] = n->a;
@@ -113,7 +117,8 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
 {
     const wf__node *n = &in->node[r];
     switch (n->op) {
-    case WF__CONST: return wf__const_bits(out, n->dtype, wf__bits(n));
+    case WF__CONST:
+        return wf__const_bits(out, n->dtype, wf__bits(n));
     case WF__LOAD:
         if (out->slot[n->a].epoch != n->d) { /* memory that overlaps was stored to through another slot */
             out->slot[n->a].epoch = n->d;
@@ -123,7 +128,9 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     case WF__STORE:
         wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;
-    case WF__SETRED: wf__setred(out, n->a, n->b, map[n->c]); return 0;
+    case WF__SETRED:
+        wf__setred(out, n->a, n->b, map[n->c]);
+        return 0;
     case WF__COLD: {
         wf__ref args[WF__MAX_OPERANDS];
         uint32_t count = wf__tuple_len(in, n->d);
@@ -131,18 +138,24 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
             args[i] = map[wf__tuple_at(in, n->d)[i]];
         return wf__cold(out, map[n->a], map[n->b], n->c, args, count);
     }
-    case WF__CAST: return wf__cast(out, map[n->a], n->dtype);
-    case WF__BITCAST: return wf__bitcast(out, map[n->a], n->dtype);
-    default: break;
+    case WF__CAST:
+        return wf__cast(out, map[n->a], n->dtype);
+    case WF__BITCAST:
+        return wf__bitcast(out, map[n->a], n->dtype);
+    default:
+        break;
     }
     if (!wf__op_is_pure(n->op)) { /* leaves */
         wf__node leaf = *n;
         return wf__append(out, &leaf);
     }
     switch (wf__op_table[n->op].arity) {
-    case 1: return wf__op1(out, n->op, map[n->a]);
-    case 2: return wf__op2(out, n->op, map[n->a], map[n->b]);
-    default: return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
+    case 1:
+        return wf__op1(out, n->op, map[n->a]);
+    case 2:
+        return wf__op2(out, n->op, map[n->a], map[n->b]);
+    default:
+        return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
     }
 }
 
@@ -154,9 +167,12 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
     if (!(info->flags & WF__EXPAND))
         return wf__copy_node(in, r, map, out);
     switch (info->arity) {
-    case 1: return wf__expand1(out, n->op, map[n->a]);
-    case 2: return wf__expand2(out, n->op, map[n->a], map[n->b]);
-    default: return wf__expand3(out, n->op, map[n->a], map[n->b], map[n->c]);
+    case 1:
+        return wf__expand1(out, n->op, map[n->a]);
+    case 2:
+        return wf__expand2(out, n->op, map[n->a], map[n->b]);
+    default:
+        return wf__expand3(out, n->op, map[n->a], map[n->b], map[n->c]);
     }
 }
 

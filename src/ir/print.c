@@ -13,11 +13,18 @@
  */
 #include "ir/ir.h"
 
-const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom", [WF_ADD] = "add", [WF_MUL] = "mul", [WF_MIN] = "min",
-                                       [WF_MAX] = "max",           [WF_AND] = "and", [WF_OR] = "or",   [WF_XOR] = "xor" };
-const char *const wf__border_names[] = { [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",
-                                         [WF_BORDER_CLAMP] = "clamp",       [WF_BORDER_PERIODIC] = "periodic",
-                                         [WF_BORDER_MIRROR] = "mirror",     [WF_BORDER_REFLECT] = "reflect" };
+const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom",
+                                       [WF_ADD] = "add",
+                                       [WF_MUL] = "mul",
+                                       [WF_MIN] = "min",
+                                       [WF_MAX] = "max",
+                                       [WF_AND] = "and",
+                                       [WF_OR] = "or",
+                                       [WF_XOR] = "xor" };
+const char *const wf__border_names[] = {
+    [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
+    [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"
+};
 const char *const wf__step_names[] = { [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit" };
 
 static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
@@ -30,7 +37,8 @@ static void header(const wf__ir *ir, wf__str *out)
         wf__str_addf(out, "rank %d flags %u\n", (int)ir->rank, (unsigned)ir->flags);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
-        wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank, slot->element ? " element" : "");
+        wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank,
+                     slot->element ? " element" : "");
         wf__str_add(out, slot->meets ? " meets" : "");
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
@@ -66,16 +74,28 @@ static void constant(const wf__node *n, wf__str *out)
 static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
 {
     switch (n->op) {
-    case WF__CONST: constant(n, out); break;
+    case WF__CONST:
+        constant(n, out);
+        break;
     case WF__PARAM:
     case WF__INDEX:
     case WF__EXTENT:
     case WF__ARG:
-    case WF__IOTA: wf__str_addf(out, " %u", (unsigned)n->a); break;
-    case WF__DIM: wf__str_addf(out, " s%u %u", (unsigned)n->a, (unsigned)n->b); break;
-    case WF__RED: wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->b); break;
-    case WF__SETRED: wf__str_addf(out, " %u %u %%%u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c); break;
-    case WF__REDUCE: wf__str_addf(out, " %s %%%u", wf__join_names[n->b], (unsigned)n->a); break;
+    case WF__IOTA:
+        wf__str_addf(out, " %u", (unsigned)n->a);
+        break;
+    case WF__DIM:
+        wf__str_addf(out, " s%u %u", (unsigned)n->a, (unsigned)n->b);
+        break;
+    case WF__RED:
+        wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->b);
+        break;
+    case WF__SETRED:
+        wf__str_addf(out, " %u %u %%%u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
+        break;
+    case WF__REDUCE:
+        wf__str_addf(out, " %s %%%u", wf__join_names[n->b], (unsigned)n->a);
+        break;
     case WF__LOAD:
         wf__str_addf(out, " s%u", (unsigned)n->a);
         tuple(ir, n->b, out);

@@ -73,7 +73,8 @@ static bool check_pure(const checker *c, const wf__node *n)
     if (n->op == WF__CAST)
         return wf__computable((wf_dtype)n->dtype) || bad(c, "dtype");
     if (n->op == WF__BITCAST)
-        return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) || bad(c, "sizes differ");
+        return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) ||
+               bad(c, "sizes differ");
     if (!wf__types_allow(info->types, last) || n->dtype != (info->to_bool ? WF_BOOL : last))
         return bad(c, "dtype");
     bool first_bool = info->types == WF__T_FIRST_BOOL;
@@ -87,21 +88,27 @@ static bool check_structural(const checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
     switch (n->op) {
-    case WF__NOP: return true;
+    case WF__NOP:
+        return true;
     case WF__CONST: {
         unsigned bits = n->dtype == WF_BOOL ? 1 : 8 * wf__size(n->dtype);
         return bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
     }
-    case WF__PARAM: return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
+    case WF__PARAM:
+        return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
     case WF__INDEX:
-    case WF__EXTENT: return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
+    case WF__EXTENT:
+        return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
     case WF__IOTA:
-        return (n->dtype == WF_I64 && ir->arrays && n->shape < ir->shape_n && (int64_t)n->a < ir->shape[n->shape].rank) ||
+        return (n->dtype == WF_I64 && ir->arrays && n->shape < ir->shape_n &&
+                (int64_t)n->a < ir->shape[n->shape].rank) ||
                bad(c, "axis out of range");
-    case WF__ARG: return n->a < 8 || bad(c, "argument out of range");
+    case WF__ARG:
+        return n->a < 8 || bad(c, "argument out of range");
     case WF__DIM:
     case WF__LOAD:
-    case WF__STORE: return check_memory(c, n);
+    case WF__STORE:
+        return check_memory(c, n);
     case WF__RED:
     case WF__SETRED:
         if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)
@@ -120,7 +127,8 @@ static bool check_structural(const checker *c, const wf__node *n)
             if (!value(c, wf__tuple_at(ir, n->d)[i]))
                 return false;
         return true;
-    default: return bad(c, "unknown node");
+    default:
+        return bad(c, "unknown node");
     }
 }
 

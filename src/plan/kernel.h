@@ -22,9 +22,9 @@ typedef struct wf__mem {
 } wf__mem;
 
 typedef struct wf__call {
-    const wf__mem *mem;     /* one per slot */
-    const uint64_t *param;  /* one per parameter: the value in its low bytes */
-    const int64_t *extent;  /* of each loop axis of the whole space */
+    const wf__mem *mem;    /* one per slot */
+    const uint64_t *param; /* one per parameter: the value in its low bytes */
+    const int64_t *extent; /* of each loop axis of the whole space */
 } wf__call;
 
 /* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low bytes,
@@ -44,7 +44,8 @@ typedef struct wf__target {
 
 typedef struct wf__code_options {
     const wf__target *target;
-    bool nontemporal; /* stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in
+    bool
+        nontemporal; /* stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in
                          every row at multiples of the vector width; ends with a store fence */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
@@ -64,7 +65,8 @@ typedef struct wf__codegen_ops {
     /* A relocatable ELF object that defines `wf_kernel` (a wf__entry). */
     bool (*object)(wf__codegen *, const wf__ir *body, const wf__code_options *, wf__bytes *out, wf__str *error);
     /* Text of the LLVM IR or assembly of the same. */
-    bool (*text)(wf__codegen *, const wf__ir *body, const wf__code_options *, bool assembly, wf__str *out, wf__str *error);
+    bool (*text)(wf__codegen *, const wf__ir *body, const wf__code_options *, bool assembly, wf__str *out,
+                 wf__str *error);
     void (*free)(wf__codegen *);
 } wf__codegen_ops;
 extern const wf__codegen_ops wf__llvm; /* src/codegen */

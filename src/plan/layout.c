@@ -19,7 +19,7 @@ typedef struct layout {
     bool index_used[WF_MAX_RANK];
     int order[WF_MAX_RANK]; /* kept axes, outermost first */
     int kept;
-    int loop_of[WF_MAX_RANK];             /* axis -> loop axis, -1: dropped */
+    int loop_of[WF_MAX_RANK];               /* axis -> loop axis, -1: dropped */
     int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
 } layout;
 
@@ -55,8 +55,9 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
         }
         out[d] = n == 1 ? 0 : stride;
         if (s->written && n > 1 && stride == 0) {
-            wf__plan_fail(l->plan, WF_ERR_ARG, "%s of shape %s is written, but its axis %d repeats one element (stride 0)",
-                          name, have, d - skip);
+            wf__plan_fail(l->plan, WF_ERR_ARG,
+                          "%s of shape %s is written, but its axis %d repeats one element (stride 0)", name, have,
+                          d - skip);
             return false;
         }
     }
@@ -100,7 +101,8 @@ static bool inner(const layout *l, int p, int q)
     for (int pass = 0; pass < 2; ++pass)
         for (uint32_t i = 0; i < l->access_n; ++i) {
             const access *a = &l->at[i];
-            int64_t x = a->stride[p] < 0 ? -a->stride[p] : a->stride[p], y = a->stride[q] < 0 ? -a->stride[q] : a->stride[q];
+            int64_t x = a->stride[p] < 0 ? -a->stride[p] : a->stride[p],
+                    y = a->stride[q] < 0 ? -a->stride[q] : a->stride[q];
             if (a->store == (pass == 0) && x && y && x != y)
                 return x < y;
         }
@@ -157,7 +159,10 @@ static void merge_axes(layout *l)
 }
 
 /* ---- the body ---- */
-static uint8_t step_of(int64_t stride) { return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY; }
+static uint8_t step_of(int64_t stride)
+{
+    return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY;
+}
 
 static void lay_slots(layout *l, wf__ir *out)
 {
@@ -193,7 +198,8 @@ static void find_meetings(const layout *l, wf__ir *out)
         for (uint32_t t = 0; t < s; ++t) {
             const wf__slot *a = &out->slot[s], *b = &out->slot[t];
             const wf__bind *x = &l->bind[a->object], *y = &l->bind[b->object];
-            bool meet = a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
+            bool meet =
+                a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
             if (meet && (a->written || b->written))
                 out->slot[s].meets = out->slot[t].meets = true;
         }
@@ -204,8 +210,10 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
     const wf__ir *in = &l->stage->proto;
     const wf__node *n = &in->node[r];
     switch (n->op) {
-    case WF__INDEX: return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
-    case WF__EXTENT: return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 1) : wf__extent(out, l->loop_of[n->a]);
+    case WF__INDEX:
+        return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
+    case WF__EXTENT:
+        return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 1) : wf__extent(out, l->loop_of[n->a]);
     case WF__LOAD:
         if (n->b)
             break;
@@ -219,7 +227,8 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
             break;
         wf__store(out, n->a, everywhere, map[n->c], n->d ? map[n->d] : 0);
         return 0;
-    default: break;
+    default:
+        break;
     }
     return wf__copy_node(in, r, map, out);
 }

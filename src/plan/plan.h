@@ -12,8 +12,8 @@
 
 /* The memory of one array ("object") of a recording. */
 typedef struct wf__bind {
-    char *base;           /* element [0, ..., 0] */
-    const char *lo, *hi;  /* the bytes it spans; equal: no elements */
+    char *base;                                    /* element [0, ..., 0] */
+    const char *lo, *hi;                           /* the bytes it spans; equal: no elements */
     int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
     uint8_t dtype, rank;
     const char *name; /* for messages; may be NULL */
@@ -45,13 +45,13 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
 typedef struct wf__stage {
     wf__ir proto; /* the stage before layout */
     wf_shape space;
-    wf__ir body;        /* kernel.h's promises */
-    uint64_t *initial;  /* [body.red_n] */
+    wf__ir body;         /* kernel.h's promises */
+    uint64_t *initial;   /* [body.red_n] */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
-    bool empty;    /* no points */
-    bool streams;  /* big enough for non-temporal stores, if addresses are aligned */
-    uint64_t work; /* points times cost, to decide on threads */
+    bool empty;           /* no points */
+    bool streams;         /* big enough for non-temporal stores, if addresses are aligned */
+    uint64_t work;        /* points times cost, to decide on threads */
     _Atomic(void *) code; /* the run layer's, NULL until needed */
 } wf__stage;
 

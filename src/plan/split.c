@@ -18,12 +18,12 @@ typedef struct pending { /* a store, appended when its stage is complete */
 typedef struct group { /* a stage in the making */
     wf_shape shape;
     wf__ir ir;
-    wf__ref *map;          /* recording node -> node of ir */
-    uint32_t *slot_of;     /* object * 2 + indexed -> slot + 1 */
+    wf__ref *map;      /* recording node -> node of ir */
+    uint32_t *slot_of; /* object * 2 + indexed -> slot + 1 */
     uint32_t slot_of_n;
     pending *store;
     uint32_t store_n, store_cap;
-    uint32_t *reduce;      /* REDUCE nodes of the recording, in order */
+    uint32_t *reduce; /* REDUCE nodes of the recording, in order */
     uint32_t reduce_n, reduce_cap;
 } group;
 
@@ -38,13 +38,13 @@ typedef struct splitter {
     const wf__recording *rec;
     const wf__ir *ir;
     const wf__bind *bind;
-    wf_shape *shape;     /* of each node, with the arrays' real extents */
-    uint8_t *cone;       /* scratch: nodes of the current root */
-    uint32_t *home;      /* REDUCE: its group; others: UINT32_MAX */
-    uint32_t *result;    /* REDUCE: object of its temp */
-    uint32_t *redirect;  /* LOAD: object that replaces it in the current root, or UINT32_MAX */
-    uint32_t *saved;     /* LOAD: the temp that holds what it saw, or UINT32_MAX */
-    uint8_t *live;       /* nodes that some root needs */
+    wf_shape *shape;    /* of each node, with the arrays' real extents */
+    uint8_t *cone;      /* scratch: nodes of the current root */
+    uint32_t *home;     /* REDUCE: its group; others: UINT32_MAX */
+    uint32_t *result;   /* REDUCE: object of its temp */
+    uint32_t *redirect; /* LOAD: object that replaces it in the current root, or UINT32_MAX */
+    uint32_t *saved;    /* LOAD: the temp that holds what it saw, or UINT32_MAX */
+    uint8_t *live;      /* nodes that some root needs */
     group *group;
     uint32_t group_n, group_cap;
     touch *touch;
@@ -75,7 +75,8 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
     wf__shape_text(with, b, sizeof b);
-    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__op_table[s->ir->node[r].op].name, a, b);
+    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__op_table[s->ir->node[r].op].name,
+                  a, b);
     return false;
 }
 
@@ -102,7 +103,8 @@ static bool infer(splitter *s)
             wf__shape_text(&s->shape[r], have, sizeof have);
             if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
                 memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
-                wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have, want);
+                wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have,
+                              want);
                 return false;
             }
             s->shape[r] = target;
@@ -160,7 +162,8 @@ static bool record_load(splitter *s, group *g, wf__ref r)
     uint32_t object = s->redirect[r] != UINT32_MAX ? s->redirect[r] : slot->object, at;
     if (!slot_in(s, g, object, n->b != 0, slot->dtype, slot->rank, &at))
         return false;
-    g->map[r] = wf__load(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux, n->c ? g->map[n->c] : 0);
+    g->map[r] =
+        wf__load(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux, n->c ? g->map[n->c] : 0);
     return true;
 }
 
@@ -169,7 +172,8 @@ static bool record_node(splitter *s, group *g, wf__ref r)
     const wf__node *n = &s->ir->node[r];
     uint32_t at;
     switch (n->op) {
-    case WF__LOAD: return record_load(s, g, r);
+    case WF__LOAD:
+        return record_load(s, g, r);
     case WF__DIM:
         if (!slot_in(s, g, s->ir->slot[n->a].object, true, s->ir->slot[n->a].dtype, s->ir->slot[n->a].rank, &at))
             return false;
@@ -181,11 +185,12 @@ static bool record_node(splitter *s, group *g, wf__ref r)
         g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
         return true;
     case WF__IOTA:
-        g->map[r] = s->shape[r].dim[n->a] == 1
-                        ? wf__const_bits(&g->ir, WF_I64, 0)
-                        : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
+        g->map[r] = s->shape[r].dim[n->a] == 1 ? wf__const_bits(&g->ir, WF_I64, 0)
+                                               : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
         return true;
-    default: g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir); return true;
+    default:
+        g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir);
+        return true;
     }
 }
 
@@ -395,7 +400,8 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     if (!copy || !slot_in(s, copy, temp, false, n->dtype, slot->rank, &source))
         return false;
     wf__ref value = wf__load(&copy->ir, source, 0, WF_BORDER_NONE, 0);
-    return push_store(s, copy, slot->object, n, slot->rank, value) && add_touch(s, slot->object, g + 1, root, true, false);
+    return push_store(s, copy, slot->object, n, slot->rank, value) &&
+           add_touch(s, slot->object, g + 1, root, true, false);
 }
 
 static bool place_reduce(splitter *s, wf__ref root, uint32_t g)

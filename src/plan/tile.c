@@ -38,16 +38,21 @@ static bool is_shared(const tiler *t, const wf__node *n)
     case WF__PARAM:
     case WF__EXTENT:
     case WF__DIM:
-    case WF__ARG: return true;
+    case WF__ARG:
+        return true;
     case WF__INDEX: {
         int axis = (int)n->a, rank = t->body->rank;
         return axis + 1 != rank && (axis + 2 != rank || t->rows == 1);
     }
-    case WF__LOAD: return same_tuple(t, n->b) && same(t, n->c);
-    case WF__COLD: return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
+    case WF__LOAD:
+        return same_tuple(t, n->b) && same(t, n->c);
+    case WF__COLD:
+        return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
     case WF__CAST:
-    case WF__BITCAST: return same(t, n->a);
-    default: break;
+    case WF__BITCAST:
+        return same(t, n->a);
+    default:
+        break;
     }
     if (!wf__op_is_pure(n->op))
         return false;
@@ -111,7 +116,8 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
 {
     wf__node copy = *n;
     switch (n->op) {
-    case WF__INDEX: return copy_index(t, n, p);
+    case WF__INDEX:
+        return copy_index(t, n, p);
     case WF__LOAD:
         copy.b = map_tuple(t, n->b, p);
         copy.c = n->c ? at(t, n->c)[p] : 0;
@@ -186,8 +192,13 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
     int instances = body->red_n ? WF__LANES / width : 1;
     int group = body->red_n && columns > instances ? instances : columns;
-    tiler t = { .body = body, .out = out, .rows = body->rank > 1 ? rows : 1, .group = group, .width = width,
-                .instances = instances, .interior = interior };
+    tiler t = { .body = body,
+                .out = out,
+                .rows = body->rank > 1 ? rows : 1,
+                .group = group,
+                .width = width,
+                .instances = instances,
+                .interior = interior };
     size_t cells;
     bool fits = wf__mul_size(body->n, (size_t)(t.rows * group), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
     t.map = fits ? wf__alloc0(cells) : NULL;

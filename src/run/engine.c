@@ -103,10 +103,12 @@ static wf__codegen *open_llvm(wf__engine *e) /* under the lock */
         return e->codegen;
     wf__str error = { 0 };
     if (!e->llvm_path)
-        wf__str_add(&error, !e->codegen_ops ? "this build has no code generator"
-                            : e->target->isa == WF__ISA_NONE
-                                ? "there is no code generation for this processor"
-                                : "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM");
+        wf__str_add(
+            &error,
+            !e->codegen_ops ? "this build has no code generator"
+            : e->target->isa == WF__ISA_NONE
+                ? "there is no code generation for this processor"
+                : "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM");
     else if (!e->codegen_ops->open(&e->codegen, e->llvm_path, &error))
         e->codegen = NULL;
     if (!e->codegen) {
@@ -151,7 +153,9 @@ void wf__body_key(const wf__ir *ir, wf__str *key)
     add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
-        uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank, (uint8_t)(slot->read | slot->written << 1 | slot->meets << 2), slot->element };
+        uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank,
+                                           (uint8_t)(slot->read | slot->written << 1 | slot->meets << 2),
+                                           slot->element };
         memcpy(bytes + 4, slot->step, WF_MAX_RANK);
         add(key, bytes, sizeof bytes);
     }
@@ -167,7 +171,8 @@ static void code_key(wf__engine *e, const wf__ir *body, bool nontemporal, wf__st
 {
     const char *version = wf_version();
     uint32_t head[] = { nontemporal, (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
-    wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu, e->target->features);
+    wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
+                 e->target->features);
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
     wf__body_key(body, key);

@@ -18,7 +18,8 @@ typedef struct wf__engine_config {
     void *log_user;
 } wf__engine_config;
 
-wf__engine *wf__engine_new(const wf__engine_config *config); /* NULL without memory. Opens no library, starts no thread */
+wf__engine *
+wf__engine_new(const wf__engine_config *config); /* NULL without memory. Opens no library, starts no thread */
 void wf__engine_free(wf__engine *engine);
 
 wf__pool *wf__engine_pool(wf__engine *engine);
@@ -26,8 +27,8 @@ wf__mem_cache *wf__engine_memory(wf__engine *engine);
 wf__disk *wf__engine_disk(wf__engine *engine);
 void wf__engine_use_disk(wf__engine *engine, bool use);
 const wf__target *wf__engine_target(const wf__engine *engine);
-const char *wf__engine_llvm_path(wf__engine *engine);                 /* the library that is or would be opened; "" if none */
-int wf__engine_llvm_major(wf__engine *engine, bool open);             /* 0: not open */
+const char *wf__engine_llvm_path(wf__engine *engine);     /* the library that is or would be opened; "" if none */
+int wf__engine_llvm_major(wf__engine *engine, bool open); /* 0: not open */
 typedef struct wf__engine_counts {
     uint64_t compiled, memory_hits, disk_hits, evaluated;
 } wf__engine_counts;
@@ -47,5 +48,6 @@ void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free 
 /* The code of one body. NULL: no compiler (not an error; *failed false), or it failed on this body (reported in `error`). */
 wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, bool nontemporal, wf__str *error);
 /* LLVM IR or assembly of one body. */
-bool wf__engine_text(wf__engine *engine, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out, wf__str *error);
+bool wf__engine_text(wf__engine *engine, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out,
+                     wf__str *error);
 #endif

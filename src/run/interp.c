@@ -208,23 +208,44 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
 {
     unsigned char *out = at(f, r);
     switch (n->op) {
-    case WF__CONST: splat(out, n->dtype, wf__bits(n)); break;
-    case WF__PARAM: splat(out, n->dtype, f->call->param[n->a]); break;
-    case WF__EXTENT: splat(out, WF_I64, (uint64_t)f->call->extent[n->a]); break;
-    case WF__DIM: splat(out, WF_I64, (uint64_t)f->call->mem[n->a].dim[n->b]); break;
-    case WF__INDEX: index_lanes(f, out, n->a); break;
-    case WF__ARG: memcpy(out, f->arg[n->a], (size_t)LANES * wf__size(n->dtype)); break;
-    case WF__LOAD: load(f, r, n); break;
-    case WF__STORE: store(f, n); break;
-    case WF__RED: memcpy(out, f->acc + (size_t)n->a * ROW, ROW); break;
+    case WF__CONST:
+        splat(out, n->dtype, wf__bits(n));
+        break;
+    case WF__PARAM:
+        splat(out, n->dtype, f->call->param[n->a]);
+        break;
+    case WF__EXTENT:
+        splat(out, WF_I64, (uint64_t)f->call->extent[n->a]);
+        break;
+    case WF__DIM:
+        splat(out, WF_I64, (uint64_t)f->call->mem[n->a].dim[n->b]);
+        break;
+    case WF__INDEX:
+        index_lanes(f, out, n->a);
+        break;
+    case WF__ARG:
+        memcpy(out, f->arg[n->a], (size_t)LANES * wf__size(n->dtype));
+        break;
+    case WF__LOAD:
+        load(f, r, n);
+        break;
+    case WF__STORE:
+        store(f, n);
+        break;
+    case WF__RED:
+        memcpy(out, f->acc + (size_t)n->a * ROW, ROW);
+        break;
     case WF__SETRED: {
         unsigned size = wf__size(n->dtype);
-        memcpy(f->acc + (size_t)n->a * ROW + (size_t)f->first * size, (unsigned char *)at(f, n->c) + (size_t)f->first * size,
-               (size_t)f->n * size);
+        memcpy(f->acc + (size_t)n->a * ROW + (size_t)f->first * size,
+               (unsigned char *)at(f, n->c) + (size_t)f->first * size, (size_t)f->n * size);
         break;
     }
-    case WF__COLD: cold(f, r, n); break;
-    default: break;
+    case WF__COLD:
+        cold(f, r, n);
+        break;
+    default:
+        break;
     }
 }
 

@@ -145,8 +145,8 @@ static void join_partials(const launch *l, uint64_t *result)
     for (uint32_t k = 0; k < stage->body.red_n; ++k) {
         result[k] = stage->initial[k];
         if (!stage->empty)
-            result[k] = join(&stage->body.red[k], stage->initial[k],
-                             join_range(stage, l->partial, k, 0, stage->blocks));
+            result[k] =
+                join(&stage->body.red[k], stage->initial[k], join_range(stage, l->partial, k, 0, stage->blocks));
     }
 }
 
@@ -189,8 +189,8 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
     return l->interp != NULL;
 }
 
-static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64_t *param, uint64_t *result, bool interpret,
-                      wf__failure *f)
+static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64_t *param, uint64_t *result,
+                      bool interpret, wf__failure *f)
 {
     wf__mem few[FEW], *mem = few;
     launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent } };

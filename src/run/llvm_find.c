@@ -17,7 +17,8 @@ static const char *const folders[] = { MULTIARCH, "/usr/lib64", "/usr/lib", "/us
 static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/llvm%d/lib", "/usr/lib/llvm/%d/lib64",
                                            "/opt/homebrew/opt/llvm@%d/lib", "/usr/local/opt/llvm@%d/lib" };
 /* How distributions name it: LLVM's own since 18, Debian's, LLVM's own before. Minor versions are 0 before 18, 1 since. */
-static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d", "libLLVM.dylib" };
+static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
+                                     "libLLVM.dylib" };
 
 static bool listed(const wf__llvm_list *list, const char *path)
 {

@@ -5,9 +5,9 @@
 
 enum { WF__LLVM_MIN = 15, WF__LLVM_MAX = 22 };
 typedef struct wf__llvm_library {
-    char *path;        /* with symbolic links resolved; from wf__alloc */
-    int major;         /* as its name says; 0: it does not say */
-    uint64_t size;     /* of the file; with mtime it tells two builds apart */
+    char *path;    /* with symbolic links resolved; from wf__alloc */
+    int major;     /* as its name says; 0: it does not say */
+    uint64_t size; /* of the file; with mtime it tells two builds apart */
     int64_t mtime_ns;
 } wf__llvm_library;
 

@@ -21,12 +21,10 @@ static const struct external {
     const char *name;
     any_function *address;
 } externals[] = {
-    { "fma", (any_function *)fma },         { "fmaf", (any_function *)fmaf },
-    { "memcpy", (any_function *)memcpy },   { "memset", (any_function *)memset },
-    { "memmove", (any_function *)memmove }, { "floor", (any_function *)floor },
-    { "floorf", (any_function *)floorf },   { "ceil", (any_function *)ceil },
-    { "ceilf", (any_function *)ceilf },     { "rint", (any_function *)rint },
-    { "rintf", (any_function *)rintf },     { "trunc", (any_function *)trunc },
+    { "fma", (any_function *)fma },       { "fmaf", (any_function *)fmaf },       { "memcpy", (any_function *)memcpy },
+    { "memset", (any_function *)memset }, { "memmove", (any_function *)memmove }, { "floor", (any_function *)floor },
+    { "floorf", (any_function *)floorf }, { "ceil", (any_function *)ceil },       { "ceilf", (any_function *)ceilf },
+    { "rint", (any_function *)rint },     { "rintf", (any_function *)rintf },     { "trunc", (any_function *)trunc },
     { "truncf", (any_function *)truncf },
 };
 enum { STUB = 16 }; /* a jump and the address it takes, naturally aligned */
@@ -50,7 +48,10 @@ static bool bad(const linker *k, const char *what)
     return false;
 }
 
-static bool inside(const linker *k, uint64_t offset, uint64_t bytes) { return offset <= k->n && bytes <= k->n - offset; }
+static bool inside(const linker *k, uint64_t offset, uint64_t bytes)
+{
+    return offset <= k->n && bytes <= k->n - offset;
+}
 
 static Elf64_Shdr section(const linker *k, uint64_t i)
 {
@@ -236,39 +237,55 @@ static bool put_field(const linker *k, const patch *p, uint64_t value, unsigned 
 static bool apply(const linker *k, const patch *p)
 {
     switch (p->type) {
-    case R_AARCH64_NONE: return true;
-    case R_AARCH64_ABS64: return put64(k, p, p->value);
-    case R_AARCH64_PREL64: return put64(k, p, p->value - p->address);
-    case R_AARCH64_PREL32: return put32(k, p, p->value - p->address);
+    case R_AARCH64_NONE:
+        return true;
+    case R_AARCH64_ABS64:
+        return put64(k, p, p->value);
+    case R_AARCH64_PREL64:
+        return put64(k, p, p->value - p->address);
+    case R_AARCH64_PREL32:
+        return put32(k, p, p->value - p->address);
     case R_AARCH64_CALL26:
-    case R_AARCH64_JUMP26: return put_field(k, p, (p->value - p->address) >> 2, 0, 26);
+    case R_AARCH64_JUMP26:
+        return put_field(k, p, (p->value - p->address) >> 2, 0, 26);
     case R_AARCH64_ADR_PREL_PG_HI21: {
         uint64_t pages = ((p->value & ~(uint64_t)4095) - (p->address & ~(uint64_t)4095)) >> 12;
         return put_field(k, p, pages & 3, 29, 2) && put_field(k, p, pages >> 2, 5, 19);
     }
     case R_AARCH64_ADD_ABS_LO12_NC:
-    case R_AARCH64_LDST8_ABS_LO12_NC: return put_field(k, p, p->value & 4095, 10, 12);
-    case R_AARCH64_LDST16_ABS_LO12_NC: return put_field(k, p, (p->value & 4095) >> 1, 10, 12);
-    case R_AARCH64_LDST32_ABS_LO12_NC: return put_field(k, p, (p->value & 4095) >> 2, 10, 12);
-    case R_AARCH64_LDST64_ABS_LO12_NC: return put_field(k, p, (p->value & 4095) >> 3, 10, 12);
-    case R_AARCH64_LDST128_ABS_LO12_NC: return put_field(k, p, (p->value & 4095) >> 4, 10, 12);
-    default: return bad(k, "unknown relocation");
+    case R_AARCH64_LDST8_ABS_LO12_NC:
+        return put_field(k, p, p->value & 4095, 10, 12);
+    case R_AARCH64_LDST16_ABS_LO12_NC:
+        return put_field(k, p, (p->value & 4095) >> 1, 10, 12);
+    case R_AARCH64_LDST32_ABS_LO12_NC:
+        return put_field(k, p, (p->value & 4095) >> 2, 10, 12);
+    case R_AARCH64_LDST64_ABS_LO12_NC:
+        return put_field(k, p, (p->value & 4095) >> 3, 10, 12);
+    case R_AARCH64_LDST128_ABS_LO12_NC:
+        return put_field(k, p, (p->value & 4095) >> 4, 10, 12);
+    default:
+        return bad(k, "unknown relocation");
     }
 }
 #else
 static bool apply(const linker *k, const patch *p)
 {
     switch (p->type) {
-    case R_X86_64_NONE: return true;
-    case R_X86_64_64: return put64(k, p, p->value);
-    case R_X86_64_PC64: return put64(k, p, p->value - p->address);
+    case R_X86_64_NONE:
+        return true;
+    case R_X86_64_64:
+        return put64(k, p, p->value);
+    case R_X86_64_PC64:
+        return put64(k, p, p->value - p->address);
     case R_X86_64_PC32:
-    case R_X86_64_PLT32: return put32(k, p, p->value - p->address);
+    case R_X86_64_PLT32:
+        return put32(k, p, p->value - p->address);
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX:
         return p->slot ? put32(k, p, p->slot - p->address) : bad(k, "relocation through an unknown table");
-    default: return bad(k, "unknown relocation");
+    default:
+        return bad(k, "unknown relocation");
     }
 }
 #endif
@@ -292,8 +309,11 @@ static bool relocate_section(const linker *k, const Elf64_Shdr *rel)
         if (!resolve(k, ELF64_R_SYM(r.r_info), &address, &stub))
             return false;
         unsigned char *at = k->base + k->place[rel->sh_info] + r.r_offset;
-        patch p = { .at = at, .room = target.sh_size - r.r_offset, .address = (uint64_t)(uintptr_t)at,
-                    .value = address + (uint64_t)r.r_addend, .type = (unsigned)ELF64_R_TYPE(r.r_info),
+        patch p = { .at = at,
+                    .room = target.sh_size - r.r_offset,
+                    .address = (uint64_t)(uintptr_t)at,
+                    .value = address + (uint64_t)r.r_addend,
+                    .type = (unsigned)ELF64_R_TYPE(r.r_info),
                     .slot = stub ? address + 8 + (uint64_t)r.r_addend : 0 };
         if (!apply(k, &p))
             return false;

@@ -73,6 +73,7 @@ const wf__target *wf__target_host(void)
     wf__isa isa = detect();
     const char *name = wf__getenv("WEFT_ISA");
     const wf__target *wanted = name ? wf__target_named(name) : NULL;
-    bool fits = wanted && (wanted->isa == WF__ISA_NONE || (wanted->isa >= isa && (wanted->isa == WF__ISA_NEON) == (isa == WF__ISA_NEON)));
+    bool fits = wanted && (wanted->isa == WF__ISA_NONE ||
+                           (wanted->isa >= isa && (wanted->isa == WF__ISA_NEON) == (isa == WF__ISA_NEON)));
     return fits ? wanted : &targets[isa];
 }
