@@ -1,0 +1,498 @@
+/* graph_record.h - for fuzz_graph.c: bytes become a recording. The same decisions are taken whichever way it is to be
+ * computed; what differs between the ways is how a value, an array or a position is named.
+ */
+#ifndef WEFT_GRAPH_RECORD_H
+#define WEFT_GRAPH_RECORD_H
+#include "graph_arrays.h"
+
+/* ---- operations, from the table ---- */
+typedef union fz_function {
+    wf_val (*f1)(wf_val);
+    wf_val (*f2)(wf_val, wf_val);
+    wf_val (*f3)(wf_val, wf_val, wf_val);
+} fz_function;
+
+static const fz_function functions[WF__OP_COUNT] = {
+#define WF_OP(name, arity, ...) [WF__OP_##name] = { .f##arity = (wf_##name) },
+#include "ir/ops.def"
+#undef WF_OP
+};
+
+static const wf_dtype dtypes[] = {
+    WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64
+};
+
+/* ---- the recording ---- */
+typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
+enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8 };
+
+typedef struct value {
+    wf_val val;
+    wf_array *now; /* EAGER: the computed value */
+    wf_shape shape;
+    wf_dtype dtype;
+} value;
+
+typedef struct recorder {
+    wf_context *ctx;
+    wf_graph *g;
+    way how;
+    fz_reader in;
+    fz_setup set;
+    wf_array *formal[MOST_ARRAYS];
+    value pool[MOST_VALUES];
+    int n;
+    wf_var var[MOST_VARS];
+    int var_value[MOST_VARS]; /* EAGER: index of the value it has */
+    wf_dtype var_dtype[MOST_VARS];
+    int vars, params;
+    wf_array *kept[MOST_KEPT];
+    wf_array *kept_formal[MOST_KEPT];
+    int kept_n;
+    int64_t point[WF_MAX_RANK];
+    bool inexact; /* a float reduction whose order may show */
+    bool failed;
+} recorder;
+
+static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
+static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }
+
+static void check(recorder *r, wf_status status)
+{
+    if (status == WF_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", wf_status_name(status), wf_message(r->ctx));
+    abort();
+}
+
+static void begin(recorder *r)
+{
+    wf_space space = { .size = sizeof space };
+    if (indexed(r)) {
+        space.indexed = true;
+        space.shape = r->set.space;
+        for (int d = 0; r->how == POINTS && d < space.shape.rank; ++d)
+            space.shape.dim[d] = 1;
+    }
+    if (r->set.kind == KIND_SPACE_REDUCE || r->set.kind == KIND_ELEMENTS_REDUCE)
+        space.reduce = WF_ALL_AXES;
+    r->g = wf_begin_with(r->ctx, &space);
+}
+
+/* The array as the recording names it. */
+static wf_array *named(recorder *r, int k)
+{
+    if (r->how != KERNEL)
+        return r->set.array[k].a;
+    if (!r->formal[k]) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", k);
+        r->formal[k] = wf_formal(r->g, name, r->set.array[k].dtype, r->set.array[k].shape.rank);
+    }
+    return r->formal[k];
+}
+
+/* What reads of array k meet: POINTS read what was there before the launch, until this point wrote. */
+static wf_array *source(recorder *r, int k)
+{
+    if (r->how == POINTS && !r->set.buffer[r->set.array[k].buffer].writer)
+        return r->set.array[k].old;
+    return named(r, k);
+}
+
+static int emit(recorder *r, wf_val v, wf_shape shape)
+{
+    if (r->n == MOST_VALUES)
+        return r->n - 1;
+    value *p = &r->pool[r->n];
+    *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v) };
+    wf_shape have = wf_val_shape(v);
+    if (r->set.kind == KIND_ARRAYS && r->how != KERNEL && p->dtype != WF_NONE && !fz_same_shape(&have, &shape)) {
+        fprintf(stderr, "a value has another shape than broadcasting gives\n");
+        abort();
+    }
+    if (r->how == EAGER) {
+        p->now = wf_keep(v);
+        check(r, wf_run(r->g));
+        begin(r);
+    }
+    return r->n++;
+}
+
+static wf_val use(recorder *r, int i) { return r->how == EAGER ? wf_in(r->g, r->pool[i].now) : r->pool[i].val; }
+
+static wf_val cast_to(wf_val v, wf_dtype t) { return wf_val_dtype(v) == t ? v : wf_cast(v, t); }
+
+/* Some value, as dtype t; sometimes a number (when `numbers`). Widens *shape. */
+static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
+{
+    unsigned i = take(r, (unsigned)r->n + (numbers ? 3 : 0));
+    if (i >= (unsigned)r->n)
+        return (wf_val){ { (double)(t == WF_BOOL ? (i & 1) : i - (unsigned)r->n), NULL } };
+    fz_broadcast(shape, &r->pool[i].shape);
+    return cast_to(use(r, (int)i), t);
+}
+
+static wf_val without_nan(wf_val v)
+{
+    wf_dtype t = wf_val_dtype(v);
+    return t == WF_F32 || t == WF_F64 ? wf_select(wf_isnan(v), 1, v) : v;
+}
+
+static wf_dtype any_dtype(recorder *r, unsigned types)
+{
+    unsigned first = take(r, (unsigned)FZ_COUNT(dtypes));
+    for (unsigned i = 0; i < FZ_COUNT(dtypes); ++i) {
+        wf_dtype t = dtypes[(first + i) % FZ_COUNT(dtypes)];
+        if (wf__types_allow(types, t))
+            return t;
+    }
+    return WF_F32;
+}
+
+static void add_operation(recorder *r)
+{
+    unsigned op = WF__BITCAST + 1 + take(r, WF__OP_COUNT - WF__BITCAST - 1);
+    const wf__op_info *info = &wf__op_table[op];
+    wf_dtype t = any_dtype(r, info->types);
+    wf_shape shape = { 0 };
+    bool first_bool = info->types == WF__T_FIRST_BOOL;
+    wf_val a = operand(r, first_bool ? WF_BOOL : t, false, &shape), out;
+    if (info->arity == 1)
+        out = functions[op].f1(a);
+    else if (info->arity == 2) {
+        wf_val b = operand(r, t, true, &shape);
+        out = functions[op].f2(a, op == WF__OP_copysign ? without_nan(b) : b);
+    } else {
+        wf_val b = operand(r, t, !first_bool, &shape), c = operand(r, t, true, &shape);
+        out = functions[op].f3(a, b, c);
+    }
+    emit(r, out, shape);
+}
+
+static void add_cast(recorder *r)
+{
+    wf_shape shape = { 0 };
+    wf_dtype t = any_dtype(r, WF__T_ANY);
+    int i = (int)take(r, (unsigned)r->n);
+    wf_dtype from = r->pool[i].dtype;
+    shape = r->pool[i].shape;
+    bool bits = take(r, 2) && from != WF_BOOL && t != WF_BOOL && wf_dtype_size(from) == wf_dtype_size(t);
+    wf_val v = use(r, i);
+    emit(r, bits ? wf_bitcast(without_nan(v), t) : wf_cast(v, t), shape);
+}
+
+static void add_constant(recorder *r)
+{
+    wf_dtype t = any_dtype(r, WF__T_ANY);
+    uint64_t bits = 0;
+    fz_element(&r->in.random, t, &bits);
+    int64_t whole = 0;
+    double x = 0;
+    wf__eval_cast(WF_I64, t, &whole, &bits, 1);
+    wf__eval_cast(WF_F64, t, &x, &bits, 1);
+    if (t != WF_BOOL && t < WF_F16 && take(r, 2))
+        emit(r, wf_const_i64(r->g, t, t == WF_U64 ? (int64_t)(bits & INT64_MAX) : whole), (wf_shape){ 0 });
+    else if (take(r, 2)) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", r->params++);
+        double y = fabs(x) < 0x1p53 || t >= WF_F32 ? x : 3;
+        emit(r, wf_param(r->g, name, t, y), (wf_shape){ 0 });
+    } else
+        emit(r, wf_const(r->g, t, fabs(x) < 0x1p53 || t >= WF_F32 ? x : 7), (wf_shape){ 0 });
+}
+
+/* ---- memory ---- */
+static wf_val position(recorder *r, int axis)
+{
+    return r->how == POINTS ? wf_const(r->g, WF_I64, (double)r->point[axis]) : wf_index(r->g, axis);
+}
+
+/* In an index space, reads of written memory are right only at the point's own element. */
+static bool readable(const recorder *r, int k)
+{
+    const fz_buffer *b = &r->set.buffer[r->set.array[k].buffer];
+    return !indexed(r) || !b->writer || (b->writer == k + 1);
+}
+
+/* The element of array k that belongs to this point, by NumPy's rule. */
+static wf_val own_element(recorder *r, int k)
+{
+    const fz_array *a = &r->set.array[k];
+    wf_val index[WF_MAX_RANK];
+    if (r->how != POINTS)
+        return wf_in(r->g, source(r, k));
+    for (int d = 0; d < a->shape.rank; ++d)
+        index[d] =
+            a->shape.dim[d] == 1 ? wf_const(r->g, WF_I64, 0) : position(r, d + r->set.space.rank - a->shape.rank);
+    return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
+}
+
+/* Where array k is written: the same place by every write. */
+static void own_place(recorder *r, int k, wf_val *index)
+{
+    const fz_array *a = &r->set.array[k];
+    for (int d = 0; d < a->shape.rank; ++d)
+        index[d] = wf_add(position(r, d), (double)a->offset[d]);
+}
+
+static void add_element(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (!readable(r, k) || !a->fits)
+        return;
+    if (indexed(r) && r->set.buffer[a->buffer].writer) {
+        wf_val index[WF_MAX_RANK];
+        own_place(r, k, index);
+        emit(r, wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank }), (wf_shape){ 0 });
+        return;
+    }
+    emit(r, own_element(r, k), indexed(r) || r->set.kind == KIND_ELEMENTS_REDUCE ? (wf_shape){ 0 } : a->shape);
+}
+
+static void add_read(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0)
+        return;
+    wf_border border = (wf_border)take(r, 6);
+    wf_val index[WF_MAX_RANK];
+    wf_shape shape = { 0 };
+    for (int d = 0; d < a->shape.rank; ++d) {
+        unsigned form = take(r, 4);
+        if (indexed(r) && r->set.space.rank && form < 3) {
+            int axis = form == 0 ? (int)take(r, (unsigned)r->set.space.rank) : d % r->set.space.rank;
+            index[d] = wf_add(position(r, axis), (double)take(r, 7) - 3);
+        } else
+            index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
+        if (border == WF_BORDER_NONE) {
+            if (a->shape.dim[d] == 0)
+                return;
+            index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+        }
+    }
+    wf_vals at = { index, (size_t)a->shape.rank };
+    wf_val other = { { 0, NULL } };
+    if (border == WF_BORDER_VALUE)
+        other = operand(r, a->dtype, true, &shape);
+    emit(r, wf_read_border_n(r->g, source(r, k), border, other, at), shape);
+}
+
+static void add_position(recorder *r)
+{
+    const wf_shape *s = &r->set.space;
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (take(r, 4) == 0 && a->shape.rank)
+        emit(r, wf_dim(r->g, named(r, k), (int)take(r, (unsigned)a->shape.rank)), (wf_shape){ 0 });
+    else if (s->rank && indexed(r)) {
+        int axis = (int)take(r, (unsigned)s->rank);
+        if (take(r, 3))
+            emit(r, position(r, axis), (wf_shape){ 0 });
+        else
+            emit(r, r->how == POINTS ? wf_const(r->g, WF_I64, (double)s->dim[axis]) : wf_extent(r->g, axis),
+                 (wf_shape){ 0 });
+    } else if (s->rank && r->set.kind == KIND_ARRAYS) {
+        const wf_shape *of = take(r, 2) && a->fits && a->shape.rank ? &a->shape : s;
+        emit(r, wf_iota(r->g, *of, (int)take(r, (unsigned)of->rank)), *of);
+    }
+}
+
+static void add_store(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays), i = (int)take(r, (unsigned)r->n);
+    fz_array *a = &r->set.array[k];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    if (r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE)
+        return;
+    if (!indexed(r)) {
+        wf_shape both = a->shape;
+        if (r->pool[i].shape.rank > a->shape.rank || !fz_broadcast(&both, &r->pool[i].shape) ||
+            !fz_same_shape(&both, &a->shape))
+            return;
+        wf_out(r->g, named(r, k), use(r, i));
+        if (r->how == EAGER) {
+            check(r, wf_run(r->g));
+            begin(r);
+        }
+        return;
+    }
+    if ((b->writer && b->writer != k + 1) || !a->full)
+        return;
+    wf_array *target = named(r, k);
+    wf_val index[WF_MAX_RANK];
+    own_place(r, k, index);
+    bool element = a->same && take(r, 2);
+    if (element && r->how != POINTS)
+        wf_out(r->g, target, use(r, i));
+    else
+        wf_write_n(r->g, target, use(r, i), (wf_vals){ index, (size_t)a->shape.rank });
+    b->writer = k + 1;
+}
+
+/* ---- variables, reductions ---- */
+static void add_variable(recorder *r)
+{
+    wf_shape shape = { 0 };
+    int v = (int)take(r, MOST_VARS);
+    if (v >= r->vars) {
+        if (r->vars == MOST_VARS)
+            return;
+        v = r->vars++;
+        r->var_dtype[v] = any_dtype(r, WF__T_NUM);
+        int i = (int)take(r, (unsigned)r->n);
+        if (r->how == EAGER)
+            r->var_value[v] = emit(r, cast_to(use(r, i), r->var_dtype[v]), r->pool[i].shape);
+        else {
+            r->var[v] = wf_local(r->g, r->var_dtype[v], use(r, i));
+            r->var_value[v] = emit(r, wf_get(r->var[v]), r->pool[i].shape);
+        }
+        return;
+    }
+    int i = (int)take(r, (unsigned)r->n);
+    shape = r->pool[i].shape;
+    bool inc = take(r, 2);
+    if (inc)
+        fz_broadcast(&shape, &r->pool[r->var_value[v]].shape);
+    if (r->how == EAGER) {
+        wf_val x = cast_to(use(r, i), r->var_dtype[v]);
+        r->var_value[v] = emit(r, inc ? wf_add(use(r, r->var_value[v]), x) : x, shape);
+        return;
+    }
+    if (inc)
+        wf_inc(r->var[v], use(r, i));
+    else
+        wf_set(r->var[v], use(r, i));
+    r->var_value[v] = emit(r, wf_get(r->var[v]), shape);
+}
+
+/* Values whose sums and products are exact in any order: small integers, and signs. */
+static wf_val exact(recorder *r, wf_join join, wf_val v)
+{
+    wf_dtype t = wf_val_dtype(v);
+    if (t < WF_F32 || (join != WF_ADD && join != WF_MUL))
+        return v;
+    if (take(r, 8) == 0) {
+        r->inexact = true;
+        return v;
+    }
+    return join == WF_ADD ? wf_cast(wf_cast(v, WF_I8), t)
+                          : wf_copysign(wf_cast(wf_const(r->g, WF_F32, 1), t), without_nan(v));
+}
+
+static bool joins(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
+
+static void add_reduce(recorder *r)
+{
+    if (r->set.kind != KIND_ARRAYS)
+        return;
+    int i = (int)take(r, (unsigned)r->n);
+    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    wf_dtype t = r->pool[i].dtype;
+    bool sums = join == WF_ADD || join == WF_MUL;
+    if (!joins(join, sums && t == WF_BOOL ? WF_I64 : t))
+        return;
+    wf_shape shape = r->pool[i].shape;
+    wf_val v = exact(r, join, use(r, i));
+    for (int d = 0; d < shape.rank; ++d)
+        shape.dim[d] = 1;
+    emit(r, wf_reduce(join, v, WF_ALL_AXES), shape);
+}
+
+static void keep(recorder *r)
+{
+    if (r->set.kind != KIND_ARRAYS || r->kept_n == MOST_KEPT)
+        return;
+    int i = (int)take(r, (unsigned)r->n);
+    if (r->how == KERNEL) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", r->kept_n);
+        r->kept[r->kept_n] = wf_empty_with(r->ctx, r->pool[i].dtype, r->pool[i].shape, NULL);
+        r->kept_formal[r->kept_n] = wf_formal(r->g, name, r->pool[i].dtype, r->pool[i].shape.rank);
+        wf_out(r->g, r->kept_formal[r->kept_n++], use(r, i));
+    } else if (r->how == EAGER)
+        r->kept[r->kept_n++] = wf_retain(r->pool[i].now);
+    else
+        r->kept[r->kept_n++] = wf_keep(use(r, i));
+}
+
+/* Reducing graphs: some reductions of some values, then results into one-element arrays. */
+static void reduce_all(recorder *r)
+{
+    wf_var red[4];
+    wf_dtype t[4];
+    unsigned n = 1 + take(r, 4);
+    for (unsigned k = 0; k < n; ++k) {
+        wf_join join = (wf_join)(WF_ADD + take(r, 7));
+        t[k] = any_dtype(r, wf__op_table[wf__join_op(join)].types);
+        wf_shape shape = { 0 };
+        wf_val v = exact(r, join, operand(r, t[k], false, &shape));
+        red[k] = wf_reduced(r->g, t[k], (double)take(r, 2), join);
+        wf_val now = { red[k] };
+        fz_function f = functions[wf__join_op(join)];
+        wf_set(red[k], take(r, 2) ? f.f2(now, v) : f.f2(v, now));
+    }
+    wf_section(r->g, WF_POST);
+    for (unsigned k = 0; k < n && r->kept_n < MOST_KEPT; ++k) {
+        wf_array *out = r->kept[r->kept_n] =
+            wf_empty_with(r->ctx, t[k], (wf_shape){ .rank = (int)take(r, 2), .dim = { 1 } }, NULL);
+        if (r->how == KERNEL) {
+            char name[16];
+            snprintf(name, sizeof name, "k%d", r->kept_n);
+            out = r->kept_formal[r->kept_n] = wf_formal(r->g, name, t[k], wf_array_shape(out).rank);
+        }
+        ++r->kept_n;
+        wf_val v = wf_get(red[k]);
+        wf_out(r->g, out, t[k] != WF_BOOL && take(r, 2) ? wf_add(v, wf_cast(wf_get(red[0]), t[k])) : v);
+    }
+}
+
+static void record(recorder *r)
+{
+    add_constant(r);
+    unsigned steps = 2 + take(r, 40);
+    for (unsigned i = 0; i < steps && r->n + 4 < MOST_VALUES; ++i)
+        switch (take(r, 20)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+            add_element(r);
+            break;
+        case 4:
+            add_constant(r);
+            break;
+        case 5:
+            add_position(r);
+            break;
+        case 6:
+        case 7:
+            add_read(r);
+            break;
+        case 8:
+            add_cast(r);
+            break;
+        case 9:
+            add_variable(r);
+            break;
+        case 10:
+            add_reduce(r);
+            break;
+        case 11:
+            keep(r);
+            break;
+        case 12:
+        case 13:
+            add_store(r);
+            break;
+        default:
+            add_operation(r);
+        }
+    add_store(r);
+    keep(r);
+    if (r->set.kind >= KIND_SPACE_REDUCE)
+        reduce_all(r);
+}
+#endif
