@@ -112,6 +112,11 @@ val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads
     return g->L->BuildCall2(g->b, g->L->GlobalGetValueType(f), f, args, n, "");
 }
 
+bool wf__gen_has(wf__gen *g, const char *intrinsic)
+{
+    return g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic)) != 0;
+}
+
 val wf__gen_call1(wf__gen *g, const char *intrinsic, val a)
 {
     LLVMTypeRef type = g->L->TypeOf(a);

@@ -1,15 +1,62 @@
 /* op_float.c - operations on floats, special values included. No fast-math flag is ever set, nothing is reassociated.
  *
  * a < b ? a : b is one instruction on x86 (it gives b if either is NaN or both are zeros), so the exact rules for NaN and
- * signed zeros are built from it.
+ * signed zeros are built from it. Whole registers get that instruction by name: LLVM finds it by itself, but slowly.
  */
 #include "codegen/gen.h"
+#include <stdio.h>
 
 static LLVMTypeRef int_lane(wf__gen *g, unsigned dtype) { return dtype == WF_F32 ? g->i32 : g->i64; }
 
-static val pick(wf__gen *g, bool want_min, val a, val b)
+/* Lanes from .. from + n - 1. */
+static val part(wf__gen *g, val v, int from, int n)
 {
-    return g_select(g, g_fcmp(g, want_min ? LLVMRealOLT : LLVMRealOGT, a, b), a, b);
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, n, from, 1), "");
+}
+
+typedef val on_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b);
+
+/* Applies `f` to whole registers; NULL when a and b are not made of one or two of them, or when `f` cannot. */
+static val by_registers(wf__gen *g, on_register *f, int op, unsigned dtype, int w, val a, val b)
+{
+    int lanes = g->options->target->vector_bits / (8 * (int)wf__size(dtype));
+    if (g->isa > WF__ISA_SSE42 || (w != lanes && w != 2 * lanes))
+        return NULL;
+    if (w == lanes)
+        return f(g, op, dtype, w, a, b);
+    val low = f(g, op, dtype, lanes, part(g, a, 0, lanes), part(g, b, 0, lanes));
+    val high = low ? f(g, op, dtype, lanes, part(g, a, lanes, lanes), part(g, b, lanes, lanes)) : NULL;
+    return high ? g->L->BuildShuffleVector(g->b, low, high, wf__gen_iota(g, g->i32, w, 0, 1), "") : NULL;
+}
+
+/* op 0: a < b ? a : b; 1: a > b ? a : b. */
+static val pick_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b)
+{
+    char name[48];
+    bool wide = g->isa == WF__ISA_AVX512;
+    const char *set = wide ? "avx512" : g->isa == WF__ISA_AVX2 ? "avx" : dtype == WF_F32 ? "sse" : "sse2";
+    const char *size = wide ? ".512" : g->isa == WF__ISA_AVX2 ? ".256" : "";
+    snprintf(name, sizeof name, "llvm.x86.%s.%s.%s%s", set, op ? "max" : "min", dtype == WF_F32 ? "ps" : "pd", size);
+    val args[3] = { a, b, g_i32(g, 4) };
+    WF__UNUSED(w);
+    return wf__gen_has(g, name) ? wf__gen_call(g, name, NULL, 0, args, wide ? 3 : 2) : NULL;
+}
+
+static val pick(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b)
+{
+    val r = by_registers(g, pick_register, !want_min, dtype, w, a, b);
+    return r ? r : g_select(g, g_fcmp(g, want_min ? LLVMRealOLT : LLVMRealOGT, a, b), a, b);
+}
+
+/* AVX-512's minimum (op 0) or maximum (op 1) that orders zeros and ignores a quiet NaN. */
+static val range_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b)
+{
+    const char *name = dtype == WF_F32 ? "llvm.x86.avx512.mask.range.ps.512" : "llvm.x86.avx512.mask.range.pd.512";
+    LLVMTypeRef mask = g->L->IntTypeInContext(g->context, (unsigned)w);
+    val args[6] = { a, b, g_i32(g, 4 + op), g->L->ConstNull(g->L->TypeOf(a)), g->L->ConstInt(mask, UINT64_MAX, 0), g_i32(g, 4) };
+    if (g->isa != WF__ISA_AVX512 || !wf__gen_has(g, name))
+        return NULL;
+    return wf__gen_call(g, name, NULL, 0, args, 6);
 }
 
 static val combine(wf__gen *g, bool want_or, unsigned dtype, int w, val a, val b)
@@ -38,19 +85,22 @@ static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val 
 {
     switch (classify(dtype, known_b)) {
     case NUMBER:
-        return pick(g, want_min, b, a);
+        return pick(g, want_min, dtype, w, b, a);
     case PLUS_ZERO:
         if (want_min)
-            return pick(g, true, b, a);
+            return pick(g, true, dtype, w, b, a);
         break;
     case MINUS_ZERO:
         if (!want_min)
-            return pick(g, false, b, a);
+            return pick(g, false, dtype, w, b, a);
         break;
     default:
         break;
     }
-    val p = pick(g, want_min, a, b), q = pick(g, want_min, b, a);
+    val range = by_registers(g, range_register, !want_min, dtype, w, a, b);
+    if (range)
+        return g_select(g, g_fcmp(g, LLVMRealUNO, a, b), g->L->BuildFAdd(g->b, a, b, ""), range);
+    val p = pick(g, want_min, dtype, w, a, b), q = pick(g, want_min, dtype, w, b, a);
     if (want_min)
         return combine(g, true, dtype, w, p, q); /* a NaN or'ed with anything is a NaN */
     val both = combine(g, false, dtype, w, p, q);
@@ -61,11 +111,12 @@ static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val 
 static val fmin_fmax(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
 {
     if (classify(dtype, known_b) == NUMBER)
-        return pick(g, want_min, a, b);
-    val p = pick(g, want_min, a, b), q = pick(g, want_min, b, a); /* b if a is NaN; a if b is NaN */
-    val both = combine(g, want_min, dtype, w, p, q);
-    both = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), p, both);
-    return g_select(g, g_fcmp(g, LLVMRealUNO, b, b), q, both);
+        return pick(g, want_min, dtype, w, a, b);
+    val both = by_registers(g, range_register, !want_min, dtype, w, a, b);
+    if (!both)
+        both = combine(g, want_min, dtype, w, pick(g, want_min, dtype, w, a, b), pick(g, want_min, dtype, w, b, a));
+    both = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), b, both);
+    return g_select(g, g_fcmp(g, LLVMRealUNO, b, b), a, both);
 }
 
 static val classify_op(wf__gen *g, unsigned op, unsigned dtype, int w, val a)
