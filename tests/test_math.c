@@ -288,7 +288,7 @@ static void monotonic(void **state)
                                   { WF__OP_log2, 0.70710678, 1, 0 }, { WF__OP_log2, 1.41421356, 1, 0 },
                                   { WF__OP_sin, 0.78539816, 1, 0 },  { WF__OP_cos, 0.78539816, -1, 0 },
                                   { WF__OP_tan, 0.78539816, 1, 0 },  { WF__OP_atan, 1, 1, 0 },
-                                  { WF__OP_tanh, 0.7, 1, 0 } };
+                                  { WF__OP_tanh, 0.8, 1, 0 } };
     (void)state;
     for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
         for (size_t k = 0; k < WF__COUNT(places); ++k) {

@@ -60,7 +60,9 @@ static wf__ref sin_or_cos(const wf__math *m, unsigned op, wf__m_angle a, wf__ref
 {
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &sin_poly[m->wide], s, 0), cube = m_mul(m, a.hi, s);
     wf__ref rest = m_fma(m, cube, p, a.lo), sine = m_add(m, a.hi, rest);
-    wf__ref q = wf__m_poly(m, &cos_poly[m->wide], s, 0), cosine = m_fma(m, s, q, m_k(m, 1));
+    /* cos(hi + lo) = 1 + hi (hi q - lo), about: hi itself, not s with its rounding error, is the outer factor */
+    wf__ref q = wf__m_poly(m, &cos_poly[m->wide], s, 0), minus_lo = m_neg(m, a.lo);
+    wf__ref inner = m_fma(m, a.hi, q, minus_lo), cosine = m_fma(m, a.hi, inner, m_k(m, 1));
     wf__ref odd = is_odd(m, a.q);
     wf__ref y = op == WF__OP_sin ? m_select(m, odd, cosine, sine) : m_select(m, odd, sine, cosine), n = a.q;
     if (op == WF__OP_cos)
