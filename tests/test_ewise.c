@@ -451,6 +451,19 @@ static void test_messages(void **state)
     RELEASE(a, b, u, wide);
 }
 
+/* Two arrays that each fit, broadcast to a space that nothing can count. */
+static void test_uncountable_space(void **state)
+{
+    (void)state;
+    wf_array *one = wf_full(ctx, WF_F32, WF_SHAPE(1, 1), 1), *out = NULL;
+    wf_array *a = wf_view_broadcast(one, WF_SHAPE((int64_t)1 << 40, 1)),
+             *b = wf_view_broadcast(one, WF_SHAPE(1, (int64_t)1 << 40));
+    wf_graph *g = wf_begin(ctx);
+    out = wf_keep(wf_sum(wf_add(wf_in(g, a), wf_in(g, b)), WF_ALL_AXES));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "too many points");
+    RELEASE(one, a, b, out);
+}
+
 static void test_null_graphs(void **state)
 {
     (void)state;
@@ -580,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_variables),
         cmocka_unit_test(test_many_arrays),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_uncountable_space),
         cmocka_unit_test(test_null_graphs),
         cmocka_unit_test(test_graphs_do_not_mix),
         cmocka_unit_test(test_forgotten_graphs),

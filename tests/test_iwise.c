@@ -230,6 +230,28 @@ static void test_own_order(void **state)
     RELEASE(a, b);
 }
 
+/* Element and index name the same place: no copy of the array is made. */
+static void test_in_place_without_a_copy(void **state)
+{
+    (void)state;
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6, 7));
+    wf_array *x = wf_formal(g, "x", WF_F32, 2);
+    wf_write(g, x, wf_mul(wf_in(g, x), 2), wf_index(g, 0), wf_index(g, 1));
+    wf_kernel *k = wf_compile(g);
+    assert_non_null(k);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(6, 7), 4);
+    char text[4096];
+    size_t n;
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_PASSES, text, sizeof text, &n));
+    assert_non_null(strstr(text, "stage 1 of 1:"));
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", a))));
+    float *y = contents(a);
+    assert_true(y[0] == 8 && y[41] == 8);
+    free(y);
+    wf_kernel_free(k);
+    RELEASE(a);
+}
+
 /* Pairs exchanged: one point reads and writes both, disjoint from all others. */
 static void test_exchange(void **state)
 {
@@ -388,13 +410,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_positions),      cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_far_outside),    cmocka_unit_test(test_reading_nothing),
-        cmocka_unit_test(test_stencils),       cmocka_unit_test(test_shifted_views),
-        cmocka_unit_test(test_own_order),      cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_scatter),        cmocka_unit_test(test_elements_in_spaces),
-        cmocka_unit_test(test_one_point),      cmocka_unit_test(test_eight_axes),
-        cmocka_unit_test(test_refused_spaces),
+        cmocka_unit_test(test_positions),          cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_far_outside),        cmocka_unit_test(test_reading_nothing),
+        cmocka_unit_test(test_stencils),           cmocka_unit_test(test_shifted_views),
+        cmocka_unit_test(test_own_order),          cmocka_unit_test(test_in_place_without_a_copy),
+        cmocka_unit_test(test_exchange),           cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_elements_in_spaces), cmocka_unit_test(test_one_point),
+        cmocka_unit_test(test_eight_axes),         cmocka_unit_test(test_refused_spaces),
     };
     int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
     return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);

@@ -271,7 +271,7 @@ static void cut_blocks(wf__stage *stage)
     int rank = stage->body.rank;
     stage->blocks = 1;
     for (int d = 0; d < rank; ++d)
-        points *= stage->extent[d]; /* the product of any space fits: checked by the front ends */
+        points *= stage->extent[d]; /* countable() has seen to it that this fits */
     stage->empty = points == 0;
     if (!stage->body.red_n && points) {
         int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
@@ -303,10 +303,28 @@ static void estimate(wf__stage *stage)
     stage->streams = bytes * points >= (uint64_t)32 << 20;
 }
 
+/* Broadcasting can make spaces that no array has. */
+static bool countable(layout *l)
+{
+    int64_t points = 1;
+    bool fits = true;
+    for (int d = 0; d < l->space->rank; ++d) {
+        if (l->space->dim[d] == 0)
+            return true;
+        fits = fits && wf__mul_i64(points, l->space->dim[d], &points);
+    }
+    if (!fits) {
+        char text[160];
+        wf__shape_text(l->space, text, sizeof text);
+        wf__plan_fail(l->plan, WF_ERR_SHAPE, "the operands broadcast to %s, which has too many points", text);
+    }
+    return fits;
+}
+
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
-    bool ok = collect(&l);
+    bool ok = countable(&l) && collect(&l);
     if (ok) {
         order_axes(&l);
         merge_axes(&l);

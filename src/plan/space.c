@@ -43,6 +43,23 @@ static bool find_space(spacer *s)
     return true;
 }
 
+/* Is this access to an array of the space's shape at the point's own element? */
+static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
+{
+    const wf__bind *b = &s->bind[ir->slot[n->a].object];
+    if (!n->b)
+        return true;
+    if (b->rank != s->space.rank || memcmp(b->dim, s->space.dim, b->rank * sizeof *b->dim) ||
+        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
+        return false;
+    for (uint32_t k = 0; k < b->rank; ++k) {
+        const wf__node *index = &ir->node[wf__tuple_at(ir, n->b)[k]];
+        if (index->op != WF__INDEX || index->a != k)
+            return false;
+    }
+    return true;
+}
+
 /* Must this load read a copy? `ir` is the operator. */
 static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 {
@@ -56,7 +73,8 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
         wf__overlap meet = wf__bind_overlap(&s->bind[ir->slot[store->a].object], source);
         if (meet != WF__APART && q < r)
             return false;
-        elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && store->b != load->b);
+        bool same = store->b == load->b || (at_own_element(s, ir, store) && at_own_element(s, ir, load));
+        elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && !same);
     }
     return elsewhere;
 }
