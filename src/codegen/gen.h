@@ -44,7 +44,7 @@ val wf__gen_splat(wf__gen *g, val scalar, int w);
 /* ---- calls ---- */
 val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
                  unsigned n);
-bool wf__gen_has(wf__gen *g, const char *intrinsic); /* does this LLVM know it? */
+bool wf__gen_has(wf__gen *g, const char *intrinsic);         /* does this LLVM know it? */
 val wf__gen_call1(wf__gen *g, const char *intrinsic, val a); /* overloaded on the type of a */
 val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b);
 /* A new function with the attributes that all have; `internal` ones use the fast calling convention. */

@@ -53,7 +53,9 @@ static val range_register(wf__gen *g, int op, unsigned dtype, int w, val a, val 
 {
     const char *name = dtype == WF_F32 ? "llvm.x86.avx512.mask.range.ps.512" : "llvm.x86.avx512.mask.range.pd.512";
     LLVMTypeRef mask = g->L->IntTypeInContext(g->context, (unsigned)w);
-    val args[6] = { a, b, g_i32(g, 4 + op), g->L->ConstNull(g->L->TypeOf(a)), g->L->ConstInt(mask, UINT64_MAX, 0), g_i32(g, 4) };
+    val args[6] = {
+        a, b, g_i32(g, 4 + op), g->L->ConstNull(g->L->TypeOf(a)), g->L->ConstInt(mask, UINT64_MAX, 0), g_i32(g, 4)
+    };
     if (g->isa != WF__ISA_AVX512 || !wf__gen_has(g, name))
         return NULL;
     return wf__gen_call(g, name, NULL, 0, args, 6);
