@@ -17,7 +17,8 @@ typedef enum wf__memo_kind {
     WF__BELOW /* a < b */,
     WF__ALL_LANES /* a in every lane */,
     WF__BOTH /* a and b */,
-    WF__WHOLE /* all lanes that are on inside b elements from a */
+    WF__WHOLE /* all lanes that are on inside b elements from a */,
+    WF__MAPPED /* + border mode: the index inside b elements that a stands for; last */
 } wf__memo_kind;
 enum { WF__MEMO_HEADS = 256 };
 typedef struct wf__memo {
