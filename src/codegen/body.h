@@ -17,7 +17,8 @@ typedef enum wf__memo_kind {
     WF__BELOW /* a < b */,
     WF__ALL_LANES /* a in every lane */,
     WF__BOTH /* a and b */,
-    WF__WHOLE /* all lanes that are on inside b elements from a */
+    WF__WHOLE /* all lanes that are on inside b elements from a */,
+    WF__MAPPED /* + border mode: the index inside b elements that a stands for; last */
 } wf__memo_kind;
 enum { WF__MEMO_HEADS = 256 };
 typedef struct wf__memo {
@@ -44,6 +45,9 @@ typedef struct wf__frame {
     val extent[WF_MAX_RANK];
     val memory, params, nowhere; /* nowhere: stack bytes that lanes which are off may touch */
     val *accumulator;            /* of each reduction: stack array of `instances` vectors */
+    val table;                   /* constants in memory, 64 bits each; NULL: none yet */
+    val *constant;               /* what it holds */
+    uint32_t constant_n, constant_cap;
     int instances;
 } wf__frame;
 
@@ -59,6 +63,7 @@ typedef struct wf__inst {
     block row, inner;                     /* levels rank-1 and rank */
     val index[WF_MAX_RANK];               /* of the loops around; the last: of lane 0 */
     val lane_count, lane_bits, lane_mask; /* SAFE: the lanes that are on: how many, as bits of an i64, as a vector */
+    bool tables;              /* constants are many: they are read from memory where they are used */
     bool parks;                           /* masks of border tests are many: they live on the stack */
     val *red, *red_phi; /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
@@ -72,6 +77,8 @@ val wf__frame_stride(wf__frame *f, uint32_t slot, int axis); /* bytes */
 val wf__frame_dim(wf__frame *f, uint32_t slot, int axis);
 val wf__frame_extent(wf__frame *f, int axis);
 val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype); /* a load at the current place */
+val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits); /* a load of a constant at the current place */
+bool wf__frame_finish(wf__frame *f);                                 /* fills the table of constants */
 val wf__frame_room(wf__frame *f, LLVMTypeRef type);                 /* on the stack */
 val wf__frame_nowhere(wf__frame *f);
 
@@ -140,7 +147,8 @@ void wf__red_end(wf__frame *f); /* joins the lanes and stores the results */
 
 /* ---- box.c, loops.c, tiling.c, order.c ---- */
 bool wf__find_box(wf__frame *f); /* sets inner_lo and inner_hi, at level 0 */
-bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns); /* of a FAST tile */
+/* rows x columns: of a FAST tile; 0 x 0: SAFE does everything. */
+bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns);
 int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *live, const wf__target *target);
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows,
                      int *columns);

@@ -117,12 +117,48 @@ static void test_index(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
             also(in, guard->vector, g_icmp(g, LLVMIntULT, wf__inst_vector(in, r), wf__gen_splat(g, dim, g->width)));
 }
 
-/* i mod period, never negative. */
-static val wrap(wf__gen *g, val i, val period, int w)
+/* i mod period, never negative, by division. */
+static val wrap_far(wf__gen *g, val i, val period, int w)
 {
     val k = g->L->BuildSRem(g->b, i, wf__gen_splat(g, period, w), "");
     val up = g_add(g, k, wf__gen_splat(g, period, w));
     return g_select(g, g_icmp(g, LLVMIntSLT, k, wf__gen_int(g, g->i64, w, 0)), up, k);
+}
+
+/* Vectors are divided lane by lane: a function, called where that is needed. */
+static val make_wrap(wf__gen *g)
+{
+    LLVMTypeRef vector = wf__gen_wide(g, g->i64, g->width), params[2] = { vector, g->i64 };
+    block back = g->L->GetInsertBlock(g->b);
+    val around = g->function, f = wf__gen_function(g, "wrap", vector, params, 2, true);
+    g->function = f;
+    wf__gen_at(g, wf__gen_block(g, "wrap"));
+    g->L->BuildRet(g->b, wrap_far(g, g->L->GetParam(f, 0), g->L->GetParam(f, 1), g->width));
+    g->function = around;
+    wf__gen_at(g, back);
+    return f;
+}
+
+/* i mod period. Most indices are at most one period outside, which an addition puts right. */
+static val wrap(wf__gen *g, val i, val period, int w)
+{
+    if (w == 1)
+        return wrap_far(g, i, period, 1);
+    if (!g->wrap)
+        g->wrap = make_wrap(g);
+    val n = wf__gen_splat(g, period, w), zero = wf__gen_int(g, g->i64, w, 0);
+    val low = g_select(g, g_icmp(g, LLVMIntSLT, i, zero), g_add(g, i, n), i);
+    val near = g_select(g, g_icmp(g, LLVMIntSGE, i, n), g_sub(g, i, n), low);
+    block from = g->L->GetInsertBlock(g->b), rare = wf__gen_block(g, "far"), next = wf__gen_block(g, "next");
+    wf__gen_unlikely(g, g->L->BuildCondBr(g->b, wf__gen_any(g, g_icmp(g, LLVMIntUGE, near, n), w), rare, next));
+    wf__gen_at(g, rare);
+    val far = g->L->BuildCall2(g->b, g->L->GlobalGetValueType(g->wrap), g->wrap, (val[]){ i, period }, 2, "");
+    g->L->SetInstructionCallConv(far, LLVMFastCallConv);
+    g->L->BuildBr(g->b, next);
+    wf__gen_at(g, next);
+    val r = g->L->BuildPhi(g->b, g->L->TypeOf(near), "");
+    g->L->AddIncoming(r, (val[]){ near, far }, (block[]){ from, rare }, 2);
+    return r;
 }
 
 static val at_least_one(wf__gen *g, val x)
@@ -165,7 +201,9 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         }
         wide[k] = in->vary[r].kind != WF__UNIFORM;
         val i = wide[k] ? wf__inst_vector(in, r) : wf__inst_scalar(in, r);
+        block back = go_row(in, !guard->uniform && !wide[k] && in->level[r] < in->f->rank);
         mapped[k] = wf__border_map(g, n->aux, i, dim, wide[k] ? g->width : 1);
+        wf__gen_at(g, wide[k] ? g->L->GetInsertBlock(g->b) : back);
         guard->scalar = also(in, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
     }
 }

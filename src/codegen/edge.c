@@ -75,6 +75,21 @@ static val choose(wf__inst *in, const wf__node *n, val row, val base, val dim, v
     return r;
 }
 
+/* Once a row if that is early enough. */
+static val map_uniform(wf__inst *in, const wf__node *n, wf__ref r, val dim)
+{
+    wf__gen *g = in->g;
+    val i = wf__inst_scalar(in, r), kept = wf__inst_recall(in, WF__MAPPED + n->aux, i, dim, NULL);
+    if (kept)
+        return kept;
+    block back = g->L->GetInsertBlock(g->b);
+    if (in->level[r] < in->f->rank)
+        wf__gen_at(g, in->row);
+    kept = wf__border_map(g, n->aux, i, dim, 1);
+    wf__gen_at(g, back);
+    return wf__inst_keep(in, WF__MAPPED + n->aux, i, dim, NULL, kept);
+}
+
 bool wf__emit_edge_load(wf__inst *in, wf__ref r)
 {
     wf__gen *g = in->g;
@@ -89,7 +104,7 @@ bool wf__emit_edge_load(wf__inst *in, wf__ref r)
         exists = exists ? g_and(g, exists, some) : some;
         mapped[k] = g_i64(g, 0);
         if ((int)k != axis)
-            mapped[k] = wf__border_map(g, n->aux, wf__inst_scalar(in, wf__tuple_at(in->ir, n->b)[k]), dim, 1);
+            mapped[k] = map_uniform(in, n, wf__tuple_at(in->ir, n->b)[k], dim);
     }
     val base = wf__inst_scalar(in, wf__tuple_at(in->ir, n->b)[axis]), dim = wf__frame_dim(in->f, n->a, axis);
     wf__where row = wf__address(in, n->a, n->b, mapped, wide);

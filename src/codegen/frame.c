@@ -84,6 +84,43 @@ val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
+/* LLVM makes a vector constant from its lanes, which takes it longer than any instruction; a scalar in memory that is
+ * broadcast by the instruction that uses it is as fast to run and much faster to compile. */
+val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits)
+{
+    wf__gen *g = f->g;
+    if (!f->table) {
+        uint32_t most = 1;
+        for (uint32_t i = 1; i < f->body->n; i++)
+            most += f->body->node[i].op == WF__CONST;
+        f->table = g->L->AddGlobal(g->module, g->L->ArrayType(g->i64, most), "constants");
+        g->L->SetLinkage(f->table, LLVMInternalLinkage);
+        g->L->SetGlobalConstant(f->table, 1);
+        f->constant = wf__alloc(most * sizeof *f->constant);
+        f->constant_cap = f->constant ? most : 0;
+    }
+    val value = g->L->ConstInt(g->i64, bits, 0);
+    uint32_t i = 0;
+    while (i < f->constant_n && f->constant[i] != value)
+        i++;
+    if (i == f->constant_cap) /* index constants of a tile may be more than the body's */
+        return wf__gen_const(g, dtype, 1, bits);
+    if (i == f->constant_n)
+        f->constant[f->constant_n++] = value;
+    return g_load(g, wf__gen_type(g, dtype, 1), g_gep(g, g->i64, f->table, g_i64(g, i)));
+}
+
+bool wf__frame_finish(wf__frame *f)
+{
+    wf__gen *g = f->g;
+    if (!f->table)
+        return true;
+    while (f->constant_n < f->constant_cap)
+        f->constant[f->constant_n++] = g->L->ConstInt(g->i64, 0, 0);
+    g->L->SetInitializer(f->table, g->L->ConstArray(g->i64, f->constant, f->constant_n));
+    return f->constant_n > 0; /* false: no memory for them */
+}
+
 val wf__frame_room(wf__frame *f, LLVMTypeRef type)
 {
     wf__gen *g = f->g;

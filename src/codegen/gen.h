@@ -24,6 +24,7 @@ typedef struct wf__gen {
     val function;                                /* being emitted */
     val cold[WF__COLD_COUNT][2];                 /* bodies of rare paths, by width: scalar, vector */
     val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
+    val wrap;                                    /* periodic indices far outside; NULL: not made yet */
     val nontemporal, likely;                     /* metadata, made when first needed */
     wf__str *error;
     bool failed;

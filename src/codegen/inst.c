@@ -4,7 +4,7 @@
 #include "codegen/body.h"
 #include "ir/pass.h"
 
-enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */ };
+enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32 };
 
 static void mark_effects(wf__inst *in)
 {
@@ -69,6 +69,14 @@ static bool set_levels(wf__inst *in)
     return true;
 }
 
+static uint32_t count_constants(const wf__inst *in)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < in->ir->n; i++)
+        n += in->live[i] && in->ir->node[i].op == WF__CONST && in->ir->node[i].dtype != WF_I64;
+    return n;
+}
+
 bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
 {
     *in = (wf__inst){ .f = f, .g = f->g, .ir = ir, .safe = safe };
@@ -95,6 +103,7 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
         bordered += ir->node[i].op == WF__LOAD && ir->node[i].aux != WF_BORDER_NONE;
     }
     in->parks = bordered > MOST_MASKED;
+    in->tables = count_constants(in) > MOST_CONSTANTS;
     return true;
 }
 
@@ -242,7 +251,10 @@ val wf__inst_vector(wf__inst *in, wf__ref r)
     wf__gen *g = in->g;
     val v;
     if (n->op == WF__CONST) {
-        v = wf__gen_const(g, n->dtype, g->width, wf__bits(n));
+        if (in->tables && n->dtype != WF_BOOL && wf__bits(n))
+            v = wf__gen_splat(g, wf__frame_constant(in->f, n->dtype, wf__bits(n)), g->width);
+        else
+            v = wf__gen_const(g, n->dtype, g->width, wf__bits(n));
     } else if (in->vary[r].kind == WF__UNIFORM) {
         val scalar = wf__inst_scalar(in, r);
         block back = g->L->GetInsertBlock(g->b);

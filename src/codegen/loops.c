@@ -21,9 +21,14 @@ typedef struct nest {
     bool steps_back;   /* points may be computed twice */
 } nest;
 
+/* Can FAST begin where the row does? Reductions: rows begin at multiples of WF__LANES. */
+static bool is_plain(const nest *t) { return !t->f->inner_lo[t->f->rank - 1] && !t->g->options->nontemporal; }
+
 /* ---- columns of a row: FAST on [clo, chi) ---- */
 static void split_row(nest *t)
 {
+    if (!t->fast)
+        return;
     wf__gen *g = t->g;
     wf__frame *f = t->f;
     int last = f->rank - 1;
@@ -31,7 +36,7 @@ static void split_row(nest *t)
     val lo = f->lo[last], hi = f->hi[last];
     val a = f->inner_lo[last] ? g_larger(g, f->inner_lo[last], lo) : lo;
     val b = f->inner_hi[last] ? g_smaller(g, f->inner_hi[last], hi) : hi;
-    val from = g_and(g, g_add(g, a, g_i64(g, align - 1)), g_i64(g, -align));
+    val from = is_plain(t) ? lo : g_and(g, g_add(g, a, g_i64(g, align - 1)), g_i64(g, -align));
     val room = g_sub(g, b, from);
     val some = g_and(g, g_icmp(g, LLVMIntSLT, from, b), g_icmp(g, LLVMIntSGE, room, g_i64(g, step)));
     val part = (step & (step - 1)) == 0 ? g_and(g, room, g_i64(g, -step))
@@ -191,6 +196,38 @@ static void emit_fast(nest *t, val clo, val chi, val end)
     wf__gen_at(g, done);
 }
 
+/* FAST from the start, SAFE on what is left. */
+static void emit_plain_row(nest *t)
+{
+    wf__gen *g = t->g;
+    int last = t->f->rank - 1;
+    val lo = t->f->lo[last], hi = t->f->hi[last], some = g_icmp(g, LLVMIntSLT, t->clo, t->chi);
+    if (t->inside)
+        some = g_and(g, some, t->inside);
+    block before = g->L->GetInsertBlock(g->b), fast = wf__gen_block(g, "fast_begin"), rest = wf__gen_block(g, "rest");
+    block work = wf__gen_block(g, "safe_begin"), end = wf__gen_block(g, "row_end");
+    g->L->BuildCondBr(g->b, some, fast, rest);
+    wf__gen_at(g, fast);
+    emit_fast(t, t->clo, t->chi, t->end);
+    block done = g->L->GetInsertBlock(g->b);
+    g->L->BuildBr(g->b, rest);
+    wf__gen_at(g, rest);
+    val from = g->L->BuildPhi(g->b, g->i64, "from");
+    g->L->AddIncoming(from, (val[]){ lo, t->end }, (block[]){ before, done }, 2);
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, from, hi), work, end);
+    wf__gen_at(g, work);
+    emit_safe(t, from, hi);
+    g->L->BuildBr(g->b, end);
+    wf__gen_at(g, end);
+}
+
+/* Without FAST there is but one segment. */
+static void emit_whole_row(nest *t)
+{
+    int last = t->f->rank - 1;
+    emit_safe_row(t, t->f->lo[last], t->f->hi[last]);
+}
+
 static void emit_row(nest *t)
 {
     wf__gen *g = t->g;
@@ -264,12 +301,19 @@ static val choose_rows(nest *t, int axis, val i)
     return i;
 }
 
+static void emit_level(nest *t, int level)
+{
+    if (t->fast)
+        wf__inst_level(t->fast, level);
+    wf__inst_level(t->safe, level);
+}
+
 static void emit_axis(nest *t, int axis)
 {
     wf__gen *g = t->g;
     wf__frame *f = t->f;
     if (axis == f->rank - 1) {
-        emit_row(t);
+        (!t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
         return;
     }
     val inside = t->inside, step = g_i64(g, 1);
@@ -285,11 +329,12 @@ static void emit_axis(nest *t, int axis)
     } else {
         test_inside(t, axis, i);
     }
-    t->index[axis] = t->fast->index[axis] = t->safe->index[axis] = i;
+    t->index[axis] = t->safe->index[axis] = i;
+    if (t->fast)
+        t->fast->index[axis] = i;
     if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
         f->level[axis + 1] = loop;
-        wf__inst_level(t->fast, axis + 1);
-        wf__inst_level(t->safe, axis + 1);
+        emit_level(t, axis + 1);
         wf__gen_at(g, f->level[axis + 1]);
     }
     emit_axis(t, axis + 1);
@@ -336,12 +381,11 @@ static bool emit_function(nest *t)
         return false;
     g->L->BuildCondBr(g->b, is_empty(f), done, f->top);
     wf__gen_at(g, f->top);
-    if (!wf__find_box(f))
+    if (t->fast && !wf__find_box(f))
         return false;
     split_row(t);
     if (f->rank > 1) {
-        wf__inst_level(t->fast, 0);
-        wf__inst_level(t->safe, 0);
+        emit_level(t, 0);
         f->top = f->level[0];
         wf__gen_at(g, f->top);
     }
@@ -352,17 +396,20 @@ static bool emit_function(nest *t)
     if (g->options->nontemporal && g->isa != WF__ISA_NEON)
         wf__gen_call(g, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
     g->L->BuildRetVoid(g->b);
-    return true;
+    return wf__frame_finish(f);
 }
 
+/* `tile`: FAST's body, or NULL. */
 static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
 {
     wf__inst fast = { 0 }, safe = { 0 };
-    bool ok = wf__inst_init(&fast, f, tile, false) && wf__inst_init(&safe, f, f->body, true);
+    bool ok = (!tile || wf__inst_init(&fast, f, tile, false)) && wf__inst_init(&safe, f, f->body, true);
     if (ok) {
-        wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
-        f->narrow_limit = wf__narrow_limit(&fast);
-        nest t = { .g = g, .f = f, .fast = &fast, .safe = &safe, .steps_back = may_step_back(f) };
+        nest t = { .g = g, .f = f, .fast = tile ? &fast : NULL, .safe = &safe, .steps_back = may_step_back(f) };
+        if (tile) {
+            wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
+            f->narrow_limit = wf__narrow_limit(&fast);
+        }
         ok = emit_function(&t);
     }
     if (!ok)
@@ -375,19 +422,20 @@ static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
 {
     wf__frame f = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
-    f.rows = rows;
+    f.rows = rows ? rows : 1;
     f.columns = columns;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
-    wf__ir tile;
-    bool ok = wf__tile(body, f.rows, f.columns, g->width, true, &tile);
+    wf__ir tile = { 0 };
+    bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, &tile);
     if (!ok)
         wf__gen_fail(g, "code generator: %s", tile.error);
     else if (!f.slot)
         wf__gen_fail(g, "code generator: out of memory");
     else
-        ok = emit_bodies(g, &f, &tile);
+        ok = emit_bodies(g, &f, columns ? &tile : NULL);
     wf__ir_free(&tile);
     wf__free(f.slot);
     wf__free(f.accumulator);
+    wf__free(f.constant);
     return ok && !g->failed;
 }

@@ -4,6 +4,9 @@
  * full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's tile
  * loads each element once for all its outputs. Both cost registers, code and compile time, so the least tile that comes
  * close to the best estimate is taken.
+ *
+ * Compile time counts where little work is to be expected: a large body that neither streams to memory nor reduces is
+ * compiled without columns for latency, and, where masked lanes cost next to nothing, once instead of twice.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"
@@ -13,6 +16,8 @@ enum {
     WINDOW = 100,       /* cycles of dependent work that the processor overlaps by itself */
     MOST_POINTS = 8,    /* of a tile */
     MOST_NODES = 1500,  /* of an instantiated tile */
+    LIGHT_NODES = 64,   /* of a tile whose points share nothing, where compile time counts */
+    ONE_COPY = 120,     /* operations from which on a body is compiled once */
     MOST_SHARED = 1024, /* loads looked at */
 };
 
@@ -27,7 +32,10 @@ typedef struct study {
     const wf__ir *body;
     const wf__vary *vary;
     const uint8_t *live;
+    bool light;                          /* compile time counts */
+    uint32_t weight;                     /* LLVM instructions, about */
     uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
+    bool bordered;                       /* border modes are used */
     uint32_t latency;                    /* cycles of the longest chain */
     uint32_t registers;                  /* live at once, loads not counted */
     shared_load load[MOST_SHARED];
@@ -73,6 +81,22 @@ static unsigned cycles(const wf__node *n)
         return 0;
     default:
         return 2;
+    }
+}
+
+static unsigned weight(const wf__node *n)
+{
+    switch (n->op) {
+    case WF__BITCAST: return 0;
+    case WF__OP_min:
+    case WF__OP_max: return wf__is_float(n->dtype) ? 4 : 1;
+    case WF__OP_fmin:
+    case WF__OP_fmax: return wf__is_float(n->dtype) ? 5 : 1;
+    case WF__OP_idiv:
+    case WF__OP_mod:
+    case WF__OP_mulhi: return 10;
+    case WF__CAST: return 3;
+    default: return 1;
     }
 }
 
@@ -162,6 +186,8 @@ static void study_nodes(study *s)
             s->loads += !share(s, n) * registers_of(s, n->dtype);
         else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
             s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
+        s->weight += weight(n);
+        s->bordered |= n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
     }
 }
 
@@ -200,7 +226,8 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
     uint32_t held = s->uniform <= 16 ? s->uniform : 0, loads = shared_cost(s, rows, columns, place);
     if (points > 1 && points * (s->registers ? s->registers : 1) + (uint32_t)columns + 2 + held / 2 > vector_registers)
         return 0;
-    if (points > 1 && points * (s->operations + s->loads) + loads / 2 > MOST_NODES)
+    uint32_t nodes = points * (s->weight + s->loads) + loads / 2;
+    if (points > 1 && nodes > (s->light && s->load_n == s->group_n ? LIGHT_NODES : MOST_NODES))
         return 0;
     loads += 2 * s->loads * points;
     if (!held)
@@ -221,7 +248,7 @@ static void best_tile(const study *s, int *rows, int *columns)
         return; /* the smallest tile is always right */
     for (size_t i = 0; i < WF__COUNT(candidate); i++) {
         int r = candidate[i][0], c = candidate[i][1];
-        if (r > 1 && (s->body->rank < 2 || s->body->red_n || !s->load_n))
+        if (r > 1 && (s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n))
             continue;
         uint32_t cost = tile_cost(s, r, c, place);
         if (!cost || cost + cost / 32 >= best)
@@ -233,6 +260,15 @@ static void best_tile(const study *s, int *rows, int *columns)
     wf__free(place);
 }
 
+/* Are all loads and stores such that the processor masks them? */
+static bool masks_are_cheap(const study *s)
+{
+    for (uint32_t i = 0; i < s->body->slot_n; i++)
+        if (s->g->isa != WF__ISA_AVX512 && (s->g->isa != WF__ISA_AVX2 || wf__size(s->body->slot[i].dtype) < 4))
+            return false;
+    return true;
+}
+
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
@@ -240,14 +276,17 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
     uint32_t *work = s ? wf__alloc0(2 * body->n * sizeof *work) : NULL;
     if (s && work) {
         *s = (study){ .g = g, .body = body, .vary = vary, .live = live };
+        s->light = !g->options->nontemporal && !body->red_n;
         study_nodes(s);
         study_chain(s, work);
         best_tile(s, &best_r, &best_c);
+        if (s->light && s->weight > ONE_COPY && !s->bordered && masks_are_cheap(s))
+            best_r = best_c = 0;
     }
     wf__free(s);
     wf__free(work);
-    *rows = body->red_n || body->rank < 2 ? 1 : r > 0 ? r : best_r;
     *columns = c > 0 ? c : best_c;
+    *rows = *columns && (body->red_n || body->rank < 2) ? 1 : r > 0 ? r : best_r;
     if (body->red_n) { /* whole turns through the accumulators */
         int instances = WF__LANES / g->width;
         *columns = (*columns + instances - 1) / instances * instances;

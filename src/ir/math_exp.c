@@ -15,7 +15,7 @@ enum { DOWN = 8 };
 static const int up[2] = { 24, 53 }; /* the exponents of denormals, and one more */
 static const double un_up[2] = { 0x1p-24, 0x1p-53 };
 
-/* (e^r - 1 - r) / r^2 on |r| <= ln2/2. Minimax, relative to e^r: 2^-28.0 and 2^-56.4 (Remez exchange; each coefficient
+/* (e^r - 1 - r) / r^2 on |r| <= ln2/2. Minimax, relative to e^r: 2^-27.6 and 2^-56.5 (Remez exchange; each coefficient
  * rounded in turn, the later ones fitted again; then moved by a few units to where rounding errors meet kindly). */
 static const wf__poly exp_poly[2] = {
     { 5, { 0x1.fffffep-2, 0x1.55548ep-3, 0x1.55588ap-5, 0x1.123d0ep-7, 0x1.6a41c6p-10 } },

@@ -18,12 +18,12 @@ static const wf__poly sin_poly[2] = { { 3, { -0x1.555542p-3, 0x1.1105fap-7, -0x1
                                       { 6,
                                         { -0x1.5555555555548p-3, 0x1.111111110f73p-7, -0x1.a01a019be91b4p-13,
                                           0x1.71de35552031cp-19, -0x1.ae5e4b7714935p-26, 0x1.5d8b50d2d2d4ep-33 } } };
-/* (cos r - 1) / s, absolute error times s: 2^-32.7 and 2^-64.2 */
+/* (cos r - 1) / s; error of cos r: 2^-32.7 and 2^-64.2 */
 static const wf__poly cos_poly[2] = { { 4, { -0x1p-1, 0x1.555548p-5, -0x1.6c0ae2p-10, 0x1.99886cp-16 } },
                                       { 7,
                                         { -0x1p-1, 0x1.555555555554cp-5, -0x1.6c16c16c1521dp-10, 0x1.a01a019cbf0d3p-16,
                                           -0x1.27e4f81264e49p-22, 0x1.1ee9f1100c4fep-29, -0x1.8fb109a1c5e27p-37 } } };
-/* (1 - r cot r) / s, absolute error times s relative to r cot r: 2^-32.5 and 2^-57.2 */
+/* (1 - r cot r) / s; error relative to r cot r: 2^-32.5 and 2^-57.2 */
 static const wf__poly cot_poly[2] = {
     { 5, { 0x1.555556p-2, 0x1.6c15e8p-6, 0x1.1593bcp-9, 0x1.b3bb1cp-13, 0x1.b9deeep-16 } },
     { 9,
