@@ -9,20 +9,12 @@
 enum { FEW = 12, MOST_PLANS = 4096 };
 
 /* ---- keys ---- */
-static void add_nodes(const wf__ir *ir, wf__str *key)
-{
-    enum { BYTES = offsetof(wf__node, next) }; /* everything but the numbering chain */
-    char *at = wf__str_room(key, (size_t)(ir->n - 1) * BYTES);
-    for (wf__ref r = 1; at && r < ir->n; ++r, at += BYTES)
-        memcpy(at, &ir->node[r], BYTES);
-}
-
 static void add_ir(const wf__ir *ir, wf__str *key)
 {
     uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
                         ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
     wf__str_addn(key, (const char *)head, sizeof head);
-    add_nodes(ir, key);
+    wf__str_addn(key, (const char *)(ir->node + 1), (size_t)(ir->n - 1) * sizeof *ir->node);
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];

@@ -253,30 +253,39 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
     return wf__value(g, r);
 }
 
-/* ---- the usual case: nodes of one recording and one dtype ---- */
+/* ---- the usual case: nodes of one recording and one dtype, and numbers that meet floats ---- */
 static inline bool plain(wf_val v) { return v.h.graph && v.h.num > 0 && v.h.num < WF__POST_BASE; }
+static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { (double)ref, g } }; }
+
+/* The recording in which plain operands of `g` can be combined; NULL: look closer. */
+static inline wf__ir *plain_ir(wf_graph *g)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    return g->section == WF_CALL && ir->status == WF_OK ? ir : NULL;
+}
 
 static inline wf_val operation1(unsigned op, wf_val a)
 {
-    wf_graph *g = a.h.graph;
-    if (plain(a) && g->section == WF_CALL) {
-        wf__ir *ir = &g->program.rec.ir;
-        wf__ref x = (wf__ref)a.h.num;
-        if (ir->status == WF_OK && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
-            return wf__value(g, wf__op1(ir, op, x));
-    }
+    wf__ir *ir = plain(a) ? plain_ir(a.h.graph) : NULL;
+    wf__ref x = ir ? (wf__ref)a.h.num : 0;
+    if (ir && x < ir->n && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
+        return plain_value(a.h.graph, wf__op1_fitting(ir, op, x));
     return operation(op, 1, a, number(0), number(0));
 }
 
 static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
 {
     wf_graph *g = a.h.graph;
-    if (plain(a) && plain(b) && g == b.h.graph && g->section == WF_CALL) {
-        wf__ir *ir = &g->program.rec.ir;
-        wf__ref x = (wf__ref)a.h.num, y = (wf__ref)b.h.num;
-        unsigned t = wf__dtype(ir, x);
-        if (ir->status == WF_OK && t == wf__dtype(ir, y) && wf__types_allow(wf__op_table[op].types, t))
-            return wf__value(g, wf__op2(ir, op, x, y));
+    wf__ir *ir = plain(a) ? plain_ir(g) : NULL;
+    if (ir) {
+        wf__ref x = (wf__ref)a.h.num, y = 0;
+        unsigned t = x < ir->n ? wf__dtype(ir, x) : WF_NONE;
+        if (!b.h.graph && wf__is_float(t))
+            y = wf__const_f64(ir, t, b.h.num);
+        else if (g == b.h.graph && plain(b) && b.h.num < (double)ir->n && wf__dtype(ir, (wf__ref)b.h.num) == t)
+            y = (wf__ref)b.h.num;
+        if (y && wf__types_allow(wf__op_table[op].types, t))
+            return plain_value(g, wf__op2_fitting(ir, op, x, y));
     }
     return operation(op, 2, a, b, number(0));
 }

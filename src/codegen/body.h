@@ -63,7 +63,7 @@ typedef struct wf__inst {
     block row, inner;                     /* levels rank-1 and rank */
     val index[WF_MAX_RANK];               /* of the loops around; the last: of lane 0 */
     val lane_count, lane_bits, lane_mask; /* SAFE: the lanes that are on: how many, as bits of an i64, as a vector */
-    bool tables;              /* constants are many: they are read from memory where they are used */
+    bool tables;                          /* constants are many: they are read from memory where they are used */
     bool parks;                           /* masks of border tests are many: they live on the stack */
     val *red, *red_phi; /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
@@ -76,10 +76,10 @@ val wf__frame_base(wf__frame *f, uint32_t slot);
 val wf__frame_stride(wf__frame *f, uint32_t slot, int axis); /* bytes */
 val wf__frame_dim(wf__frame *f, uint32_t slot, int axis);
 val wf__frame_extent(wf__frame *f, int axis);
-val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype); /* a load at the current place */
+val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype);  /* a load at the current place */
 val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits); /* a load of a constant at the current place */
 bool wf__frame_finish(wf__frame *f);                                 /* fills the table of constants */
-val wf__frame_room(wf__frame *f, LLVMTypeRef type);                 /* on the stack */
+val wf__frame_room(wf__frame *f, LLVMTypeRef type);                  /* on the stack */
 val wf__frame_nowhere(wf__frame *f);
 
 /* ---- inst.c ---- */

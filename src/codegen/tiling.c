@@ -87,16 +87,22 @@ static unsigned cycles(const wf__node *n)
 static unsigned weight(const wf__node *n)
 {
     switch (n->op) {
-    case WF__BITCAST: return 0;
+    case WF__BITCAST:
+        return 0;
     case WF__OP_min:
-    case WF__OP_max: return wf__is_float(n->dtype) ? 4 : 1;
+    case WF__OP_max:
+        return wf__is_float(n->dtype) ? 4 : 1;
     case WF__OP_fmin:
-    case WF__OP_fmax: return wf__is_float(n->dtype) ? 5 : 1;
+    case WF__OP_fmax:
+        return wf__is_float(n->dtype) ? 5 : 1;
     case WF__OP_idiv:
     case WF__OP_mod:
-    case WF__OP_mulhi: return 10;
-    case WF__CAST: return 3;
-    default: return 1;
+    case WF__OP_mulhi:
+        return 10;
+    case WF__CAST:
+        return 3;
+    default:
+        return 1;
     }
 }
 

@@ -2,6 +2,7 @@
  * goes through here, so that recording is optimising. After the first error every builder returns 0 and appends nothing.
  */
 #include "ir/builder.h"
+#include "ir/numbering.h"
 #include <stdio.h>
 
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
@@ -12,14 +13,17 @@ void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
 
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
 {
-    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->numbered = 0;
+    uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
+    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = 0;
     ir->rank = rank;
     ir->arrays = false;
     ir->flags = flags;
     ir->status = WF_OK;
     ir->error[0] = 0;
-    if (ir->bucket_n)
-        memset(ir->bucket, 0, ir->bucket_n * sizeof *ir->bucket);
+    while (size > WF__TABLE_MIN && size / 4 >= used)
+        size /= 2;
+    if (size)
+        wf__table_clear(ir, size);
     if (!wf__grow(&ir->node, &ir->node_cap, 64, sizeof *ir->node) ||
         !wf__grow(&ir->tuple, &ir->tuple_cap, 16, sizeof *ir->tuple) ||
         !wf__grow(&ir->shape, &ir->shape_cap, 4, sizeof *ir->shape)) {
@@ -35,7 +39,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
 void wf__ir_free(wf__ir *ir)
 {
     wf__free(ir->node);
-    wf__free(ir->bucket);
+    wf__free(ir->table);
     wf__free(ir->tuple);
     wf__free(ir->slot);
     wf__free(ir->red);
@@ -55,84 +59,43 @@ void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
     va_end(args);
 }
 
-static bool no_memory(wf__ir *ir)
+static wf__ref no_memory(wf__ir *ir)
 {
     wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
-    return false;
+    return 0;
 }
 
-/* ---- value numbering ---- */
-/* All of a node but its chain, as three words. */
-enum { NODE_KEY = offsetof(wf__node, next) };
-_Static_assert(NODE_KEY == 24, "the fields before `next` are packed");
-
-static uint32_t hash_node(const wf__node *n)
-{
-    uint64_t w[3];
-    memcpy(w, n, NODE_KEY);
-    uint64_t h = (w[0] ^ (w[1] << 23 | w[1] >> 41)) * 0x9E3779B97F4A7C15u;
-    h = (h ^ h >> 32 ^ w[2]) * 0xBF58476D1CE4E5B9u;
-    return (uint32_t)(h >> 32);
-}
-
-static bool same_node(const wf__node *x, const wf__node *y) { return !memcmp(x, y, NODE_KEY); }
-
-static bool is_numbered(const wf__ir *ir, const wf__node *n)
-{
-    return (ir->flags & WF_VALUE_NUMBERING) && n->op != WF__STORE && n->op != WF__SETRED;
-}
-
-static bool rehash(wf__ir *ir)
-{
-    uint32_t size = ir->bucket_n ? ir->bucket_n * 2 : 256;
-    uint32_t *bucket = wf__realloc(ir->bucket, size * sizeof *bucket);
-    if (!bucket)
-        return no_memory(ir);
-    memset(bucket, 0, size * sizeof *bucket);
-    ir->bucket = bucket;
-    ir->bucket_n = size;
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        wf__node *n = &ir->node[r];
-        if (!is_numbered(ir, n) || n->op == WF__NOP)
-            continue;
-        uint32_t *head = &bucket[hash_node(n) & (size - 1)];
-        n->next = *head;
-        *head = r;
-    }
-    return true;
-}
-
-static wf__ref push(wf__ir *ir, const wf__node *node)
-{
-    if (ir->n == ir->node_cap && !wf__grow(&ir->node, &ir->node_cap, ir->n + 1, sizeof *ir->node)) {
-        no_memory(ir);
-        return 0;
-    }
-    ir->node[ir->n] = *node;
-    ir->node[ir->n].next = 0;
-    return ir->n++;
-}
-
-wf__ref wf__append(wf__ir *ir, const wf__node *node)
+/* ---- nodes ---- */
+/* A node as the words of its key. */
+static wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
 {
     if (ir->status != WF_OK)
         return 0;
-    if (!is_numbered(ir, node))
-        return push(ir, node);
-    if (ir->numbered >= ir->bucket_n && !rehash(ir))
-        return 0;
-    uint32_t *head = &ir->bucket[hash_node(node) & (ir->bucket_n - 1)];
-    for (wf__ref r = *head; r; r = ir->node[r].next)
-        if (same_node(&ir->node[r], node))
-            return r;
-    wf__ref r = push(ir, node);
-    if (!r)
-        return 0;
-    ir->node[r].next = *head;
-    *head = r;
-    ++ir->numbered;
-    return r;
+    wf__key key = { { w0, w1, w2 } };
+    uint32_t hash = 0, *entry = NULL;
+    if (wf__is_numbered(ir, (uint16_t)w0)) {
+        if (ir->n >= ir->table_most && !wf__table_grow(ir))
+            return no_memory(ir);
+        hash = wf__key_hash(&key);
+        wf__ref equal = wf__table_find(ir, &key, hash, &entry);
+        if (equal)
+            return equal;
+    }
+    if (ir->n == ir->node_cap && !wf__grow(&ir->node, &ir->node_cap, ir->n + 1, sizeof *ir->node))
+        return no_memory(ir);
+    ir->node[ir->n] = wf__key_node(&key);
+    if (entry)
+        *entry = wf__table_entry(ir, hash, ir->n);
+    return ir->n++;
 }
+
+static inline wf__ref append(wf__ir *ir, const wf__node *node)
+{
+    wf__key k = wf__key_of(node);
+    return append_words(ir, k.word[0], k.word[1], k.word[2]);
+}
+
+wf__ref wf__append(wf__ir *ir, const wf__node *node) { return append(ir, node); }
 
 /* ---- leaves ---- */
 wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
@@ -140,14 +103,23 @@ wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
     if (wf__size(dtype) < 8)
         bits &= ((uint64_t)1 << 8 * wf__size(dtype)) - 1;
     wf__node n = { .op = WF__CONST, .dtype = (uint8_t)dtype, .a = (uint32_t)bits, .b = (uint32_t)(bits >> 32) };
-    return wf__append(ir, &n);
+    return append(ir, &n);
+}
+
+static uint64_t bits_of(unsigned dtype, double value)
+{
+    uint64_t bits = 0;
+    if (dtype == WF_F32) { /* the usual case, as wf__eval_cast has it */
+        float narrow = (float)value;
+        memcpy(&bits, &narrow, sizeof narrow);
+    } else
+        wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
+    return bits;
 }
 
 wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value)
 {
-    uint64_t bits = 0;
-    wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
-    return wf__const_bits(ir, dtype, bits);
+    return wf__const_bits(ir, dtype, bits_of(dtype, value));
 }
 
 wf__ref wf__param(wf__ir *ir, unsigned dtype)
@@ -291,32 +263,45 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
     return ok;
 }
 
+/* The operands fit. */
 static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
-    if (!operands_fit(ir, op, arity, a, b, c))
-        return 0;
-    if (arity == 2 && (wf__op_table[op].flags & WF__COMM)) { /* canonical order: constants right, else older left */
-        bool ca = ir->node[a].op == WF__CONST, cb = ir->node[b].op == WF__CONST;
-        if (ca != cb ? ca : a > b) {
+    const wf__node *x = &ir->node[a], *y = &ir->node[arity == 2 ? b : a];
+    const wf__op_info *info = &wf__op_table[op];
+    if (arity == 2 && (info->flags & WF__COMM)) { /* canonical order: constants right, else older left */
+        bool cx = x->op == WF__CONST, cy = y->op == WF__CONST;
+        if (cx != cy ? cx : a > b) {
             wf__ref t = a;
             a = b;
             b = t;
+            const wf__node *z = x;
+            x = y;
+            y = z;
         }
     }
-    wf__node n = { .op = (uint16_t)op, .a = a, .b = b, .c = c };
-    const wf__node *x = &ir->node[a], *y = &ir->node[arity == 2 ? b : a];
-    unsigned t = arity == 3 ? wf__dtype(ir, c) : y->dtype;
-    n.dtype = (uint8_t)(wf__op_table[op].to_bool ? WF_BOOL : t);
+    unsigned t = info->to_bool ? WF_BOOL : arity == 3 ? wf__dtype(ir, c) : y->dtype;
     if (arity == 2 && x->shape == y->shape && beyond_folding(x, y)) { /* the usual case */
-        n.shape = x->shape;
-        return wf__append(ir, &n);
+        const wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)t, .a = a, .b = b, .shape = x->shape };
+        return append(ir, &n);
     }
+    wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)t, .a = a, .b = b, .c = c };
     return emit(ir, &n);
 }
 
-wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a) { return operation(ir, op, 1, a, 0, 0); }
-wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return operation(ir, op, 2, a, b, 0); }
-wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c) { return operation(ir, op, 3, a, b, c); }
+wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a)
+{
+    return operands_fit(ir, op, 1, a, 0, 0) ? operation(ir, op, 1, a, 0, 0) : 0;
+}
+wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
+{
+    return operands_fit(ir, op, 2, a, b, 0) ? operation(ir, op, 2, a, b, 0) : 0;
+}
+wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c)
+{
+    return operands_fit(ir, op, 3, a, b, c) ? operation(ir, op, 3, a, b, c) : 0;
+}
+wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a) { return operation(ir, op, 1, a, 0, 0); }
+wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return operation(ir, op, 2, a, b, 0); }
 
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
 {
@@ -477,9 +462,5 @@ uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value)
 {
     const wf__node *n = &ir->node[r];
-    if (n->op != WF__CONST)
-        return false;
-    uint64_t want = 0, bits = wf__bits(n);
-    wf__eval_cast(n->dtype, WF_F64, &want, &value, 1);
-    return want == bits;
+    return n->op == WF__CONST && wf__bits(n) == bits_of(n->dtype, value);
 }

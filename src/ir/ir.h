@@ -88,7 +88,6 @@ typedef struct wf__node {
     uint8_t aux;
     uint32_t a, b, c, d;
     uint32_t shape; /* array graphs: index into shapes; 0 elsewhere and for scalars */
-    uint32_t next;  /* chain of the value-numbering table */
 } wf__node;
 
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
@@ -114,9 +113,10 @@ typedef struct wf__reduction {
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
-    uint32_t *bucket;            /* value numbering: heads of chains */
-    uint32_t bucket_n, numbered; /* power of two or 0; nodes in it */
-    uint32_t *tuple;             /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
+    uint32_t *table;                /* value numbering: builder.c */
+    uint32_t table_size, table_cap; /* entries in use, a power of two or 0; allocated */
+    uint32_t table_most;            /* nodes beyond which it grows */
+    uint32_t *tuple;                /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
     uint32_t tuple_n, tuple_cap;
     wf__slot *slot;
     uint32_t slot_n, slot_cap;
@@ -152,6 +152,9 @@ wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype);
 wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
+/* For callers that know: nothing has failed, the operands are live and of one dtype that the op allows. */
+wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a);
+wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
