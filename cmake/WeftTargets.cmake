@@ -1,5 +1,6 @@
 # weft_flags(target): language, warnings, visibility, numerics and sanitizers of everything Weft compiles.
 # weft_glob(out FOLDERS f... RECURSE f...): the C files of folders; a folder that does not exist has none.
+# weft_soname(out target): the name by which the shared library of an imported target is found at run time.
 
 function(weft_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
@@ -47,4 +48,21 @@ function(weft_glob out)
         list(APPEND files ${found})
     endforeach()
     set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
+function(weft_soname out target)
+    foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_NOCONFIG)
+        get_target_property(file ${target} ${property})
+        if(file)
+            break()
+        endif()
+    endforeach()
+    if(NOT file)
+        message(FATAL_ERROR "no library file is known for ${target}")
+    endif()
+    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${file} OUTPUT_VARIABLE headers ERROR_QUIET)
+    if(NOT headers MATCHES "SONAME +([^ \n]+)")
+        message(FATAL_ERROR "${file}: a shared library is needed (it is opened at run time)")
+    endif()
+    set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
 endfunction()

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include "base/base.h"
+#include "lib/io/foreign.h"
 
 static const char *const names[] = { "f.mrc", "f.npy", "f.png", "f.tif" };
 enum { NAMES = sizeof names / sizeof *names };
@@ -272,12 +273,35 @@ static void test_out_of_memory(void **state)
     wf_release(array);
 }
 
+/* A library behind a format that is not there, or is not the one of the header, is named; the next try starts afresh. */
+static void test_no_library(void **state)
+{
+    (void)state;
+    double (*cosine)(double) = NULL, (*absent)(double) = NULL;
+    const wf__foreign_function two[] = { { "cos", &cosine }, { "weft_has_no_such_function", &absent } };
+    wf__foreign none = { .soname = "libweft-not-installed.so.9", .format = "TEST", .function = two, .functions = 2 };
+    wf__foreign other = { .soname = "libm.so.6", .format = "TEST", .function = two, .functions = 2 };
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(wf__foreign_open(&none, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
+        assert_non_null(strstr(wf_message(ctx), "a.tst"));
+        assert_non_null(strstr(wf_message(ctx), "TEST files need the library libweft-not-installed.so.9"));
+        wf_clear(ctx);
+        assert_int_equal(wf__foreign_open(&other, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
+        assert_non_null(strstr(wf_message(ctx), "libm.so.6 that has weft_has_no_such_function"));
+        wf_clear(ctx);
+    }
+    other.functions = 1;
+    assert_int_equal(wf__foreign_open(&other, ctx, "a.tst"), WF_OK);
+    assert_true(cosine && cosine(0) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing),   cmocka_unit_test(test_recognised),      cmocka_unit_test(test_replaces),
-        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_targets_refused), cmocka_unit_test(test_permissions),
-        cmocka_unit_test(test_links),     cmocka_unit_test(test_arguments),       cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_missing),    cmocka_unit_test(test_recognised),      cmocka_unit_test(test_replaces),
+        cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_targets_refused), cmocka_unit_test(test_permissions),
+        cmocka_unit_test(test_links),      cmocka_unit_test(test_arguments),       cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_no_library),
     };
     return IO_TESTS(tests);
 }

@@ -1,10 +1,10 @@
 /* png.c - PNG images through libpng.
  *
  * Loading is set to give whole bytes: palettes and transparent colours are expanded, grey below 8 bits is scaled, 16
- * bits come in the machine's order. libpng reports errors by longjmp: every function that calls setjmp keeps its state
+ * bits come in the machine's order. libpng reports errors through on_error, which jumps: every function that calls setjmp keeps its state
  * in a struct `job` and changes no local variable afterwards.
  */
-#include "io_internal.h"
+#include "foreign.h"
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ typedef struct job {
     wf__io_writer *writer;
     png_structp png;
     png_infop info;
+    jmp_buf jump;   /* where errors go */
     char text[128]; /* libpng's message */
     wf__io_image *image;
     uint8_t *rows; /* the array's memory */
@@ -35,13 +36,38 @@ typedef struct job {
 
 static bool png_match(const uint8_t *head, size_t bytes) { return bytes >= 8 && memcmp(head, signature, 8) == 0; }
 
+/* ---- libpng's functions ---- */
+
+/* clang-format off */
+#define FUNCTIONS(F) \
+    F(create_info_struct) F(create_read_struct) F(create_write_struct) F(destroy_read_struct) \
+    F(destroy_write_struct) F(error) F(get_bit_depth) F(get_channels) F(get_error_ptr) F(get_image_height) \
+    F(get_image_width) F(get_io_ptr) F(get_rowbytes) F(read_end) F(read_info) F(read_row) F(read_update_info) \
+    F(set_IHDR) F(set_chunk_cache_max) F(set_chunk_malloc_max) F(set_expand) F(set_interlace_handling) \
+    F(set_packing) F(set_read_fn) F(set_swap) F(set_user_limits) F(set_write_fn) F(write_end) F(write_info) \
+    F(write_row)
+/* clang-format on */
+static struct {
+#define F(name) __typeof__(png_##name) *name;
+    FUNCTIONS(F)
+#undef F
+} libpng;
+static const wf__foreign_function functions[] = {
+#define F(name) { "png_" #name, &libpng.name },
+    FUNCTIONS(F)
+#undef F
+};
+static wf__foreign library = {
+    .soname = WEFT_PNG_SONAME, .format = "PNG", .function = functions, .functions = sizeof functions / sizeof *functions
+};
+
 /* ---- libpng's callbacks ---- */
 
 static PNG_NORETURN void on_error(png_structp png, png_const_charp text)
 {
-    job *j = png_get_error_ptr(png);
+    job *j = libpng.get_error_ptr(png);
     snprintf(j->text, sizeof j->text, "%s", text);
-    png_longjmp(png, 1);
+    longjmp(j->jump, 1);
 }
 
 static void on_warning(png_structp png, png_const_charp text)
@@ -52,16 +78,16 @@ static void on_warning(png_structp png, png_const_charp text)
 
 static void on_read(png_structp png, png_bytep to, size_t bytes)
 {
-    job *j = png_get_io_ptr(png);
+    job *j = libpng.get_io_ptr(png);
     if (wf__io_read_some(j->reader, to, bytes) != (int64_t)bytes)
-        png_error(png, "the file ends in the middle of a chunk");
+        libpng.error(png, "the file ends in the middle of a chunk");
 }
 
 static void on_write(png_structp png, png_bytep from, size_t bytes)
 {
-    job *j = png_get_io_ptr(png);
+    job *j = libpng.get_io_ptr(png);
     if (!wf__io_write(j->writer, from, bytes))
-        png_error(png, "cannot write");
+        libpng.error(png, "cannot write");
 }
 
 static void on_flush(png_structp png) { (void)png; }
@@ -85,6 +111,11 @@ static bool depth_fits_colour(unsigned depth, unsigned colour)
     return !small;
 }
 
+static int64_t big_endian(const uint8_t *b)
+{
+    return (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | b[3];
+}
+
 /* Checks the header ourselves first: libpng's messages name no values, and it does not know the length of the file. */
 static wf_status check_header(wf__io_reader *r)
 {
@@ -97,7 +128,7 @@ static wf_status check_header(wf__io_reader *r)
         return status;
     if (!png_match(head, 8) || memcmp(head + 8, "\0\0\0\15IHDR", 8) != 0)
         return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "not a PNG file: it does not begin with a PNG header");
-    int64_t width = png_get_uint_32(head + 16), height = png_get_uint_32(head + 20);
+    int64_t width = big_endian(head + 16), height = big_endian(head + 20);
     unsigned depth = head[24], colour = head[25];
     if (width < 1 || width > INT32_MAX)
         return bad_field(r, "width", width, "1..2^31-1");
@@ -126,23 +157,23 @@ static wf_status check_header(wf__io_reader *r)
 /* Reads up to the image data and sets the transformations. */
 static bool read_info(job *j)
 {
-    if (setjmp(png_jmpbuf(j->png)))
+    if (setjmp(j->jump))
         return false;
-    png_set_read_fn(j->png, j, on_read);
-    png_set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
-    png_set_chunk_malloc_max(j->png, MAX_CHUNK);
-    png_set_chunk_cache_max(j->png, 64);
-    png_read_info(j->png, j->info);
-    png_set_expand(j->png); /* palette, small grey, transparent colours */
+    libpng.set_read_fn(j->png, j, on_read);
+    libpng.set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
+    libpng.set_chunk_malloc_max(j->png, MAX_CHUNK);
+    libpng.set_chunk_cache_max(j->png, 64);
+    libpng.read_info(j->png, j->info);
+    libpng.set_expand(j->png); /* palette, small grey, transparent colours */
     if (wf__io_little_endian())
-        png_set_swap(j->png);
-    j->passes = png_set_interlace_handling(j->png);
-    png_read_update_info(j->png, j->info);
-    j->width = png_get_image_width(j->png, j->info);
-    j->height = png_get_image_height(j->png, j->info);
-    j->channels = png_get_channels(j->png, j->info);
-    j->row_bytes = png_get_rowbytes(j->png, j->info);
-    bool deep = png_get_bit_depth(j->png, j->info) == 16;
+        libpng.set_swap(j->png);
+    j->passes = libpng.set_interlace_handling(j->png);
+    libpng.read_update_info(j->png, j->info);
+    j->width = libpng.get_image_width(j->png, j->info);
+    j->height = libpng.get_image_height(j->png, j->info);
+    j->channels = libpng.get_channels(j->png, j->info);
+    j->row_bytes = libpng.get_rowbytes(j->png, j->info);
+    bool deep = libpng.get_bit_depth(j->png, j->info) == 16;
     j->type = wf__io_type_of(deep ? WF_STORED_U16 : WF_STORED_U8);
     return true;
 }
@@ -150,12 +181,12 @@ static bool read_info(job *j)
 /* Straight into the array, whose rows have libpng's form. */
 static bool read_rows(job *j)
 {
-    if (setjmp(png_jmpbuf(j->png)))
+    if (setjmp(j->jump))
         return false;
     for (int pass = 0; pass < j->passes; pass++)
         for (png_uint_32 y = 0; y < j->height; y++)
-            png_read_row(j->png, j->rows + y * j->row_bytes, NULL);
-    png_read_end(j->png, NULL);
+            libpng.read_row(j->png, j->rows + y * j->row_bytes, NULL);
+    libpng.read_end(j->png, NULL);
     return true;
 }
 
@@ -164,9 +195,12 @@ static wf_status begin(job *j)
     wf_status status = check_header(j->reader);
     if (status != WF_OK)
         return status;
-    j->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, j, on_error, on_warning);
+    status = wf__foreign_open(&library, j->reader->ctx, j->reader->path);
+    if (status != WF_OK)
+        return status;
+    j->png = libpng.create_read_struct(PNG_LIBPNG_VER_STRING, j, on_error, on_warning);
     if (j->png)
-        j->info = png_create_info_struct(j->png);
+        j->info = libpng.create_info_struct(j->png);
     if (!j->info)
         return wf__io_fail_memory(j->reader->ctx, j->reader->path, 0);
     if (!read_info(j))
@@ -184,7 +218,11 @@ static wf_status begin(job *j)
     return WF_OK;
 }
 
-static void end(job *j) { png_destroy_read_struct(&j->png, &j->info, NULL); }
+static void end(job *j)
+{
+    if (j->png)
+        libpng.destroy_read_struct(&j->png, &j->info, NULL);
+}
 
 static wf_status png_probe(wf__io_reader *r, wf__io_image *image)
 {
@@ -219,24 +257,24 @@ static bool write_image(job *j)
 {
     static const int colours[5] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                     PNG_COLOR_TYPE_RGB_ALPHA };
-    if (setjmp(png_jmpbuf(j->png)))
+    if (setjmp(j->jump))
         return false;
-    png_set_write_fn(j->png, j, on_write, on_flush);
-    png_set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
+    libpng.set_write_fn(j->png, j, on_write, on_flush);
+    libpng.set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
     int depth = j->type->stored == WF_STORED_BOOL ? 1 : 8 * (int)j->type->bytes;
-    png_set_IHDR(j->png, j->info, j->width, j->height, depth, colours[j->channels], PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_write_info(j->png, j->info);
+    libpng.set_IHDR(j->png, j->info, j->width, j->height, depth, colours[j->channels], PNG_INTERLACE_NONE,
+                    PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    libpng.write_info(j->png, j->info);
     if (depth == 1)
-        png_set_packing(j->png);
+        libpng.set_packing(j->png);
     if (depth == 16 && wf__io_little_endian())
-        png_set_swap(j->png);
+        libpng.set_swap(j->png);
     int64_t samples = (int64_t)j->width * j->channels;
     for (png_uint_32 y = 0; y < j->height; y++) {
         wf__io_gather(j->source, (int64_t)y * samples, samples, j->type, j->rows);
-        png_write_row(j->png, j->rows);
+        libpng.write_row(j->png, j->rows);
     }
-    png_write_end(j->png, NULL);
+    libpng.write_end(j->png, NULL);
     return true;
 }
 
@@ -277,14 +315,16 @@ static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
                                           &j.type, &rank);
     if (status == WF_OK)
         status = check_shape(source, j.type, &j);
+    if (status == WF_OK)
+        status = wf__foreign_open(&library, source->ctx, source->path);
     if (status != WF_OK)
         return status;
 
     size_t row = (size_t)j.width * (size_t)j.channels * j.type->bytes;
     j.rows = malloc(row);
-    j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.png = libpng.create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
     if (j.png)
-        j.info = png_create_info_struct(j.png);
+        j.info = libpng.create_info_struct(j.png);
     if (!j.rows || !j.info) {
         status = wf__io_fail_memory(source->ctx, source->path, (int64_t)row);
     } else {
@@ -297,7 +337,8 @@ static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
             status = wf__io_finish(&writer, status);
         }
     }
-    png_destroy_write_struct(&j.png, &j.info);
+    if (j.png)
+        libpng.destroy_write_struct(&j.png, &j.info);
     free(j.rows);
     return status;
 }

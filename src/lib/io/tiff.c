@@ -5,7 +5,7 @@
  * the length of the file at the best ratio their compression can reach. Needs libtiff 4.5 (error handlers and memory
  * limits per file).
  */
-#include "io_internal.h"
+#include "foreign.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +56,31 @@ static bool tiff_match(const uint8_t *head, size_t bytes)
             return true;
     return false;
 }
+
+/* ---- libtiff's functions ---- */
+
+/* clang-format off */
+#define FUNCTIONS(F) \
+    F(ClientOpenExt) F(Close) F(ComputeStrip) F(ComputeTile) F(CurrentDirectory) F(GetField) \
+    F(GetFieldDefaulted) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
+    F(OpenOptionsSetErrorHandlerExtR) F(OpenOptionsSetMaxSingleMemAlloc) F(OpenOptionsSetWarningHandlerExtR) \
+    F(ReadDirectory) F(ReadEncodedStrip) F(ReadEncodedTile) F(SetDirectory) F(SetField) F(WriteDirectory) \
+    F(WriteEncodedStrip)
+/* clang-format on */
+static struct {
+#define F(name) __typeof__(TIFF##name) *name;
+    FUNCTIONS(F)
+#undef F
+} libtiff;
+static const wf__foreign_function functions[] = {
+#define F(name) { "TIFF" #name, &libtiff.name },
+    FUNCTIONS(F)
+#undef F
+};
+static wf__foreign library = { .soname = WEFT_TIFF_SONAME,
+                               .format = "TIFF",
+                               .function = functions,
+                               .functions = sizeof functions / sizeof *functions };
 
 /* ---- libtiff's callbacks ---- */
 
@@ -135,14 +160,18 @@ static wf_status fail_libtiff(const job *j, const char *doing)
 /* `limit`: of a single allocation inside libtiff. */
 static wf_status open_tiff(job *j, const char *mode, int64_t limit)
 {
-    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    wf_status status = wf__foreign_open(&library, j->ctx, j->path);
+    if (status != WF_OK)
+        return status;
+    TIFFOpenOptions *options = libtiff.OpenOptionsAlloc();
     if (!options)
         return wf__io_fail_memory(j->ctx, j->path, 0);
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)limit);
-    TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, j);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, j);
-    j->tif = TIFFClientOpenExt(j->path, mode, j, on_read, on_write, on_seek, on_close, on_size, NULL, NULL, options);
-    TIFFOpenOptionsFree(options);
+    libtiff.OpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)limit);
+    libtiff.OpenOptionsSetErrorHandlerExtR(options, on_error, j);
+    libtiff.OpenOptionsSetWarningHandlerExtR(options, on_warning, j);
+    j->tif =
+        libtiff.ClientOpenExt(j->path, mode, j, on_read, on_write, on_seek, on_close, on_size, NULL, NULL, options);
+    libtiff.OpenOptionsFree(options);
     return j->tif ? WF_OK : fail_libtiff(j, "cannot open");
 }
 
@@ -172,13 +201,13 @@ static wf_status read_page(const job *j, int64_t number, page *p, double *ratio)
 {
     uint16_t compression = COMPRESSION_NONE, photometric = PHOTOMETRIC_MINISBLACK;
     *p = (page){ .bits = 1, .samples = 1, .format = SAMPLEFORMAT_UINT };
-    TIFFGetField(j->tif, TIFFTAG_IMAGEWIDTH, &p->width);
-    TIFFGetField(j->tif, TIFFTAG_IMAGELENGTH, &p->height);
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_SAMPLESPERPIXEL, &p->samples);
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &p->bits);
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_SAMPLEFORMAT, &p->format);
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
-    TIFFGetField(j->tif, TIFFTAG_PHOTOMETRIC, &photometric);
+    libtiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &p->width);
+    libtiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &p->height);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLESPERPIXEL, &p->samples);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &p->bits);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLEFORMAT, &p->format);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+    libtiff.GetField(j->tif, TIFFTAG_PHOTOMETRIC, &photometric);
     if (p->width < 1 || p->width > INT32_MAX)
         return bad_field(j, number, "ImageWidth", p->width, "1..2^31-1");
     if (p->height < 1 || p->height > INT32_MAX)
@@ -221,7 +250,7 @@ static wf_status compare_pages(const job *j, int64_t number, const page *first, 
 static bool is_page(const job *j)
 {
     uint32_t kind = 0;
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_SUBFILETYPE, &kind);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_SUBFILETYPE, &kind);
     return !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
 }
 
@@ -230,8 +259,8 @@ static void read_spacing(const job *j, file_info *info)
 {
     uint16_t unit = RESUNIT_INCH;
     float x = 0, y = 0;
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
-    bool known = TIFFGetField(j->tif, TIFFTAG_XRESOLUTION, &x) && TIFFGetField(j->tif, TIFFTAG_YRESOLUTION, &y);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
+    bool known = libtiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && libtiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
     if (!known || unit != RESUNIT_CENTIMETER || !(x > 0 && x < 1e30f && y > 0 && y < 1e30f))
         return;
     info->spacing[0] = 1e8 / (double)y;
@@ -241,14 +270,14 @@ static void read_spacing(const job *j, file_info *info)
 /* Goes to the next directory, or to the first after opening. */
 static wf_status next_directory(const job *j)
 {
-    if (TIFFReadDirectory(j->tif))
+    if (libtiff.ReadDirectory(j->tif))
         return WF_OK;
     uint32_t width = 0, height = 0; /* as far as they were read */
     uint16_t bits = 1;
     char doing[128];
-    TIFFGetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
-    TIFFGetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
+    libtiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
+    libtiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
     snprintf(doing, sizeof doing, "cannot read a page (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)",
              width, height, bits);
     return fail_libtiff(j, doing);
@@ -269,7 +298,7 @@ static wf_status examine(job *j, file_info *info)
                 return status;
             if (!info->pages) {
                 uint16_t compression = COMPRESSION_NONE;
-                TIFFGetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+                libtiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
                 info->first = p;
                 info->lzw = compression == COMPRESSION_LZW;
                 info->deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
@@ -283,7 +312,7 @@ static wf_status examine(job *j, file_info *info)
                                    "hold that many pixels",
                                    (long long)number, p.width, p.height, (long long)j->reader->size);
         }
-        if (TIFFLastDirectory(j->tif))
+        if (libtiff.LastDirectory(j->tif))
             break;
         wf_status status = next_directory(j);
         if (status != WF_OK)
@@ -336,15 +365,15 @@ static void place_block(const page *p, const block *b, const char *from, char *t
 static wf_status read_pixels(job *j, const page *p, int64_t number, double limit, char *to)
 {
     uint16_t planar = PLANARCONFIG_CONTIG;
-    TIFFGetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
+    libtiff.GetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
     uint16_t planes = planar == PLANARCONFIG_SEPARATE ? p->samples : 1;
-    bool tiled = TIFFIsTiled(j->tif) != 0;
+    bool tiled = libtiff.IsTiled(j->tif) != 0;
     uint32_t width = p->width, height = p->height;
     if (tiled) {
-        TIFFGetField(j->tif, TIFFTAG_TILEWIDTH, &width);
-        TIFFGetField(j->tif, TIFFTAG_TILELENGTH, &height);
+        libtiff.GetField(j->tif, TIFFTAG_TILEWIDTH, &width);
+        libtiff.GetField(j->tif, TIFFTAG_TILELENGTH, &height);
     } else {
-        TIFFGetFieldDefaulted(j->tif, TIFFTAG_ROWSPERSTRIP, &height);
+        libtiff.GetFieldDefaulted(j->tif, TIFFTAG_ROWSPERSTRIP, &height);
         if (height > p->height)
             height = p->height;
     }
@@ -367,8 +396,10 @@ static wf_status read_pixels(job *j, const page *p, int64_t number, double limit
                 uint32_t rows = tiled ? height : b.height; /* a tile is always whole */
                 tmsize_t wanted = (tmsize_t)width * rows * b.samples * (tmsize_t)p->type->bytes;
                 tmsize_t got =
-                    tiled ? TIFFReadEncodedTile(j->tif, TIFFComputeTile(j->tif, b.x, b.y, 0, b.plane), buffer, wanted)
-                          : TIFFReadEncodedStrip(j->tif, TIFFComputeStrip(j->tif, b.y, b.plane), buffer, wanted);
+                    tiled
+                        ? libtiff.ReadEncodedTile(j->tif, libtiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane), buffer,
+                                                  wanted)
+                        : libtiff.ReadEncodedStrip(j->tif, libtiff.ComputeStrip(j->tif, b.y, b.plane), buffer, wanted);
                 if (got != wanted) {
                     char doing[64];
                     snprintf(doing, sizeof doing, "page %lld, row %u", (long long)number, b.y);
@@ -385,7 +416,7 @@ static wf_status read_all(job *j, const file_info *info, char *to)
 {
     const page *p = &info->first;
     size_t bytes = (size_t)p->width * p->height * p->samples * wf_dtype_size(p->type->dtype);
-    if (TIFFCurrentDirectory(j->tif) != 0 && !TIFFSetDirectory(j->tif, 0))
+    if (libtiff.CurrentDirectory(j->tif) != 0 && !libtiff.SetDirectory(j->tif, 0))
         return fail_libtiff(j, "cannot return to the first page");
     int64_t number = 1;
     for (int64_t done = 0; done < info->pages; number++) {
@@ -428,7 +459,7 @@ static wf_status tiff_probe(wf__io_reader *r, wf__io_image *image)
     file_info info;
     wf_status status = begin(&j, r, image, &info);
     if (j.tif)
-        TIFFClose(j.tif);
+        libtiff.Close(j.tif);
     return status;
 }
 
@@ -445,7 +476,7 @@ static wf_array *tiff_load(wf__io_reader *r, wf__io_image *image)
         array = NULL;
     }
     if (j.tif)
-        TIFFClose(j.tif);
+        libtiff.Close(j.tif);
     return array;
 }
 
@@ -487,41 +518,41 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
     wf_dtype dtype = p->type->dtype;
     bool is_float = dtype == WF_F32 || dtype == WF_F64;
     bool is_signed = dtype == WF_I8 || dtype == WF_I16 || dtype == WF_I32 || dtype == WF_I64;
-    TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
-    TIFFSetField(tif, TIFFTAG_IMAGELENGTH, p->height);
-    TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * p->type->bytes));
-    TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, (int)p->samples);
-    TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT,
-                 is_float    ? SAMPLEFORMAT_IEEEFP
-                 : is_signed ? SAMPLEFORMAT_INT
-                             : SAMPLEFORMAT_UINT);
-    TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
-    TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-    TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows);
+    libtiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
+    libtiff.SetField(tif, TIFFTAG_IMAGELENGTH, p->height);
+    libtiff.SetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * p->type->bytes));
+    libtiff.SetField(tif, TIFFTAG_SAMPLESPERPIXEL, (int)p->samples);
+    libtiff.SetField(tif, TIFFTAG_SAMPLEFORMAT,
+                     is_float    ? SAMPLEFORMAT_IEEEFP
+                     : is_signed ? SAMPLEFORMAT_INT
+                                 : SAMPLEFORMAT_UINT);
+    libtiff.SetField(tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    libtiff.SetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    libtiff.SetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows);
     if (p->samples == 2 || p->samples == 4) {
         uint16_t extra = EXTRASAMPLE_UNASSALPHA;
-        TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, 1, &extra);
+        libtiff.SetField(tif, TIFFTAG_EXTRASAMPLES, 1, &extra);
     }
-    TIFFSetField(tif, TIFFTAG_COMPRESSION,
-                 meta->deflate ? COMPRESSION_ADOBE_DEFLATE
-                 : meta->lzw   ? COMPRESSION_LZW
-                               : COMPRESSION_NONE);
+    libtiff.SetField(tif, TIFFTAG_COMPRESSION,
+                     meta->deflate ? COMPRESSION_ADOBE_DEFLATE
+                     : meta->lzw   ? COMPRESSION_LZW
+                                   : COMPRESSION_NONE);
     /* Differences of neighbours compress better; for floats few other programs could undo it. */
     if ((meta->deflate || meta->lzw) && !is_float)
-        TIFFSetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
+        libtiff.SetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     if (p->count > 1) {
-        TIFFSetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
+        libtiff.SetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
         if (p->count <= UINT16_MAX)
-            TIFFSetField(tif, TIFFTAG_PAGENUMBER, (int)number, (int)p->count);
+            libtiff.SetField(tif, TIFFTAG_PAGENUMBER, (int)number, (int)p->count);
     }
     if (meta->spacing[1] > 0 && meta->spacing[2] > 0) {
-        TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
-        TIFFSetField(tif, TIFFTAG_XRESOLUTION, 1e8 / meta->spacing[2]);
-        TIFFSetField(tif, TIFFTAG_YRESOLUTION, 1e8 / meta->spacing[1]);
+        libtiff.SetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
+        libtiff.SetField(tif, TIFFTAG_XRESOLUTION, 1e8 / meta->spacing[2]);
+        libtiff.SetField(tif, TIFFTAG_YRESOLUTION, 1e8 / meta->spacing[1]);
     }
     char software[64];
     snprintf(software, sizeof software, "Weft %s", wf_version());
-    TIFFSetField(tif, TIFFTAG_SOFTWARE, software);
+    libtiff.SetField(tif, TIFFTAG_SOFTWARE, software);
 }
 
 static wf_status write_pages(job *j, const wf__io_source *source, const pages *p, const wf_meta *meta, void *buffer,
@@ -533,10 +564,10 @@ static wf_status write_pages(job *j, const wf__io_source *source, const pages *p
         for (uint32_t y = 0, strip = 0; y < p->height; y += strip_rows, strip++) {
             uint32_t rows = p->height - y < strip_rows ? p->height - y : strip_rows;
             wf__io_gather(source, (n * p->height + y) * row, rows * row, p->type, buffer);
-            if (TIFFWriteEncodedStrip(j->tif, strip, buffer, (tmsize_t)(rows * row * (int64_t)p->type->bytes)) < 0)
+            if (libtiff.WriteEncodedStrip(j->tif, strip, buffer, (tmsize_t)(rows * row * (int64_t)p->type->bytes)) < 0)
                 return WF_ERR_IO;
         }
-        if (!TIFFWriteDirectory(j->tif))
+        if (!libtiff.WriteDirectory(j->tif))
             return WF_ERR_IO;
     }
     return WF_OK;
@@ -579,7 +610,7 @@ static wf_status tiff_save(const wf__io_source *source, const wf_meta *meta)
         if (status != WF_OK)
             fail_libtiff(&j, "cannot write");
         if (j.tif)
-            TIFFClose(j.tif);
+            libtiff.Close(j.tif);
         status = wf__io_finish(&writer, status);
     }
     free(buffer);

@@ -1,0 +1,25 @@
+/* foreign.h - the libraries behind PNG and TIFF, opened when the first such file needs them: a program that touches none
+ * starts without them (and without the dozen libraries behind libtiff) and runs where they are not installed.
+ *
+ * A format lists the functions it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the library's own
+ * header; the shared library is the one of that header (its soname, found when Weft is built).
+ */
+#ifndef WEFT_IO_FOREIGN_H
+#define WEFT_IO_FOREIGN_H
+#include "io_internal.h"
+
+typedef struct wf__foreign_function {
+    const char *name;
+    void *pointer; /* to the function pointer to set */
+} wf__foreign_function;
+
+typedef struct wf__foreign {
+    const char *soname, *format; /* format: for messages */
+    const wf__foreign_function *function;
+    size_t functions;
+    _Atomic bool ready;
+} wf__foreign;
+
+/* Opens the library and fills the table, once; it stays open. Any thread. WF_ERR_UNSUPPORTED: it is not installed. */
+wf_status wf__foreign_open(wf__foreign *library, wf_context *ctx, const char *path);
+#endif
