@@ -75,6 +75,11 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
+wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */
+static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b)
+{
+    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
+}
 bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
 /* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
@@ -158,8 +163,8 @@ void wf__program_free(wf__program *p);
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
 /* NULL: *status says why. */
-wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
-                             wf_status *status);
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, wf_status *status);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 #endif

@@ -268,6 +268,14 @@ void wf__array_bind(const wf_array *a, wf__bind *out)
     memcpy(out->stride, a->stride, (size_t)a->shape.rank * sizeof *out->stride);
 }
 
+wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b)
+{
+    wf__bind x, y;
+    wf__array_bind(a, &x);
+    wf__array_bind(b, &y);
+    return wf__bind_meeting(&x, &y);
+}
+
 bool wf__array_usable(const wf_array *a, const char *function)
 {
     if (!a)

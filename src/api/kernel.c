@@ -8,18 +8,22 @@ static bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-/* The object or parameter of that name: objects come first. `hint` is where to look first: callers name things in the
- * order of declaration more often than not. -1: none. */
-static int64_t find_name(const wf__program *p, const char *name, uint32_t hint)
+/* Is this object (they come first) or parameter of that name? */
+static bool is_named(const wf__program *p, uint32_t i, const char *name)
 {
-    uint32_t n = p->object_n + p->param_n;
-    for (uint32_t k = 0; k < n; ++k) {
-        uint32_t i = hint + k < n ? hint + k : hint + k - n;
-        const char *own = i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
-        if (own && same_name(own, name))
-            return i;
-    }
-    return -1;
+    const char *own = i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
+    return own && same_name(own, name);
+}
+
+/* The object or parameter of that name; their number: none. `likely` is where to look first. */
+static uint32_t find_name(const wf__program *p, const char *name, uint32_t likely)
+{
+    uint32_t n = p->object_n + p->param_n, i = 0;
+    if (likely < n && is_named(p, likely, name))
+        return likely;
+    while (i < n && !is_named(p, i, name))
+        ++i;
+    return i;
 }
 
 static bool is_written(const wf__program *p, uint32_t object)
@@ -31,12 +35,22 @@ static bool is_written(const wf__program *p, uint32_t object)
     return false;
 }
 
+/* The usual case, without the search for a reason. */
+static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_array *a)
+{
+    return a->ctx == k->ctx && a->dtype == formal->dtype && a->shape.rank == formal->shape.rank && !a->read_only &&
+           atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
+}
+
 static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out)
 {
     const wf_array *formal = k->program.object[object].array;
     wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
+    *out = a;
     if (!a)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' needs an array", formal->name);
+    if (fits(k, formal, a))
+        return WF_OK;
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
     if (!wf__array_usable(a, "wf_launch"))
@@ -48,7 +62,6 @@ static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *a
                          (int)formal->shape.rank);
     if (a->read_only && is_written(&k->program, object))
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
-    *out = a;
     return WF_OK;
 }
 
@@ -69,26 +82,26 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
 static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, uint64_t *param)
 {
     const wf__program *p = &k->program;
-    wf_status status = WF_OK;
-    uint32_t hint = 0;
     for (uint32_t i = 0; i < p->object_n; ++i)
         arrays[i] = p->object[i].array->name ? NULL : p->object[i].array;
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
-    for (size_t i = 0; status == WF_OK && i < args.n; ++i) {
+    uint32_t n = p->object_n + p->param_n, at = UINT32_MAX;
+    for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
-        int64_t at = arg->name ? find_name(p, arg->name, hint) : -1;
-        if (at < 0)
+        at = arg->name ? find_name(p, arg->name, at + 1) : n; /* things are often named in the order of declaration */
+        if (at == n)
             return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: the kernel has no formal or parameter '%s'",
                              arg->name ? arg->name : "");
-        status = at < p->object_n ? bind_array(k, (uint32_t)at, arg, &arrays[at])
-                                  : bind_param(k, (uint32_t)at - p->object_n, arg, &param[at - p->object_n]);
-        hint = (uint32_t)at + 1 < p->object_n + p->param_n ? (uint32_t)at + 1 : 0;
+        wf_status status = at < p->object_n ? bind_array(k, at, arg, &arrays[at])
+                                            : bind_param(k, at - p->object_n, arg, &param[at - p->object_n]);
+        if (status != WF_OK)
+            return status;
     }
-    for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+    for (uint32_t i = 0; i < p->object_n; ++i)
         if (!arrays[i])
-            status = wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", p->object[i].array->name);
-    return status;
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", p->object[i].array->name);
+    return WF_OK;
 }
 
 typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user);
@@ -180,14 +193,8 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     dump_request *request = user;
     const wf__program *p = &k->program;
     WF__UNUSED(param);
-    wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
-    if (!bind)
-        return wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        wf__array_bind(arrays[i], &bind[i]);
     wf_status status = WF_OK;
-    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, bind, &status);
-    wf__free(bind);
+    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, arrays, &status);
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];

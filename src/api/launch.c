@@ -49,22 +49,22 @@ static size_t most_layout_words(uint32_t objects)
     return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
 }
 
-static size_t write_layouts(const wf__bind *bind, uint32_t n, const wf_shape *space, uint64_t *word)
+static size_t write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word)
 {
     uint64_t *w = word;
     *w++ = (uint64_t)space->rank;
     for (int d = 0; d < space->rank; ++d)
         *w++ = (uint64_t)space->dim[d];
     for (uint32_t i = 0; i < n; ++i) {
-        const wf__bind *b = &bind[i];
-        *w++ = b->dtype | (uint64_t)b->rank << 8;
-        for (int d = 0; d < b->rank; ++d) {
-            *w++ = (uint64_t)b->dim[d];
-            *w++ = (uint64_t)b->stride[d];
+        const wf_array *a = arrays[i];
+        *w++ = a->dtype | (uint64_t)a->shape.rank << 8;
+        for (int d = 0; d < a->shape.rank; ++d) {
+            *w++ = (uint64_t)a->shape.dim[d];
+            *w++ = (uint64_t)a->stride[d];
         }
         uint64_t overlaps = 0;
         for (uint32_t j = 0; j < i; ++j) {
-            overlaps |= (uint64_t)wf__bind_overlap(b, &bind[j]) << 2 * (j & 31);
+            overlaps |= (uint64_t)wf__array_overlap(a, arrays[j]) << 2 * (j & 31);
             if ((j & 31) == 31 || j + 1 == i) {
                 *w++ = overlaps;
                 overlaps = 0;
@@ -159,7 +159,23 @@ static bool grow_table(wf_context *ctx)
     return true;
 }
 
-static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const wf__bind *bind, const wf_shape *space,
+static bool make_plan(wf__plan *plan, const wf__program *p, wf_array *const *arrays, const wf_shape *space)
+{
+    wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
+    if (!bind) {
+        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory for a plan");
+        return false;
+    }
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        wf__array_bind(arrays[i], &bind[i]);
+    wf__recording rec = p->rec;
+    rec.space = *space;
+    bool ok = wf__plan_make(plan, &rec, bind);
+    wf__free(bind);
+    return ok;
+}
+
+static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
                                   uint64_t hash, const wf__str *recording, const wf__piece *layouts, wf_status *status)
 {
     wf__plan_entry *e = wf__alloc0(sizeof *e);
@@ -176,9 +192,7 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
     memcpy(e->key, recording->at, recording->len);
     memcpy(e->key + recording->len, layouts->at, layouts->n);
     atomic_init(&e->users, 1);
-    wf__recording rec = p->rec;
-    rec.space = *space;
-    if (wf__plan_make(&e->plan, &rec, bind))
+    if (make_plan(&e->plan, p, arrays, space))
         return e;
     *status = wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
     free_entry(ctx, e);
@@ -186,7 +200,8 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, const w
 }
 
 static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording,
-                               const wf__piece *layouts, const wf__bind *bind, const wf_shape *space, wf_status *status)
+                               const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                               wf_status *status)
 {
     uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
     wf__mutex_lock(&ctx->lock);
@@ -196,7 +211,7 @@ static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__
     wf__mutex_unlock(&ctx->lock);
     if (e)
         return e;
-    e = make_entry(ctx, p, bind, space, hash, recording, layouts, status);
+    e = make_entry(ctx, p, arrays, space, hash, recording, layouts, status);
     if (!e)
         return NULL;
     wf__mutex_lock(&ctx->lock);
@@ -218,15 +233,15 @@ void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
         free_entry(ctx, e);
 }
 
-wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key, const wf__bind *bind,
-                             wf_status *status)
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, wf_status *status)
 {
     const wf_shape *over = &p->rec.space;
     uint64_t *words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
     wf__plan_entry *e = NULL;
     if (words) {
-        wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
-        e = look_up(ctx, p, recording_key, &layouts, bind, over, status);
+        wf__piece layouts = { words, write_layouts(arrays, p->object_n, over, words) };
+        e = look_up(ctx, p, recording_key, &layouts, arrays, over, status);
     } else
         *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
     wf__free(words);
@@ -257,12 +272,12 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
 }
 
 /* ---- running ---- */
-static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, const wf__bind *bind,
+static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
                           const uint64_t *param)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(ctx->engine, &e->plan, bind, param, p->device == WF_INTERP, &failure))
+    if (!wf__engine_run(ctx->engine, &e->plan, base, param, p->device == WF_INTERP, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
@@ -273,32 +288,32 @@ wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
 {
     enum { FEW_WORDS = 1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK) };
-    wf__bind few[FEW], *bind = few;
+    char *few[FEW], **base = few;
     uint64_t few_words[FEW_WORDS], *words = few_words;
     const wf_shape *over = space ? space : &p->rec.space;
     wf_status status = WF_OK;
     if (p->object_n > FEW) {
-        bind = wf__alloc(p->object_n * sizeof *bind);
+        base = wf__alloc(p->object_n * sizeof *base);
         words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
     }
-    if (!bind || !words)
+    if (!base || !words)
         status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
     else {
         for (uint32_t i = 0; i < p->object_n; ++i)
-            wf__array_bind(arrays[i], &bind[i]);
-        wf__piece layouts = { words, write_layouts(bind, p->object_n, over, words) };
+            base[i] = arrays[i]->base;
+        wf__piece layouts = { words, write_layouts(arrays, p->object_n, over, words) };
         wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
         if (!e) {
-            e = look_up(ctx, p, recording_key, &layouts, bind, over, &status);
+            e = look_up(ctx, p, recording_key, &layouts, arrays, over, &status);
             if (e && kernel)
                 remember(kernel, e);
         }
         if (e)
-            status = run_plan(ctx, p, e, bind, param);
+            status = run_plan(ctx, p, e, base, param);
         wf__plan_release(ctx, e);
     }
-    if (bind != few)
-        wf__free(bind);
+    if (base != few)
+        wf__free(base);
     if (words != few_words)
         wf__free(words);
     return status;

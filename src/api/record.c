@@ -8,12 +8,7 @@ static wf_val poison(wf_graph *g) { return (wf_val){ { 0, g } }; }
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
 {
-    if (!a->buffer || !b->buffer)
-        return true; /* formals: whatever will be bound */
-    wf__bind x, y;
-    wf__array_bind(a, &x);
-    wf__array_bind(b, &y);
-    return wf__bind_overlap(&x, &y) != WF__APART;
+    return !a->buffer || !b->buffer || wf__array_overlap(a, b) != WF__APART; /* formals: whatever will be bound */
 }
 
 static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const char *function)

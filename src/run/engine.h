@@ -34,14 +34,14 @@ typedef struct wf__engine_counts {
 } wf__engine_counts;
 wf__engine_counts wf__engine_count(const wf__engine *engine);
 
-/* Runs a plan: bind[objects] has the addresses; param[params] the values. `interpret`: by the interpreter, on this thread.
+/* Runs a plan: base[objects] are the addresses of elements [0, ..., 0]; param[params] the values. `interpret`: by the interpreter, on this thread.
  * Synchronous; from any thread. false: status and error say why; arrays may then be half-written only if memory ran out
  * between stages. */
 typedef struct wf__failure {
     wf_status status;
     wf__str text;
 } wf__failure;
-bool wf__engine_run(wf__engine *engine, wf__plan *plan, const wf__bind *bind, const uint64_t *param, bool interpret,
+bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param, bool interpret,
                     wf__failure *failure);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 

@@ -202,8 +202,10 @@ static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64
     for (uint32_t s = 0; s < slots; ++s) {
         const wf__mem_layout *layout = &stage->mem[s];
         mem[s].base = base[layout->object];
-        memcpy(mem[s].stride, layout->stride, sizeof mem[s].stride);
-        memcpy(mem[s].dim, layout->dim, sizeof mem[s].dim);
+        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
+            mem[s].stride[d] = layout->stride[d];
+            mem[s].dim[d] = layout->dim[d];
+        }
     }
     l.call.mem = mem;
     if (!stage->empty) {
@@ -238,7 +240,7 @@ static size_t temp_bytes(const wf__temp *t)
     return bytes;
 }
 
-bool wf__engine_run(wf__engine *e, wf__plan *plan, const wf__bind *bind, const uint64_t *param, bool interpret,
+bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, bool interpret,
                     wf__failure *failure)
 {
     enum { SMALL = 16 };
@@ -253,7 +255,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, const wf__bind *bind, const u
     if (!base || !all)
         ok = out_of_memory(failure, "a launch");
     for (uint32_t i = 0; ok && i < plan->objects; ++i)
-        base[i] = bind[i].base;
+        base[i] = given[i];
     if (ok && plan->params)
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
