@@ -190,7 +190,7 @@ bool is_name(const char *text, size_t len)
 wf_dtype parse_dtype(const char *text)
 {
     for (int t = WF_BOOL; t <= WF_F64; t++)
-        if (t != WF_F16 && t != WF_BF16 && strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
+        if (strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
             return (wf_dtype)t;
     return WF_NONE;
 }

@@ -85,11 +85,11 @@ static void fz_element(uint64_t *state, wf_dtype t, uint64_t *out)
     *out = 0;
     if (t == WF_BOOL)
         *out = bits & 1;
-    else if (how < 20 && t < WF_F32)
+    else if (how < 20 && t < WF_F16)
         wf__eval_cast(t, WF_I64, out, &small, 1);
-    else if (how < 16 && t >= WF_F32)
+    else if (how < 16 && t >= WF_F16)
         wf__eval_cast(t, WF_F64, out, &x, 1);
-    else if (how < 28 && t >= WF_F32) {
+    else if (how < 28 && t >= WF_F16) {
         x = (double)small + (double)(bits & 0xffff) / 65536;
         wf__eval_cast(t, WF_F64, out, &x, 1);
     } else
@@ -191,8 +191,8 @@ static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *s
 
 static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
 {
-    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,  WF_I64, WF_BOOL,
-                                      WF_I8,  WF_I16, WF_U16, WF_U32, WF_U64, WF_F32 };
+    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,  WF_I64,  WF_BOOL, WF_I8,
+                                      WF_I16, WF_U16, WF_U32, WF_U64, WF_F16, WF_BF16, WF_F32 };
     fz_buffer *b = &set->buffer[set->buffers++];
     b->dtype = types[fz_take(in, FZ_COUNT(types))];
     b->shape = set->space;
@@ -298,7 +298,7 @@ static void fz_collect(fz_result *out, wf_array *array)
         uint64_t bits = 0;
         double x = 0;
         memcpy(&bits, data + i * size, size);
-        if (t >= WF_F32)
+        if (t >= WF_F16)
             wf__eval_cast(WF_F64, t, &x, &bits, 1);
         if (x != x)
             bits = 0x7fc0;

@@ -18,9 +18,8 @@ static const fz_function functions[WF__OP_COUNT] = {
 #undef WF_OP
 };
 
-static const wf_dtype dtypes[] = {
-    WF_BOOL, WF_I8, WF_U8, WF_I16, WF_U16, WF_I32, WF_U32, WF_I64, WF_U64, WF_F32, WF_F64
-};
+static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
+                                   WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 
 /* ---- the recording ---- */
 typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
@@ -136,7 +135,7 @@ static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
 static wf_val without_nan(wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
-    return t == WF_F32 || t == WF_F64 ? wf_select(wf_isnan(v), 1, v) : v;
+    return t >= WF_F16 && t <= WF_F64 ? wf_select(wf_isnan(v), 1, v) : v;
 }
 
 static wf_dtype any_dtype(recorder *r, unsigned types)
@@ -196,10 +195,10 @@ static void add_constant(recorder *r)
     else if (take(r, 2)) {
         char name[16];
         snprintf(name, sizeof name, "p%d", r->params++);
-        double y = fabs(x) < 0x1p53 || t >= WF_F32 ? x : 3;
+        double y = fabs(x) < 0x1p53 || t >= WF_F16 ? x : 3;
         emit(r, wf_param(r->g, name, t, y), (wf_shape){ 0 });
     } else
-        emit(r, wf_const(r->g, t, fabs(x) < 0x1p53 || t >= WF_F32 ? x : 7), (wf_shape){ 0 });
+        emit(r, wf_const(r->g, t, fabs(x) < 0x1p53 || t >= WF_F16 ? x : 7), (wf_shape){ 0 });
 }
 
 /* ---- memory ---- */
@@ -372,7 +371,7 @@ static void add_variable(recorder *r)
 static wf_val exact(recorder *r, wf_join join, wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
-    if (t < WF_F32 || (join != WF_ADD && join != WF_MUL))
+    if (t < WF_F16 || (join != WF_ADD && join != WF_MUL))
         return v;
     if (take(r, 8) == 0) {
         r->inexact = true;

@@ -244,6 +244,11 @@ static wf__mem describe(const test_array *a, const memory *m)
 
 static bool is_nan(unsigned dtype, const unsigned char *p)
 {
+    if (wf__is_half(dtype)) {
+        uint16_t h;
+        memcpy(&h, p, sizeof h);
+        return (h & 0x7fff) > (dtype == WF_F16 ? 0x7c00 : 0x7f80);
+    }
     if (dtype == WF_F32) {
         float v;
         memcpy(&v, p, sizeof v);

@@ -10,7 +10,7 @@ static const struct {
     { WF_STORED_BOOL, "b1", 1, WF_BOOL }, { WF_STORED_I8, "i1", 1, WF_I8 },     { WF_STORED_U8, "u1", 1, WF_U8 },
     { WF_STORED_I16, "i2", 2, WF_I16 },   { WF_STORED_U16, "u2", 2, WF_U16 },   { WF_STORED_I32, "i4", 4, WF_I32 },
     { WF_STORED_U32, "u4", 4, WF_U32 },   { WF_STORED_I64, "i8", 8, WF_I64 },   { WF_STORED_U64, "u8", 8, WF_U64 },
-    { WF_STORED_F16, "f2", 2, WF_F32 },   { WF_STORED_F32, "f4", 4, WF_F32 },   { WF_STORED_F64, "f8", 8, WF_F64 },
+    { WF_STORED_F16, "f2", 2, WF_F16 },   { WF_STORED_F32, "f4", 4, WF_F32 },   { WF_STORED_F64, "f8", 8, WF_F64 },
     { WF_STORED_C64, "c8", 4, WF_F32 },   { WF_STORED_C128, "c16", 8, WF_F64 },
 };
 enum { TYPES = sizeof types / sizeof *types };

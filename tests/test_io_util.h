@@ -107,6 +107,22 @@ static inline void assert_shape(wf_shape got, wf_shape expected)
         assert_int_equal(got.dim[d], expected.dim[d]);
 }
 
+/* f16 and bf16, by arithmetic: normal values, small integers, zero. */
+static inline double half_value(wf_dtype dtype, uint16_t code)
+{
+    int bits = dtype == WF_F16 ? 10 : 7, bias = dtype == WF_F16 ? 15 : 127, e = (code & 0x7fff) >> bits;
+    double v = code & 0x7fff ? ldexp((code & ((1 << bits) - 1)) + (1 << bits), e - bias - bits) : 0;
+    return code & 0x8000 ? -v : v;
+}
+
+static inline uint16_t half_code(wf_dtype dtype, double value)
+{
+    int bits = dtype == WF_F16 ? 10 : 7, bias = dtype == WF_F16 ? 15 : 127, e;
+    double f = frexp(fabs(value), &e);
+    int code = value != 0 ? (e - 1 + bias) * (1 << bits) + (int)ldexp(2 * f - 1, bits) : 0;
+    return (uint16_t)(code | (value < 0 ? 0x8000 : 0));
+}
+
 static inline double element(wf_dtype dtype, const void *data, int64_t i)
 {
     switch (dtype) {
@@ -127,6 +143,9 @@ static inline double element(wf_dtype dtype, const void *data, int64_t i)
         return (double)((const int64_t *)data)[i];
     case WF_U64:
         return (double)((const uint64_t *)data)[i];
+    case WF_F16:
+    case WF_BF16:
+        return half_value(dtype, ((const uint16_t *)data)[i]);
     case WF_F32:
         return (double)((const float *)data)[i];
     default:
@@ -161,6 +180,10 @@ static inline void set_element(wf_dtype dtype, void *data, int64_t i, double val
         break;
     case WF_U64:
         ((uint64_t *)data)[i] = (uint64_t)value;
+        break;
+    case WF_F16:
+    case WF_BF16:
+        ((uint16_t *)data)[i] = half_code(dtype, value);
         break;
     case WF_F32:
         ((float *)data)[i] = (float)value;

@@ -3,6 +3,7 @@
  */
 #include "weft_test.h"
 #include "ir/ir.h"
+#include "test_eval.h"
 
 /* ---- a node's value by definition: operands first, then wf__eval, nothing else ---- */
 static uint64_t value_of(const wf__ir *ir, wf__ref r, const uint64_t *param)
@@ -24,7 +25,7 @@ static uint64_t value_of(const wf__ir *ir, wf__ref r, const uint64_t *param)
     else if (n->op == WF__BITCAST)
         out = a;
     else
-        wf__eval(n->op, wf__dtype(ir, last), &out, &a, &b, &c, 1);
+        out = test_eval(n->op, wf__dtype(ir, last), a, b, c);
     return out;
 }
 

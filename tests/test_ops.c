@@ -45,7 +45,7 @@ static void special_value(wf_dtype t, unsigned i, uint64_t *random, void *out)
                                             INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5555555555555555,
                                             -3,        1 << 20,   0xffff,    0xffffffff };
     uint64_t bits = test_random(random);
-    if (i < SPECIALS && t >= WF_F32)
+    if (i < SPECIALS && t >= WF_F16)
         wf__eval_cast(t, WF_F64, out, &floats[i], 1);
     else if (i < SPECIALS)
         wf__eval_cast(t, WF_I64, out, &ints[i], 1);
@@ -166,7 +166,13 @@ static void test_every_tail(void **state)
             if (t == WF_BOOL)
                 for (int64_t i = 0; i < n; ++i)
                     want[i] = a[i] ^ b[i];
-            else
+            else if (wf__is_half(t)) {
+                float wide[3][130];
+                wf__eval_cast(WF_F32, t, wide[0], a, (size_t)n);
+                wf__eval_cast(WF_F32, t, wide[1], b, (size_t)n);
+                wf__eval(WF__OP_max, WF_F32, wide[2], wide[0], wide[1], wide[1], (size_t)n);
+                wf__eval_cast(t, WF_F32, want, wide[2], (size_t)n);
+            } else
                 wf__eval(WF__OP_max, t, want, a, b, b, (size_t)n);
             wf_array *x = wf_view_slice(whole, 0, 0, n, 1), *y = wf_view_slice(other, 0, 0, n, 1);
             wf_graph *g = wf_begin(ctx);
@@ -286,6 +292,12 @@ static void test_dtypes_meet(void **state)
     assert_int_equal(meeting(WF_BOOL, WF_U8), WF_U8);
     assert_int_equal(meeting(WF_BOOL, WF_F64), WF_F64);
     assert_int_equal(meeting(WF_I32, WF_U64), WF_U64);
+    assert_int_equal(meeting(WF_F16, WF_F16), WF_F16);
+    assert_int_equal(meeting(WF_F16, WF_BF16), WF_F32);
+    assert_int_equal(meeting(WF_BF16, WF_F32), WF_F32);
+    assert_int_equal(meeting(WF_F16, WF_F64), WF_F64);
+    assert_int_equal(meeting(WF_I32, WF_F16), WF_F16);
+    assert_int_equal(meeting(WF_BOOL, WF_BF16), WF_BF16);
     assert_int_equal(meeting(WF_I32, WF_U32), WF_NONE);
     assert_int_equal(meeting(WF_U8, WF_I8), WF_NONE);
     wf_graph *g = wf_begin(ctx);
@@ -316,7 +328,6 @@ static wf_val float_condition(wf_graph *g) { return wf_select(wf_const(g, WF_F32
 static wf_val signs(wf_graph *g) { return wf_add(wf_const(g, WF_I32, 1), wf_const(g, WF_U32, 1)); }
 static wf_val sizes(wf_graph *g) { return wf_bitcast(wf_const(g, WF_I32, 1), WF_F64); }
 static wf_val complex_cast(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), WF_C64); }
-static wf_val half_cast(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), WF_F16); }
 static wf_val wide_const(wf_graph *g) { return wf_const_i64(g, WF_I8, 128); }
 static wf_val odd_const(wf_graph *g) { return wf_const(g, WF_BOOL, 2); }
 
@@ -334,7 +345,6 @@ static void test_refused_operands(void **state)
     refused(signs, WF_ERR_DTYPE, "i32 meets u32");
     refused(sizes, WF_ERR_DTYPE, "sizes");
     refused(complex_cast, WF_ERR_UNSUPPORTED, "c64");
-    refused(half_cast, WF_ERR_UNSUPPORTED, "f16");
     refused(wide_const, WF_ERR_DTYPE, "128 does not fit i8");
     refused(odd_const, WF_ERR_DTYPE, "does not fit bool");
 }

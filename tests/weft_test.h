@@ -14,8 +14,8 @@
 #include <string.h>
 #include "weft/weft.h"
 
-static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16, WF_U16, WF_I32,
-                                        WF_U32,  WF_I64, WF_U64, WF_F32, WF_F64 };
+static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
+                                        WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
 
 static inline wf_context *test_context(wf_device device, int threads)
@@ -99,6 +99,12 @@ static inline bool same_element(wf_dtype dtype, const void *a, const void *b)
         return true;
     float fa, fb;
     double da, db;
+    if (dtype == WF_F16 || dtype == WF_BF16) {
+        uint16_t ha, hb, inf = dtype == WF_F16 ? 0x7c00 : 0x7f80;
+        memcpy(&ha, a, sizeof ha);
+        memcpy(&hb, b, sizeof hb);
+        return (ha & 0x7fff) > inf && (hb & 0x7fff) > inf;
+    }
     if (dtype == WF_F32) {
         memcpy(&fa, a, sizeof fa);
         memcpy(&fb, b, sizeof fb);

@@ -76,8 +76,8 @@ WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 WF_API const char *wf_version(void);
 
 /* ---- dtypes, devices, shapes -------------------------------------------------------------------------------- */
-/* Computation: WF_BOOL to WF_U64, WF_F32, WF_F64. The other codes are reserved: arrays of them are refused with
- * WF_ERR_UNSUPPORTED. A bool is one byte, 0 or 1. */
+/* Computation: WF_BOOL to WF_F64. The complex codes are reserved: arrays of them are refused with WF_ERR_UNSUPPORTED. A
+ * bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even. */
 typedef enum wf_dtype {
     WF_NONE,
     WF_BOOL,
@@ -302,14 +302,15 @@ WF_API void wf_inc(wf_var var, wf_val value);
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
 typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR } wf_join;
 /* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
- * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. */
+ * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
+ * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
 typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
 /* Sections of a reducing graph; recording starts in WF_CALL. In WF_POST, wf_out writes results to arrays of one element.
  * Values do not cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in f64
- * and are rounded once; those of integers are i64 or u64. `axes` must be WF_ALL_AXES. */
+ * and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. `axes` must be WF_ALL_AXES. */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 /* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);

@@ -372,6 +372,8 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
         wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: only in section WF_CALL of a recording begun with .reduce");
         return poison(g).h;
     }
+    if (wf__is_half(dtype))
+        dtype = WF_F32; /* a partial sum has no use for a short mantissa */
     if (!wf__computable(dtype) || !joinable(g, join, dtype, "wf_reduced"))
         return poison(g).h;
     wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");

@@ -84,7 +84,7 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
     if (!logic && t == WF_BOOL)
         a.v = wf_cast(a.v, WF_I32);
     if (moments && t != WF_F32 && t != WF_F64)
-        a.v = wf_cast(a.v, WF_F64);
+        a.v = wf_cast(a.v, wf__is_half(t) ? WF_F32 : WF_F64);
     switch (kind) {
     case WF__FOLD_SUM:
         return wf__tval_node(wf_reduce(WF_ADD, a.v, WF_ALL_AXES));
@@ -164,8 +164,7 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
     if (r->failed || r->convert.why[0])
         return poison_of(r);
     wf__tval outside = node->b ? r->value[node->b] : wf__tval_number(0, false);
-    if (wf__tval_is_number(outside) && outside.real && wf_array_dtype(arg->as.array) != WF_F32 &&
-        wf_array_dtype(arg->as.array) != WF_F64)
+    if (wf__tval_is_number(outside) && outside.real && !wf__is_float(wf_array_dtype(arg->as.array)))
         return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "the value outside is not a whole number, %.*s is %s", len,
                                 name, wf_dtype_name(wf_array_dtype(arg->as.array)));
     return wf__tval_node(wf_read_border_n(r->graph, arg->as.array, (wf_border)node->border, outside.v,

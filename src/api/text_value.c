@@ -81,7 +81,7 @@ static bool whole(wf__tval a) /* a number that an i64 holds exactly */
 
 static wf_dtype float_of(wf_dtype t)
 {
-    if (t == WF_F32 || t == WF_F64)
+    if (wf__is_float(t))
         return t;
     return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
 }
@@ -91,14 +91,16 @@ static wf__tval convert(wf__tval a, wf_dtype to)
     return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
 }
 
-/* The widest float dtype among the operands, or NONE. */
+/* The float dtype in which those among the operands meet, or NONE. */
 static wf_dtype widest_float(const wf__tval *a, int n)
 {
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
-        if (t == WF_F64 || (t == WF_F32 && widest == WF_NONE))
-            widest = t;
+        if (t == WF_NONE || !wf__is_float(t) || t == widest)
+            continue;
+        bool halves = wf__is_half(t) && wf__is_half(widest);
+        widest = halves ? WF_F32 : t > widest ? t : widest;
     }
     return widest;
 }

@@ -106,8 +106,10 @@ static unsigned common_dtype(unsigned a, unsigned b)
 {
     if (a == b)
         return a;
+    if (wf__is_float(a) && wf__is_float(b))
+        return wf__is_half(a) && wf__is_half(b) ? WF_F32 : a > b ? a : b; /* neither of f16 and bf16 holds the other */
     if (wf__is_float(a) || wf__is_float(b))
-        return a == WF_F64 || b == WF_F64 ? WF_F64 : WF_F32;
+        return wf__is_float(a) ? a : b;
     if (a == WF_BOOL || b == WF_BOOL)
         return a == WF_BOOL ? b : a;
     if (wf__size(a) == wf__size(b))

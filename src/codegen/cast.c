@@ -71,11 +71,78 @@ static val to_wide_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
     return g_select(g, g_fcmp(g, LLVMRealUNO, a, a), zero, r);
 }
 
+/* ---- f32 from and to the 16-bit floats. Processors convert f16 as we define it, or not at all; bf16 they may flush
+ * subnormals of, so that is integer arithmetic everywhere. ---- */
+typedef struct words { /* 32-bit integer arithmetic on vectors or scalars */
+    wf__gen *g;
+    int w;
+} words;
+static val word(words x, uint32_t v) { return wf__gen_int(x.g, x.g->i32, x.w, v); }
+static val add(words x, val a, uint32_t v) { return g_add(x.g, a, word(x, v)); }
+static val mask(words x, val a, uint32_t v) { return g_and(x.g, a, word(x, v)); }
+static val left(words x, val a, uint32_t v) { return x.g->L->BuildShl(x.g->b, a, word(x, v), ""); }
+static val right(words x, val a, uint32_t v) { return x.g->L->BuildLShr(x.g->b, a, word(x, v), ""); }
+static val above(words x, val a, uint32_t v) { return g_icmp(x.g, LLVMIntUGT, a, word(x, v)); }
+
+static bool converts_f16(const wf__gen *g) { return g->isa <= WF__ISA_AVX2 || g->isa == WF__ISA_NEON; }
+
+static val widen(wf__gen *g, unsigned from, int w, val a)
+{
+    words x = { g, w };
+    LLVMTypeRef type = wf__gen_type(g, WF_F32, w);
+    if (from == WF_F16 && converts_f16(g))
+        return g->L->BuildFPExt(g->b, g_bits(g, a, wf__gen_wide(g, g->f16, w)), type, "");
+    a = g->L->BuildZExt(g->b, a, wf__gen_wide(g, g->i32, w), "");
+    if (from == WF_BF16)
+        return g_bits(g, left(x, a, 16), type);
+    /* exponent and fraction in place make 2^-112 times the value, subnormals too; infinities and NaN get their exponent */
+    val bits = left(x, mask(x, a, 0x7fff), 13), sign = left(x, mask(x, a, 0x8000), 16);
+    val value = g->L->BuildFMul(g->b, g_bits(g, bits, type), wf__gen_real(g, WF_F32, w, 0x1p112), "");
+    value = g_bits(g, value, wf__gen_wide(g, g->i32, w));
+    val r = g_select(g, above(x, bits, 0x0f7fffff), g_or(g, bits, word(x, 0x7f800000)), value);
+    return g_bits(g, g_or(g, r, sign), type);
+}
+
+/* To nearest, ties to even: half of the last place that stays, less one if that is even, is added before the cut. */
+static val narrow(wf__gen *g, unsigned to, int w, val a)
+{
+    words x = { g, w };
+    LLVMTypeRef type = wf__gen_type(g, to, w), real = wf__gen_type(g, WF_F32, w), wide = wf__gen_wide(g, g->i32, w);
+    if (to == WF_F16 && converts_f16(g))
+        return g_bits(g, g->L->BuildFPTrunc(g->b, a, wf__gen_wide(g, g->f16, w), ""), type);
+    val bits = g_bits(g, a, wide), r;
+    if (to == WF_BF16) {
+        val odd = mask(x, right(x, bits, 16), 1);
+        r = right(x, g_add(g, add(x, bits, 0x7fff), odd), 16);
+        val nan = g_or(g, right(x, bits, 16), word(x, 0x40));
+        r = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), nan, r);
+        return g->L->BuildTrunc(g->b, r, type, "");
+    }
+    val size = mask(x, bits, 0x7fffffff), odd = mask(x, right(x, size, 13), 1);
+    r = right(x, g_add(g, add(x, size, 0xc8000fffu), odd), 13); /* the exponent's bias changes by 112 */
+    /* subnormal: adding 0.5, whose last place is theirs, rounds; what stands above it is taken off */
+    val sum = g->L->BuildFAdd(g->b, g_bits(g, size, real), wf__gen_real(g, WF_F32, w, 0.5), "");
+    r = g_select(g, above(x, size, 0x387fffff), r, add(x, g_bits(g, sum, wide), 0xc1000000u));
+    r = g_select(g, above(x, size, 0x477fefff), word(x, 0x7c00), r);
+    r = g_select(g, above(x, size, 0x7f800000), word(x, 0x7e00), r);
+    r = g_or(g, r, mask(x, right(x, bits, 16), 0x8000));
+    return g->L->BuildTrunc(g->b, r, type, "");
+}
+
 val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a)
 {
     LLVMTypeRef type = wf__gen_type(g, to, w);
     if (to == from)
         return a;
+    if (wf__is_half(from) && to == WF_F32)
+        return widen(g, from, w, a);
+    if (wf__is_half(to) && from == WF_F32)
+        return narrow(g, to, w, a);
+    if (wf__is_half(from) || wf__is_half(to)) {
+        wf__gen_fail(g, "code generator: a cast from %s to %s", wf_dtype_name((wf_dtype)from),
+                     wf_dtype_name((wf_dtype)to));
+        return wf__gen_const(g, to, w, 0);
+    }
     if (from == WF_BOOL)
         return from_bool(g, to, w, a);
     if (to == WF_BOOL)

@@ -27,6 +27,8 @@ static LLVMTypeRef scalar_type(wf__gen *g, unsigned dtype)
         return g->i8;
     case WF_I16:
     case WF_U16:
+    case WF_F16: /* floats only in casts to f32 */
+    case WF_BF16:
         return g->i16;
     case WF_I32:
     case WF_U32:

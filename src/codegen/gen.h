@@ -1,7 +1,7 @@
 /* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
  *
  * A value of width 1 is a scalar, of width w > 1 a vector of w lanes. Bools are i1 in registers and bytes 0 or 1 in
- * memory. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
+ * memory; f16 and bf16 are 16-bit integers in both. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
  * with poison values until the driver looks.
  */
 #ifndef WEFT_GEN_H
@@ -20,7 +20,7 @@ typedef struct wf__gen {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef b;
-    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr, nothing;
+    LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
     val function;                                /* being emitted */
     val cold[WF__COLD_COUNT][2];                 /* bodies of rare paths, by width: scalar, vector */
     val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */

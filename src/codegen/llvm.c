@@ -146,6 +146,7 @@ static void make_types(wf__gen *g)
     g->i16 = L->IntTypeInContext(g->context, 16);
     g->i32 = L->IntTypeInContext(g->context, 32);
     g->i64 = L->IntTypeInContext(g->context, 64);
+    g->f16 = L->HalfTypeInContext(g->context);
     g->f32 = L->FloatTypeInContext(g->context);
     g->f64 = L->DoubleTypeInContext(g->context);
     g->ptr = L->PointerTypeInContext(g->context, 0);

@@ -218,8 +218,94 @@ CAST_FN(u64, uint64_t, WRAP)
 CAST_FN(f32, float, SAT)
 CAST_FN(f64, double, SAT)
 
+/* ---- f16 and bf16, by integer arithmetic ---- */
+static void widen(unsigned from, float *out, const void *a, size_t n)
+{
+    const uint16_t *p = a;
+    for (size_t i = 0; i < n; ++i) {
+        uint32_t h = p[i], sign = (h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
+        uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112u) << 23 | fraction << 13;
+        float subnormal = (float)(int32_t)fraction * 0x1p-24f;
+        if (from == WF_BF16)
+            bits = h << 16;
+        memcpy(&out[i], &bits, sizeof bits);
+        if (from == WF_F16 && !exponent)
+            out[i] = sign ? -subnormal : subnormal;
+    }
+}
+
+/* The nearest value with `mantissa` bits stored and the given bias, ties to even. */
+static uint16_t narrow(double x, unsigned mantissa, unsigned bias)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    unsigned sign = (unsigned)(bits >> 63) << 15, infinite = (2 * bias + 1) << mantissa;
+    int exponent = (int)(bits >> 52 & 2047) - 1023, least = 1 - (int)bias;
+    if (x != x)
+        return (uint16_t)(sign | infinite | 1u << (mantissa - 1));
+    if (exponent > (int)bias)
+        return (uint16_t)(sign | infinite);
+    if (exponent < least - 1 - (int)mantissa)
+        return (uint16_t)sign;
+    uint64_t all = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+    unsigned shift = 52 - mantissa + (exponent < least ? (unsigned)(least - exponent) : 0);
+    uint64_t half = (uint64_t)1 << (shift - 1), lost = all & (2 * half - 1), code = all >> shift;
+    code += lost > half || (lost == half && (code & 1));
+    if (exponent > least)
+        code += (uint64_t)(exponent - least) << mantissa;
+    return (uint16_t)(sign | code);
+}
+
+/* Integers beyond 2^53: bit 11 becomes the sticky bit of those below, so that rounding happens once. */
+static void cast_to_half(unsigned to, unsigned from, uint16_t *out, const void *a, size_t n)
+{
+    double wide[64];
+    uint64_t whole[64];
+    while (n) {
+        size_t part = n < WF__COUNT(wide) ? n : WF__COUNT(wide);
+        if (from == WF_I64 || from == WF_U64) {
+            memcpy(whole, a, part * sizeof *whole);
+            for (size_t i = 0; i < part; ++i)
+                if (from == WF_I64 ? whole[i] + ((uint64_t)1 << 53) > (uint64_t)1 << 54 : whole[i] > (uint64_t)1 << 53)
+                    whole[i] = (whole[i] | ((whole[i] & 2047) + 2047)) & ~(uint64_t)2047;
+            wf__eval_cast(WF_F64, from, wide, whole, part);
+        } else
+            wf__eval_cast(WF_F64, from, wide, a, part);
+        for (size_t i = 0; i < part; ++i)
+            out[i] = narrow(wide[i], wf__mantissa(to), wf__bias(to));
+        out += part;
+        a = (const char *)a + part * wf__size(from);
+        n -= part;
+    }
+}
+
+static void cast_from_half(unsigned to, unsigned from, void *out, const uint16_t *a, size_t n)
+{
+    float wide[64];
+    while (n) {
+        size_t part = n < WF__COUNT(wide) ? n : WF__COUNT(wide);
+        widen(from, wide, a, part);
+        wf__eval_cast(to, WF_F32, out, wide, part);
+        out = (char *)out + part * wf__size(to);
+        a += part;
+        n -= part;
+    }
+}
+
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n)
 {
+    if (to == from) {
+        memcpy(out, a, n * wf__size(to));
+        return;
+    }
+    if (wf__is_half(from)) {
+        cast_from_half(to, from, out, a, n);
+        return;
+    }
+    if (wf__is_half(to)) {
+        cast_to_half(to, from, out, a, n);
+        return;
+    }
     switch (from) {
     case WF_BOOL:
         cast_bool(to, out, a, n);

@@ -54,11 +54,11 @@ static bool all_const(const wf__ir *ir, const wf__node *n, unsigned arity)
 
 static wf__ref evaluate(wf__ir *ir, const wf__node *n, unsigned arity)
 {
-    const wf__op_info *info = &wf__op_table[n->op];
-    if (info->flags & WF__EXPAND)
-        return arity == 1   ? wf__expand1(ir, n->op, n->a)
-               : arity == 2 ? wf__expand2(ir, n->op, n->a, n->b)
-                            : wf__expand3(ir, n->op, n->a, n->b, n->c);
+    unsigned last = wf__dtype(ir, arity == 3 ? n->c : arity == 2 ? n->b : n->a);
+    if (n->op != WF__CAST && wf__expands(n->op, last, n->dtype)) {
+        const wf__ref x[3] = { n->a, n->b, n->c };
+        return wf__expand(ir, n->op, n->dtype, x);
+    }
     uint64_t a = bits_of(ir, n->a), b = arity > 1 ? bits_of(ir, n->b) : 0, c = arity > 2 ? bits_of(ir, n->c) : 0,
              out = 0;
     if (n->op == WF__CAST)
@@ -66,7 +66,7 @@ static wf__ref evaluate(wf__ir *ir, const wf__node *n, unsigned arity)
     else if (n->op == WF__BITCAST)
         out = a;
     else
-        wf__eval(n->op, wf__dtype(ir, arity == 3 ? n->c : arity == 2 ? n->b : n->a), &out, &a, &b, &c, 1);
+        wf__eval(n->op, last, &out, &a, &b, &c, 1);
     return wf__const_bits(ir, n->dtype, out);
 }
 
@@ -129,7 +129,7 @@ static wf__ref fold_div(view *v) /* floats */
     if (b_is(v, 1))
         return keep(v, v->a);
     /* by a power of two whose reciprocal is exact and normal: the product rounds the same real number */
-    unsigned mantissa = v->t == WF_F32 ? 23 : 52, bias = v->t == WF_F32 ? 127 : 1023;
+    unsigned mantissa = wf__mantissa(v->t), bias = wf__bias(v->t);
     uint64_t exponent = v->vb >> mantissa & (2 * bias + 1), fraction = v->vb & (((uint64_t)1 << mantissa) - 1);
     if (fraction || exponent == 0 || exponent >= 2 * bias)
         return 0;
@@ -237,6 +237,37 @@ static wf__ref fold_fma(view *v)
     return 0;
 }
 
+/* Whether f32 node r holds a value of the half dtype t for certain, so that rounding to t changes nothing. */
+static bool holds_half(const wf__ir *ir, wf__ref r, unsigned t, int depth)
+{
+    const wf__node *n = &ir->node[r];
+    switch (n->op) {
+    case WF__CONST: {
+        uint64_t bits = wf__bits(n), narrow = 0, back = 0;
+        wf__eval_cast(t, WF_F32, &narrow, &bits, 1);
+        wf__eval_cast(WF_F32, t, &back, &narrow, 1);
+        return back == bits;
+    }
+    case WF__CAST:
+        return ir->node[n->a].dtype == t;
+    case WF__OP_neg:
+    case WF__OP_abs:
+    case WF__OP_floor:
+    case WF__OP_ceil:
+    case WF__OP_round:
+    case WF__OP_trunc:
+        return depth && holds_half(ir, n->a, t, depth - 1);
+    case WF__OP_min:
+    case WF__OP_max:
+    case WF__OP_fmin:
+    case WF__OP_fmax:
+    case WF__OP_copysign:
+        return depth && holds_half(ir, n->a, t, depth - 1) && holds_half(ir, n->b, t, depth - 1);
+    default:
+        return false;
+    }
+}
+
 static wf__ref fold_cast(view *v)
 {
     const wf__node *a = def(v, v->a);
@@ -244,6 +275,12 @@ static wf__ref fold_cast(view *v)
     if (a->op != WF__CAST)
         return 0;
     unsigned origin = v->ir->node[a->a].dtype;
+    if (wf__is_half(from)) /* x, rounded, in f32 again */
+        return to == WF_F32 && origin == WF_F32 && holds_half(v->ir, a->a, from, 4) ? a->a : 0;
+    if (wf__is_half(origin) && wf__is_float(from))
+        return to == origin ? a->a : 0;
+    if (wf__is_half(to)) /* one rounding or two, as recorded; and half.c takes these detours */
+        return 0;
     bool ints = (wf__is_int(from) || from == WF_BOOL) && (wf__is_int(origin) || origin == WF_BOOL);
     /* through an integer that holds every value of the origin: the detour is none */
     bool wider = ints && from != WF_BOOL &&

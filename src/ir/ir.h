@@ -65,17 +65,23 @@ static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; } /* fro
 int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
 
 /* ---- dtypes ---- */
-static inline bool wf__is_float(unsigned t) { return t == WF_F32 || t == WF_F64; }
+static inline bool wf__is_half(unsigned t) { return t == WF_F16 || t == WF_BF16; } /* computed in f32: half.c */
+static inline bool wf__is_float(unsigned t) { return t >= WF_F16 && t <= WF_F64; }
 static inline bool wf__is_int(unsigned t) { return t >= WF_I8 && t <= WF_U64; }
 static inline bool wf__is_signed(unsigned t) { return t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64; }
 static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
 {
-    return t == WF_BOOL || t == WF_I8 || t == WF_U8    ? 1
-           : t == WF_I16 || t == WF_U16                ? 2
-           : t == WF_I32 || t == WF_U32 || t == WF_F32 ? 4
-                                                       : 8;
+    return t == WF_BOOL || t == WF_I8 || t == WF_U8       ? 1
+           : t == WF_I16 || t == WF_U16 || wf__is_half(t) ? 2
+           : t == WF_I32 || t == WF_U32 || t == WF_F32    ? 4
+                                                          : 8;
 }
-bool wf__computable(wf_dtype t); /* bool, i8..u64, f32, f64 */
+static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
+{
+    return t == WF_F16 ? 10 : t == WF_BF16 ? 7 : t == WF_F32 ? 23 : 52;
+}
+static inline unsigned wf__bias(unsigned t) { return t == WF_F16 ? 15 : t == WF_F64 ? 1023 : 127; } /* of a float */
+bool wf__computable(wf_dtype t); /* bool, i8..u64, f16, bf16, f32, f64 */
 /* Whether operands of dtype t are allowed by the class: one bit per dtype. */
 extern const uint32_t wf__types_mask[];
 static inline bool wf__types_allow(unsigned types, unsigned t) { return wf__types_mask[types] >> t & 1; }
@@ -106,7 +112,7 @@ typedef struct wf__slot { /* memory that a recording names */
 } wf__slot;
 
 typedef struct wf__reduction {
-    uint8_t dtype, join; /* wf_join */
+    uint8_t dtype, join; /* wf_join; not f16 or bf16 */
     uint8_t instances;   /* accumulators that a lane's code addresses, 1 before tiling */
 } wf__reduction;
 
@@ -190,7 +196,18 @@ void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t 
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);
 unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
 
-/* ---- expansion (expand.c, math_*.c): EXPAND ops as other ops, built through the builder; each of f32 and f64 ---- */
+/* ---- expansion: ops as other ops, built through the builder ---- */
+/* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast and casts from
+ * and to f32. `dtype`: of the (last) operand, `to`: of the result. */
+static inline bool wf__expands(unsigned op, unsigned dtype, unsigned to)
+{
+    if (op == WF__CAST)
+        return (wf__is_half(dtype) && to != WF_F32) || (wf__is_half(to) && dtype != WF_F32);
+    return (wf__op_table[op].flags & WF__EXPAND) || (wf__is_half(dtype) && op != WF__BITCAST && op != WF__OP_select);
+}
+/* Such a node as other ones (half.c). */
+wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3]);
+/* expand.c, math_*.c: EXPAND ops; each of f32 and f64 */
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);

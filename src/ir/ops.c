@@ -39,7 +39,7 @@ enum {
     BOOL_BIT = 1 << WF_BOOL,
     INT_BITS =
         1 << WF_I8 | 1 << WF_U8 | 1 << WF_I16 | 1 << WF_U16 | 1 << WF_I32 | 1 << WF_U32 | 1 << WF_I64 | 1 << WF_U64,
-    FLT_BITS = 1 << WF_F32 | 1 << WF_F64
+    FLT_BITS = 1 << WF_F16 | 1 << WF_BF16 | 1 << WF_F32 | 1 << WF_F64
 };
 const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
                                     [WF__T_NUM] = INT_BITS | FLT_BITS,
@@ -60,15 +60,9 @@ unsigned wf__join_op(wf_join join)
 
 static uint64_t as_bits(unsigned dtype, double value)
 {
-    if (dtype == WF_F32) {
-        float f = (float)value;
-        uint32_t u;
-        memcpy(&u, &f, sizeof u);
-        return u;
-    }
-    uint64_t u;
-    memcpy(&u, &value, sizeof u);
-    return u;
+    uint64_t bits = 0;
+    wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
+    return bits;
 }
 
 uint64_t wf__join_neutral(wf_join join, unsigned dtype)

@@ -163,17 +163,16 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
 static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__node *n = &in->node[r];
-    const wf__op_info *info = &wf__op_table[n->op];
-    if (!(info->flags & WF__EXPAND))
+    if (!wf__op_is_pure(n->op))
         return wf__copy_node(in, r, map, out);
-    switch (info->arity) {
-    case 1:
-        return wf__expand1(out, n->op, map[n->a]);
-    case 2:
-        return wf__expand2(out, n->op, map[n->a], map[n->b]);
-    default:
-        return wf__expand3(out, n->op, map[n->a], map[n->b], map[n->c]);
-    }
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = wf__op_table[n->op].arity;
+    if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
+        return wf__copy_node(in, r, map, out);
+    wf__ref x[3] = { 0 };
+    for (unsigned i = 0; i < arity; ++i)
+        x[i] = map[operand[i]];
+    return wf__expand(out, n->op, n->dtype, x);
 }
 
 /* Records the live nodes of `in` again, each by `rewrite`. */

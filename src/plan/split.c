@@ -413,9 +413,9 @@ static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
     if (s->result[root] == UINT32_MAX || !wf__grow(&to->reduce, &to->reduce_cap, to->reduce_n + 1, sizeof *to->reduce))
         return no_memory(s);
     to->reduce[to->reduce_n++] = root;
-    /* f32 sums and products are accumulated in f64 */
+    /* f32 sums and products are accumulated in f64, all of f16 and bf16 in f32 */
     bool wide = n->dtype == WF_F32 && (n->b == WF_ADD || n->b == WF_MUL);
-    unsigned dtype = wide ? WF_F64 : n->dtype;
+    unsigned dtype = wide ? WF_F64 : wf__is_half(n->dtype) ? WF_F32 : n->dtype;
     uint32_t k = wf__red_new(&to->ir, dtype, (wf_join)n->b);
     if (to->ir.status != WF_OK)
         return no_memory(s);

@@ -29,7 +29,7 @@ prints '"i8"' json_value dtype cut.mrc
 prints -100 json_value min cut.mrc
 prints 127 json_value max cut.mrc
 "$WEFT" calc 'a / 3' a=ramp.npy --dtype f16 -o half.mrc
-"$WEFT" info half.mrc | grep -q 'stored as f16' || die 'info: stored as f16'
+"$WEFT" info half.mrc | grep -q ' f16' || die 'info: f16'
 prints 1 "$WEFT" calc 'max(abs(h - a/3)) < 0.0079' h=half.mrc a=ramp.npy
 
 # --- several inputs and outputs, by name and by default

@@ -27,5 +27,5 @@ done
 "$WEFT" info "$data/EMD-3197.map" | grep -q '20 x 20 x 20 f32, volume' || die EMD-3197
 "$WEFT" info "$data/surface_input.mrc" | grep -q '576 x 410 f32' || die surface_input
 "$WEFT" info "$data/sample.mrcs" | grep -q '17 x 200 x 200 f32, stack' || die sample.mrcs
-"$WEFT" info "$data/float16.mrc" | grep -q '64 x 64 f32 (stored as f16)' || die float16
+"$WEFT" info "$data/float16.mrc" | grep -q '64 x 64 f16' || die float16
 echo "ok: $count files"

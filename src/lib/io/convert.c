@@ -40,6 +40,14 @@ uint16_t wf__io_f32_to_f16(float value)
     return (uint16_t)(sign | half);
 }
 
+static float bf16_to_f32(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
 /* Finite values stay finite. */
 static float to_f32(double x)
 {
@@ -62,15 +70,6 @@ uint16_t wf__io_f64_to_f16(double value)
         memcpy(&narrow, &bits, 4);
     }
     return wf__io_f32_to_f16(narrow);
-}
-
-static void halves_to_f32(const char *from, int64_t count, float *to)
-{
-    for (int64_t i = 0; i < count; i++) {
-        uint16_t half;
-        memcpy(&half, from + 2 * i, 2);
-        to[i] = wf__io_f16_to_f32(half);
-    }
 }
 
 static void halves_from_f32(const char *from, int64_t step, int64_t count, char *to)
@@ -161,17 +160,7 @@ void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, vo
     const uint8_t *bytes = from;
     if (count <= 0)
         return;
-    if (type->stored == WF_STORED_F16) {
-        float *out = to;
-        if (stride == 1)
-            halves_to_f32(from, count, out);
-        else
-            for (int64_t i = 0; i < count; i++) {
-                uint16_t half;
-                memcpy(&half, bytes + 2 * i, 2);
-                out[i * stride] = wf__io_f16_to_f32(half);
-            }
-    } else if (type->stored == WF_STORED_BOOL) {
+    if (type->stored == WF_STORED_BOOL) {
         uint8_t *out = to;
         for (int64_t i = 0; i < count; i++)
             out[i * stride] = bytes[i] != 0;
@@ -188,6 +177,13 @@ void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, vo
         to[i] = (double)((const T *)(const void *)from)[i];       \
     for (int64_t i = 0; i < n && step != (int64_t)sizeof(T); i++) \
     to[i] = (double)*(const T *)(const void *)(from + i * step)
+
+#define HALVES_AS_F64(value)               \
+    for (int64_t i = 0; i < n; i++) {      \
+        uint16_t half;                     \
+        memcpy(&half, from + i * step, 2); \
+        to[i] = (double)(value);           \
+    }
 
 static void load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, double *to)
 {
@@ -216,6 +212,12 @@ static void load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, 
         break;
     case WF_U64:
         AS_F64(uint64_t);
+        break;
+    case WF_F16:
+        HALVES_AS_F64(wf__io_f16_to_f32(half));
+        break;
+    case WF_BF16:
+        HALVES_AS_F64(bf16_to_f32(half));
         break;
     case WF_F32:
         AS_F64(float);
@@ -336,20 +338,6 @@ void wf__io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, c
 
 /* ---- statistics ---- */
 
-static void stored_to_f64(const wf__io_type *type, const char *from, int64_t n, double *to)
-{
-    enum { BLOCK = 256 };
-    float block[BLOCK];
-    if (type->stored != WF_STORED_F16)
-        load_f64(type->dtype, from, (int64_t)type->bytes, n, to);
-    else
-        for (int64_t i = 0; i < n; i += BLOCK) {
-            int64_t part = n - i < BLOCK ? n - i : BLOCK;
-            halves_to_f32(from + 2 * i, part, block);
-            load_f64(WF_F32, (const char *)block, 4, part, to + i);
-        }
-}
-
 /* Loops over blocks keep so many sums, because one alone would wait for itself. */
 enum { LANES = 8 };
 
@@ -417,7 +405,7 @@ void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *
     double x[BLOCK];
     for (int64_t at = 0; at < count; at += BLOCK) {
         int64_t part = count - at < BLOCK ? count - at : BLOCK;
-        stored_to_f64(type, (const char *)values + at * (int64_t)type->bytes, part, x);
+        load_f64(type->dtype, (const char *)values + at * (int64_t)type->bytes, (int64_t)type->bytes, part, x);
         int64_t n = keep_finite(x, part);
         if (!n)
             continue;

@@ -444,10 +444,10 @@ static wf_status mrc_save(const wf__io_source *source, const wf_meta *meta)
     uint32_t allowed = 0;
     for (int i = 0; i < MODES; i++)
         allowed |= 1u << modes[i].stored;
-    wf_status status =
-        wf__io_choose_type(source, meta, "MRC", allowed, IO_BIT(I8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(F32),
-                           source->dtype == WF_BOOL || source->dtype == WF_U8 ? WF_STORED_U16 : WF_STORED_F32,
-                           " (modes: i8, u8, i16, u16, f16, f32, c64, u4)", &type, &rank);
+    wf_status status = wf__io_choose_type(
+        source, meta, "MRC", allowed, IO_BIT(I8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(F16) | IO_BIT(F32),
+        source->dtype == WF_BOOL || source->dtype == WF_U8 ? WF_STORED_U16 : WF_STORED_F32,
+        " (modes: i8, u8, i16, u16, f16, f32, c64, u4)", &type, &rank);
     if (status == WF_OK)
         status = shape_to_geometry(source, meta, rank, &g);
     if (status != WF_OK)

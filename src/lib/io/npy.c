@@ -323,7 +323,7 @@ static wf_status npy_save(const wf__io_source *source, const wf_meta *meta)
     uint32_t allowed = 0;
     for (int i = 0; i < DESCRS; i++)
         allowed |= 1u << descrs[i].stored;
-    wf_status status = wf__io_choose_type(source, meta, "NPY", allowed, allowed, WF_STORED_DEFAULT, "", &type, &rank);
+    wf_status status = wf__io_choose_type(source, meta, "NPY", allowed, allowed, WF_STORED_F32, "", &type, &rank);
     if (status != WF_OK)
         return status;
     void *buffer = malloc(IO_CHUNK);

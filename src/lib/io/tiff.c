@@ -516,7 +516,7 @@ static wf_status shape_to_pages(const wf__io_source *source, const wf_meta *meta
 static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int64_t number, uint32_t strip_rows)
 {
     wf_dtype dtype = p->type->dtype;
-    bool is_float = dtype == WF_F32 || dtype == WF_F64;
+    bool is_float = dtype == WF_F16 || dtype == WF_F32 || dtype == WF_F64;
     bool is_signed = dtype == WF_I8 || dtype == WF_I16 || dtype == WF_I32 || dtype == WF_I64;
     libtiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
     libtiff.SetField(tif, TIFFTAG_IMAGELENGTH, p->height);
@@ -587,8 +587,9 @@ static wf_status tiff_save(const wf__io_source *source, const wf_meta *meta)
     int rank;
     uint32_t held = IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) | IO_BIT(U32) | IO_BIT(I64) |
                     IO_BIT(U64) | IO_BIT(F16) | IO_BIT(F32) | IO_BIT(F64);
-    wf_status status = wf__io_choose_type(source, meta, "TIFF", held, held, WF_STORED_U8,
-                                          " (it stores i8 to u64, f16, f32, f64)", &p.type, &rank);
+    wf_status status =
+        wf__io_choose_type(source, meta, "TIFF", held, held, source->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
+                           " (it stores i8 to u64, f16, f32, f64)", &p.type, &rank);
     if (status == WF_OK)
         status = shape_to_pages(source, meta, &p);
     if (status != WF_OK)
