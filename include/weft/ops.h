@@ -64,6 +64,16 @@ WF_API wf_val wf_tan(wf_val a);
 WF_API wf_val wf_atan(wf_val a);
 /* hyperbolic tangent. Floats. */
 WF_API wf_val wf_tanh(wf_val a);
+/* -1, 0 or 1; of a zero or NaN: itself. Numbers. */
+WF_API wf_val wf_sign(wf_val a);
+/* true for what is negative and for -0; false for NaN. Numbers. */
+WF_API wf_val wf_signbit(wf_val a);
+/* bits in reverse order. Integers. */
+WF_API wf_val wf_brev(wf_val a);
+/* fraction f of a = f * 2^e, 0.5 <= |f| < 1; 0, infinities and NaN: themselves. Floats. */
+WF_API wf_val wf_frexp(wf_val a);
+/* exponent e of a = f * 2^e, 0.5 <= |f| < 1, as a float; 0 for 0, infinities and NaN. Floats. */
+WF_API wf_val wf_frexp_exp(wf_val a);
 /* a + b; integers wrap. Numbers. */
 WF_API wf_val wf_add(wf_val a, wf_val b);
 /* a - b; integers wrap. Numbers. */
@@ -78,6 +88,10 @@ WF_API wf_val wf_div(wf_val a, wf_val b);
 WF_API wf_val wf_idiv(wf_val a, wf_val b);
 /* remainder with the sign of a; 0 for b = 0. Integers. */
 WF_API wf_val wf_mod(wf_val a, wf_val b);
+/* a / b rounded down; 0 for b = 0; wraps. Integers. */
+WF_API wf_val wf_floor_div(wf_val a, wf_val b);
+/* remainder with the sign of b; 0 for b = 0. Integers. */
+WF_API wf_val wf_floor_mod(wf_val a, wf_val b);
 /* smaller; NaN if either is NaN; -0 < +0. Numbers. */
 WF_API wf_val wf_min(wf_val a, wf_val b);
 /* larger; NaN if either is NaN; -0 < +0. Numbers. */
@@ -92,6 +106,10 @@ WF_API wf_val wf_pow(wf_val a, wf_val b);
 WF_API wf_val wf_atan2(wf_val a, wf_val b);
 /* |a| with the sign of b. Floats. */
 WF_API wf_val wf_copysign(wf_val a, wf_val b);
+/* the value next to a on the way to b; b if they are equal. Floats. */
+WF_API wf_val wf_nextafter(wf_val a, wf_val b);
+/* a * 2^b rounded once; b truncated to an integer. Floats. */
+WF_API wf_val wf_ldexp(wf_val a, wf_val b);
 /* bitwise and; of bools: logical. Bools and integers. */
 WF_API wf_val wf_and(wf_val a, wf_val b);
 /* bitwise or; of bools: logical. Bools and integers. */
@@ -102,6 +120,10 @@ WF_API wf_val wf_xor(wf_val a, wf_val b);
 WF_API wf_val wf_shl(wf_val a, wf_val b);
 /* a shifted right by b, with the sign; only sign bits for b outside 0..width-1. Integers. */
 WF_API wf_val wf_shr(wf_val a, wf_val b);
+/* bits rotated left by b modulo the width. Integers. */
+WF_API wf_val wf_rotl(wf_val a, wf_val b);
+/* bits rotated right by b modulo the width. Integers. */
+WF_API wf_val wf_rotr(wf_val a, wf_val b);
 /* a == b; false if either is NaN. Any dtype. */
 WF_API wf_val wf_eq(wf_val a, wf_val b);
 /* a != b; true if either is NaN. Any dtype. */
@@ -167,6 +189,11 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_tan(a) wf_tan(WF_V(a))
 #define wf_atan(a) wf_atan(WF_V(a))
 #define wf_tanh(a) wf_tanh(WF_V(a))
+#define wf_sign(a) wf_sign(WF_V(a))
+#define wf_signbit(a) wf_signbit(WF_V(a))
+#define wf_brev(a) wf_brev(WF_V(a))
+#define wf_frexp(a) wf_frexp(WF_V(a))
+#define wf_frexp_exp(a) wf_frexp_exp(WF_V(a))
 #define wf_add(a, b) wf_add(WF_V(a), WF_V(b))
 #define wf_sub(a, b) wf_sub(WF_V(a), WF_V(b))
 #define wf_mul(a, b) wf_mul(WF_V(a), WF_V(b))
@@ -174,6 +201,8 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_div(a, b) wf_div(WF_V(a), WF_V(b))
 #define wf_idiv(a, b) wf_idiv(WF_V(a), WF_V(b))
 #define wf_mod(a, b) wf_mod(WF_V(a), WF_V(b))
+#define wf_floor_div(a, b) wf_floor_div(WF_V(a), WF_V(b))
+#define wf_floor_mod(a, b) wf_floor_mod(WF_V(a), WF_V(b))
 #define wf_min(a, b) wf_min(WF_V(a), WF_V(b))
 #define wf_max(a, b) wf_max(WF_V(a), WF_V(b))
 #define wf_fmin(a, b) wf_fmin(WF_V(a), WF_V(b))
@@ -181,11 +210,15 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_pow(a, b) wf_pow(WF_V(a), WF_V(b))
 #define wf_atan2(a, b) wf_atan2(WF_V(a), WF_V(b))
 #define wf_copysign(a, b) wf_copysign(WF_V(a), WF_V(b))
+#define wf_nextafter(a, b) wf_nextafter(WF_V(a), WF_V(b))
+#define wf_ldexp(a, b) wf_ldexp(WF_V(a), WF_V(b))
 #define wf_and(a, b) wf_and(WF_V(a), WF_V(b))
 #define wf_or(a, b) wf_or(WF_V(a), WF_V(b))
 #define wf_xor(a, b) wf_xor(WF_V(a), WF_V(b))
 #define wf_shl(a, b) wf_shl(WF_V(a), WF_V(b))
 #define wf_shr(a, b) wf_shr(WF_V(a), WF_V(b))
+#define wf_rotl(a, b) wf_rotl(WF_V(a), WF_V(b))
+#define wf_rotr(a, b) wf_rotr(WF_V(a), WF_V(b))
 #define wf_eq(a, b) wf_eq(WF_V(a), WF_V(b))
 #define wf_ne(a, b) wf_ne(WF_V(a), WF_V(b))
 #define wf_lt(a, b) wf_lt(WF_V(a), WF_V(b))

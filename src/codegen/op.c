@@ -79,6 +79,13 @@ static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
     return g_select(g, fits, moved, zero);
 }
 
+static val rotate(wf__gen *g, const char *funnel, val a, val b)
+{
+    LLVMTypeRef type = g->L->TypeOf(a);
+    val args[3] = { a, a, b };
+    return wf__gen_call(g, funnel, &type, 1, args, 3);
+}
+
 static val count_bits(wf__gen *g, unsigned op, val a)
 {
     val args[2] = { a, g->L->ConstInt(g->i1, 0, 0) };
@@ -173,6 +180,8 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     case WF__OP_clz:
     case WF__OP_ctz:
         return count_bits(g, op, a);
+    case WF__OP_brev:
+        return wf__gen_call1(g, "llvm.bitreverse", a);
     case WF__OP_add:
         return g_add(g, a, b);
     case WF__OP_sub:
@@ -199,6 +208,10 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     case WF__OP_shl:
     case WF__OP_shr:
         return shift(g, op, dtype, w, a, b, known ? known[1] : NULL);
+    case WF__OP_rotl:
+        return rotate(g, "llvm.fshl", a, b);
+    case WF__OP_rotr:
+        return rotate(g, "llvm.fshr", a, b);
     case WF__OP_fma:
         return g_add(g, g_mul(g, a, b), x[2]);
     default:

@@ -33,6 +33,14 @@
 static inline uint64_t wf__popcount64(uint64_t x) { return (uint64_t)__builtin_popcountll(x); }
 static inline uint64_t wf__clz64(uint64_t x) { return x ? (uint64_t)__builtin_clzll(x) : 64; }
 static inline uint64_t wf__ctz64(uint64_t x, unsigned bits) { return x ? (uint64_t)__builtin_ctzll(x) : bits; }
+static inline uint64_t wf__brev64(uint64_t x)
+{
+    x = __builtin_bswap64(x);
+    x = (x >> 4 & 0x0f0f0f0f0f0f0f0fu) | (x & 0x0f0f0f0f0f0f0f0fu) << 4;
+    x = (x >> 2 & 0x3333333333333333u) | (x & 0x3333333333333333u) << 2;
+    return (x >> 1 & 0x5555555555555555u) | (x & 0x5555555555555555u) << 1;
+}
+static inline uint64_t wf__rotl(uint64_t x, unsigned by, unsigned bits) { return by ? x << by | x >> (bits - by) : x; }
 static inline uint64_t mulhi_u64(uint64_t a, uint64_t b)
 {
     uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;

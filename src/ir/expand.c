@@ -54,12 +54,6 @@ wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
 }
 
 /* ---- dispatch ---- */
-static wf__ref fails(wf__ir *ir, unsigned op)
-{
-    wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "%s: no expansion", op < WF__OP_COUNT ? wf__op_table[op].name : "?");
-    return 0;
-}
-
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
 {
     if (ir->status != WF_OK || !a)
@@ -89,7 +83,7 @@ wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
     case WF__OP_tanh:
         return wf__m_tanh(m, a);
     default:
-        return fails(ir, op);
+        return wf__expand_basic(ir, op, a, 0);
     }
 }
 
@@ -104,7 +98,7 @@ wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
     case WF__OP_atan2:
         return wf__m_atan2(&math, a, b);
     default:
-        return fails(ir, op);
+        return wf__expand_basic(ir, op, a, b);
     }
 }
 
@@ -113,7 +107,7 @@ wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c)
     if (ir->status != WF_OK || !a || !b || !c)
         return 0;
     if (op != WF__OP_clamp)
-        return fails(ir, op);
+        return wf__expand_basic(ir, op, a, b);
     wf__ref low = wf__op2(ir, WF__OP_max, a, b);
     return wf__op2(ir, WF__OP_min, low, c);
 }

@@ -5,7 +5,7 @@
  * round to odd first, where an inexact result has its last bit set and never looks like a tie (Boldo and Melquiond).
  * Backends see casts between f32 and these dtypes, bitcasts, selects, constants, loads and stores, and nothing else.
  */
-#include "ir/ir.h"
+#include "ir/math.h"
 
 static wf__ref k(wf__ir *ir, unsigned t, uint64_t bits) { return wf__const_bits(ir, t, bits); }
 
@@ -99,6 +99,8 @@ wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3])
         return cast(ir, x[0], to);
     if (op == WF__OP_fma && wf__is_half(t))
         return fma_of(ir, x);
+    if (op == WF__OP_nextafter)
+        return wf__m_nextafter(ir, x[0], x[1]);
     wf__ref w[3] = { 0 };
     for (unsigned i = 0; i < arity; ++i)
         w[i] = wf__is_half(t) ? wf__cast(ir, x[i], WF_F32) : x[i];

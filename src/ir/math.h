@@ -102,6 +102,8 @@ typedef struct wf__m_angle {
 wf__m_angle wf__m_reduce_big(const wf__math *m, wf__ref ax); /* any finite ax beyond the fast range (math_trig_big.c) */
 
 /* ---- the functions ---- */
+wf__ref wf__m_nextafter(wf__ir *ir, wf__ref a, wf__ref b);               /* of any float dtype (expand_basic.c) */
+wf__ref wf__expand_basic(wf__ir *ir, unsigned op, wf__ref a, wf__ref b); /* what is not a math function; b may be 0 */
 wf__ref wf__m_exp(const wf__math *m, wf__ref x);
 wf__ref wf__m_exp2(const wf__math *m, wf__ref x);
 wf__ref wf__m_log(const wf__math *m, wf__ref x);

@@ -1,0 +1,239 @@
+/* test_ops_exact.c - what operations mean, beside the C library and plain C: signs, integer division, rotation, the parts
+ * of floats and their neighbours. That all devices agree is tested for every operation by test_ops.
+ */
+#include "weft_test.h"
+
+static wf_context *ctx;
+
+static const double special[] = { 0.0,
+                                  -0.0,
+                                  1,
+                                  -1,
+                                  0.5,
+                                  -0.75,
+                                  3,
+                                  -1000.5,
+                                  0x1p-1022,
+                                  0x1p-1074,
+                                  -0x1p-1030,
+                                  0x1p-126,
+                                  0x1p-149,
+                                  -0x1p-133,
+                                  INFINITY,
+                                  -INFINITY,
+                                  NAN,
+                                  1e300,
+                                  0x1.fffffep127,
+                                  0x1.fffffffffffffp1023,
+                                  0x1.8p-1022,
+                                  -0x1.4p-1073 };
+enum { N = sizeof special / sizeof *special };
+static const double amounts[] = { 0,    1,     -1,   52,    -52,   126,   -126,     149,       150,  -150,  277,
+                                  -280, 1023,  1024, -1022, -1023, -1074, -1075,    2097,      2098, -2098, -2099,
+                                  3000, -3000, 1e9,  -1e9,  2.9,   -2.9,  INFINITY, -INFINITY, NAN };
+enum { M = sizeof amounts / sizeof *amounts };
+
+/* f(a, b) for all pairs, on both devices, as f64 (exactly: results are f32 or f64). */
+static void pairs(wf_dtype t, wf_val (*f)(wf_val, wf_val), double (*want)(wf_dtype, double, double), const double *b,
+                  int n)
+{
+    for (int d = 0; d < 2; ++d) {
+        wf_array *x = array_of(ctx, WF_F64, WF_SHAPE(N, 1), special), *y = array_of(ctx, WF_F64, WF_SHAPE(n), b);
+        wf_graph *g = wf_begin(ctx, .device = d ? WF_CPU : WF_INTERP);
+        wf_val r = f(wf_cast(wf_in(g, x), t), wf_cast(wf_in(g, y), t));
+        wf_array *out = wf_keep(wf_cast(r, WF_F64));
+        OK(ctx, wf_run(g));
+        double *got = contents(out);
+        for (int i = 0; i < N; ++i)
+            for (int k = 0; k < n; ++k) {
+                double p = t == WF_F32 ? (double)(float)special[i] : special[i],
+                       q = t == WF_F32 ? (double)(float)b[k] : b[k];
+                double w = want(t, p, q), v = got[i * n + k];
+                if (!same_element(WF_F64, &w, &v)) {
+                    print_error("%s: of %a, %a: %a, not %a\n", wf_dtype_name(t), p, q, v, w);
+                    fail();
+                }
+            }
+        free(got);
+        wf_release(x);
+        wf_release(y);
+        wf_release(out);
+    }
+}
+
+static wf_val r_ldexp(wf_val a, wf_val b) { return wf_ldexp(a, b); }
+static wf_val r_next(wf_val a, wf_val b) { return wf_nextafter(a, b); }
+static wf_val r_frexp(wf_val a, wf_val b) { return wf_add(wf_frexp(a), wf_mul(b, 0)); }
+static wf_val r_exponent(wf_val a, wf_val b) { return wf_add(wf_frexp_exp(a), wf_mul(b, 0)); }
+static wf_val r_sign(wf_val a, wf_val b) { return wf_select(wf_eq(b, 0), wf_sign(a), b); }
+static wf_val r_signbit(wf_val a, wf_val b) { return wf_add(wf_cast(wf_signbit(a), WF_F32), wf_mul(b, 0)); }
+
+static double c_ldexp(wf_dtype t, double a, double b)
+{
+    if (b != b)
+        return b;
+    int n = b > 5000 ? 5000 : b < -5000 ? -5000 : (int)b;
+    return t == WF_F32 ? (double)ldexpf((float)a, n) : ldexp(a, n);
+}
+static double c_next(wf_dtype t, double a, double b)
+{
+    return t == WF_F32 ? (double)nextafterf((float)a, (float)b) : nextafter(a, b);
+}
+static double c_frexp(wf_dtype t, double a, double b)
+{
+    int e;
+    (void)t;
+    return frexp(a, &e) + b * 0;
+}
+static double c_exponent(wf_dtype t, double a, double b)
+{
+    int e = 0;
+    (void)t;
+    (void)frexp(a, &e);
+    return (isfinite(a) ? e : 0) + b * 0;
+}
+static double c_sign(wf_dtype t, double a, double b)
+{
+    (void)t;
+    return b != 0 ? b : a > 0 ? 1 : a < 0 ? -1 : a;
+}
+static double c_signbit(wf_dtype t, double a, double b)
+{
+    (void)t;
+    return (a == a && signbit(a)) + b * 0;
+}
+
+static void test_float_parts(void **state)
+{
+    (void)state;
+    static const double zero[] = { 0 };
+    static const wf_dtype floats[] = { WF_F32, WF_F64 };
+    for (int k = 0; k < 2; ++k) {
+        pairs(floats[k], r_ldexp, c_ldexp, amounts, M);
+        pairs(floats[k], r_next, c_next, special, N);
+        pairs(floats[k], r_sign, c_sign, zero, 1);
+        pairs(floats[k], r_frexp, c_frexp, zero, 1);
+        pairs(floats[k], r_exponent, c_exponent, zero, 1);
+        pairs(floats[k], r_signbit, c_signbit, zero, 1);
+    }
+}
+
+/* The neighbours of every f16 and bf16, and their parts put together again. */
+static void test_half_parts(void **state)
+{
+    (void)state;
+    static const wf_dtype halves[] = { WF_F16, WF_BF16 };
+    static uint16_t all[0x10000];
+    for (int i = 0; i < 0x10000; ++i)
+        all[i] = (uint16_t)i;
+    for (int h = 0; h < 2; ++h)
+        for (int d = 0; d < 2; ++d) {
+            wf_array *a = array_of(ctx, halves[h], WF_SHAPE(0x10000), all);
+            wf_graph *g = wf_begin(ctx, .device = d ? WF_CPU : WF_INTERP);
+            wf_val x = wf_in(g, a);
+            wf_array *up = wf_keep(wf_nextafter(x, INFINITY)), *down = wf_keep(wf_nextafter(x, -INFINITY)),
+                     *back = wf_keep(wf_ldexp(wf_frexp(x), wf_frexp_exp(x)));
+            OK(ctx, wf_run(g));
+            uint16_t *u = contents(up), *l = contents(down), *b = contents(back),
+                     inf = halves[h] == WF_F16 ? 0x7c00 : 0x7f80;
+            for (unsigned i = 0; i < 0x10000; ++i) {
+                unsigned size = i & 0x7fff, more = i + 1, less = i - 1;
+                assert_true(same_element(halves[h], &b[i], &all[i]));
+                if (size > inf)
+                    continue;
+                unsigned above = size == 0 ? 1 : i & 0x8000 ? less : i == inf ? i : more;
+                unsigned below = size == 0 ? 0x8001 : i & 0x8000 ? (size == inf ? i : more) : less;
+                assert_int_equal(u[i], above);
+                assert_int_equal(l[i], below);
+            }
+            void *data[] = { u, l, b };
+            wf_array *arrays[] = { a, up, down, back };
+            for (int k = 0; k < 3; ++k)
+                free(data[k]);
+            for (int k = 0; k < 4; ++k)
+                wf_release(arrays[k]);
+        }
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    static int8_t x[65536], y[65536];
+    for (int i = 0; i < 65536; ++i) {
+        x[i] = (int8_t)(i & 255);
+        y[i] = (int8_t)(i >> 8);
+    }
+    for (int d = 0; d < 2; ++d) {
+        wf_array *a = array_of(ctx, WF_I8, WF_SHAPE(65536), x), *b = array_of(ctx, WF_I8, WF_SHAPE(65536), y);
+        wf_graph *g = wf_begin(ctx, .device = d ? WF_CPU : WF_INTERP);
+        wf_val p = wf_in(g, a), q = wf_in(g, b), up = wf_bitcast(p, WF_U8), uq = wf_bitcast(q, WF_U8);
+        wf_array *out[] = {
+            wf_keep(wf_floor_div(p, q)),   wf_keep(wf_floor_mod(p, q)),   wf_keep(wf_idiv(p, q)),
+            wf_keep(wf_mod(p, q)),         wf_keep(wf_rotl(p, q)),        wf_keep(wf_rotr(p, q)),
+            wf_keep(wf_brev(p)),           wf_keep(wf_sign(p)),           wf_keep(wf_cast(wf_signbit(p), WF_I8)),
+            wf_keep(wf_floor_div(up, uq)), wf_keep(wf_floor_mod(up, uq)), wf_keep(wf_shl(p, q)),
+            wf_keep(wf_shr(p, q)),         wf_keep(wf_shr(up, uq)),       wf_keep(wf_sign(up))
+        };
+        enum { OUTS = sizeof out / sizeof *out };
+        OK(ctx, wf_run(g));
+        int8_t *got[OUTS];
+        for (int k = 0; k < OUTS; ++k)
+            got[k] = contents(out[k]);
+        for (int i = 0; i < 65536; ++i) {
+            int m = x[i], n = y[i], um = (uint8_t)m, un = (uint8_t)n, by = un & 7, reversed = 0;
+            double exact = n ? floor((double)m / n) : 0;
+            for (int k = 0; k < 8; ++k)
+                reversed |= (um >> k & 1) << (7 - k);
+            int want[OUTS] = { (int)exact,
+                               n ? m - (int)exact * n : 0,
+                               n ? m / n : 0,
+                               n ? m % n : 0,
+                               um << by | um >> (8 - by),
+                               um >> by | um << (8 - by),
+                               reversed,
+                               (m > 0) - (m < 0),
+                               m < 0,
+                               un ? um / un : 0,
+                               un ? um % un : 0,
+                               un < 8 ? um << un : 0,
+                               un < 8 ? m >> un : m >> 7,
+                               un < 8 ? um >> un : 0,
+                               um > 0 };
+            for (int k = 0; k < OUTS; ++k)
+                if (got[k][i] != (int8_t)want[k]) {
+                    print_error("operation %d of %d, %d: %d, not %d\n", k, m, n, got[k][i], (int8_t)want[k]);
+                    fail();
+                }
+        }
+        for (int k = 0; k < OUTS; ++k) {
+            free(got[k]);
+            wf_release(out[k]);
+        }
+        wf_release(a);
+        wf_release(b);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    ctx = test_context(0, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    wf_context_free(ctx);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_float_parts),
+        cmocka_unit_test(test_half_parts),
+        cmocka_unit_test(test_integers),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
