@@ -19,6 +19,7 @@ const char help_bench[] =
 
 enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
 #define MIN_TIME 0.15
+#define MAX_TIME 1.0 /* for MIN_RUNS */
 
 /* ---- plain C ---- */
 #define NOINLINE __attribute__((noinline))
@@ -129,7 +130,8 @@ static double measure(bool (*work)(void *), void *data)
     int n = 0;
     if (!work(data))
         return NAN;
-    while (n < MAX_RUNS && (n < MIN_RUNS || seconds() - begin < MIN_TIME)) {
+    for (double spent = 0; n == 0 || (n < MAX_RUNS && spent < (n < MIN_RUNS ? MAX_TIME : MIN_TIME));
+         spent = seconds() - begin) {
         double start = seconds();
         if (!work(data))
             return NAN;
