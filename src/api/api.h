@@ -9,7 +9,7 @@
 /* ---- context ---- */
 typedef struct wf__thread_error { /* the first error of one thread */
     struct wf__thread_error *next;
-    const void *thread;
+    uint64_t thread;
     wf_status status;
     char text[1024];
 } wf__thread_error;

@@ -37,10 +37,14 @@ wf_device wf_device_named(const char *name)
 }
 
 /* ---- errors: the first of each thread ---- */
-static const void *this_thread(void)
+/* A number that no other thread has or had: an error that a thread leaves behind never becomes another's. */
+static uint64_t this_thread(void)
 {
-    static _Thread_local char marker;
-    return &marker;
+    static _Atomic uint64_t threads;
+    static _Thread_local uint64_t mine;
+    if (!mine)
+        mine = atomic_fetch_add(&threads, 1) + 1;
+    return mine;
 }
 
 static wf__thread_error *find_error(const wf_context *ctx) /* under the lock */

@@ -7,12 +7,13 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
 {
     if (!g)
         return;
-    char text[256];
+    wf__ir *ir = wf__graph_ir(g);
+    char text[sizeof ir->error];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    wf__ir_fail(wf__graph_ir(g), status, "%s", text);
+    wf__ir_fail(ir, status, "%s", text);
 }
 
 void wf_fail(wf_graph *g, wf_status status, const char *text)

@@ -14,7 +14,7 @@ void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
 {
     uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
-    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = 0;
+    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->rank = rank;
     ir->arrays = false;
     ir->flags = flags;
@@ -24,6 +24,8 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
         size /= 2;
     if (size)
         wf__table_clear(ir, size);
+    if (ir->tuple_table_size)
+        memset(ir->tuple_table, 0, ir->tuple_table_size * sizeof *ir->tuple_table);
     if (!wf__grow(&ir->node, &ir->node_cap, 64, sizeof *ir->node) ||
         !wf__grow(&ir->tuple, &ir->tuple_cap, 16, sizeof *ir->tuple) ||
         !wf__grow(&ir->shape, &ir->shape_cap, 4, sizeof *ir->shape)) {
@@ -41,6 +43,7 @@ void wf__ir_free(wf__ir *ir)
     wf__free(ir->node);
     wf__free(ir->table);
     wf__free(ir->tuple);
+    wf__free(ir->tuple_table);
     wf__free(ir->slot);
     wf__free(ir->red);
     wf__free(ir->param);
@@ -433,6 +436,35 @@ uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join)
     return ir->red_n++;
 }
 
+/* ---- lists of refs, each once ---- */
+/* Where in the table the equal of a list is, or (0) belongs. */
+static uint32_t *tuple_place(wf__ir *ir, const uint32_t *refs, uint32_t n)
+{
+    uint32_t mask = ir->tuple_table_size - 1, i = (uint32_t)wf__hash64(refs, n * sizeof *refs, n) & mask;
+    for (;; i = (i + 1) & mask) {
+        const uint32_t *known = ir->tuple + ir->tuple_table[i];
+        if (!ir->tuple_table[i] || (*known == n && !memcmp(known + 1, refs, n * sizeof *refs)))
+            return &ir->tuple_table[i];
+    }
+}
+
+/* As tuple_place, with room for one more; NULL without memory. */
+static uint32_t *find_tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
+{
+    if (ir->tuple_table_size <= 2 * ir->tuples) {
+        uint32_t size = ir->tuple_table_size ? 2 * ir->tuple_table_size : 16;
+        uint32_t *table = size ? wf__alloc0(size * sizeof *table) : NULL;
+        if (!table)
+            return NULL;
+        wf__free(ir->tuple_table);
+        ir->tuple_table = table;
+        ir->tuple_table_size = size;
+        for (uint32_t t = 1; t < ir->tuple_n; t += ir->tuple[t] + 1)
+            *tuple_place(ir, ir->tuple + t + 1, ir->tuple[t]) = t;
+    }
+    return tuple_place(ir, refs, n);
+}
+
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
 {
     if (ir->status != WF_OK || n == 0)
@@ -442,12 +474,13 @@ uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
             wf__ir_fail(ir, WF_ERR_ARG, "an index is missing");
             return 0;
         }
-    /* interned through a NOP-like key in the numbering table would cost a node; lists are few, so search from the back */
-    for (uint32_t t = 1, len; t < ir->tuple_n; t += len + 1) {
-        len = ir->tuple[t];
-        if (len == n && !memcmp(ir->tuple + t + 1, refs, n * sizeof *refs))
-            return t;
+    uint32_t *place = find_tuple(ir, refs, n);
+    if (!place) {
+        no_memory(ir);
+        return 0;
     }
+    if (*place)
+        return *place;
     if (!wf__grow(&ir->tuple, &ir->tuple_cap, ir->tuple_n + n + 1, sizeof *ir->tuple)) {
         no_memory(ir);
         return 0;
@@ -456,6 +489,8 @@ uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
     ir->tuple[t] = n;
     memcpy(ir->tuple + t + 1, refs, n * sizeof *refs);
     ir->tuple_n += n + 1;
+    ++ir->tuples;
+    *place = t;
     return t;
 }
 

@@ -124,6 +124,8 @@ typedef struct wf__ir {
     uint32_t table_most;            /* nodes beyond which it grows */
     uint32_t *tuple;                /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
     uint32_t tuple_n, tuple_cap;
+    uint32_t *tuple_table; /* where each tuple is, by its contents */
+    uint32_t tuple_table_size, tuples;
     wf__slot *slot;
     uint32_t slot_n, slot_cap;
     wf__reduction *red;
