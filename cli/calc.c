@@ -29,6 +29,7 @@ const char help_calc[] =
     "  --shape Y,X            shape for x, y, nx, ... where no array gives it\n"
     "  --device cpu|interp    where to compute\n"
     "  --threads N            0: all cores (the default)\n"
+    "  --fast-math            fused multiply-add, division by constants as multiplication, no care for NaN and inf\n"
     "  --time                 print how long each step took\n";
 
 typedef struct output {

@@ -38,6 +38,7 @@ typedef struct arguments {
     /* options that every command that computes understands; taken here */
     const char *device;
     int threads;
+    bool fast_math;
 } arguments;
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };
 /* Index into options, or one of the above. After ARG_BAD (a message was printed) return EXIT_USAGE; after ARG_HELP (the

@@ -40,7 +40,7 @@ int failed_in(wf_context *ctx)
 /* ---- command lines ---- */
 
 static const option shared_options[] = {
-    { "device", 0, true }, { "threads", 0, true }, { "help", 'h', false }, { NULL, 0, false }
+    { "device", 0, true }, { "threads", 0, true }, { "fast-math", 0, false }, { "help", 'h', false }, { NULL, 0, false }
 };
 
 static int match(const option *options, const char *text, size_t len, bool letter)
@@ -89,6 +89,9 @@ static int shared_option(arguments *a, int i)
         if (!parse_int(a->value, 0, 4096, &n))
             return bad(a, "not a number of threads", a->value);
         a->threads = (int)n;
+        break;
+    case 2:
+        a->fast_math = true;
         break;
     default:
         printf("weft %s - %s\n\n%s", a->command->name, a->command->summary, a->command->help);
@@ -223,6 +226,8 @@ static void print_log(int level, const char *text, void *user)
 wf_context *open_context(const arguments *a)
 {
     wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
+    if (a->fast_math)
+        config.flags_on = WF_FAST_MATH;
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {

@@ -15,7 +15,7 @@ const char help_dump[] = "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512
                          "  --llvm                 LLVM IR\n"
                          "  --asm                  assembly for this machine\n"
                          "  -o NAME                the result that matters (default: the last assigned)\n"
-                         "  --threads N, --device cpu|interp\n";
+                         "  --threads N, --device cpu|interp, --fast-math\n";
 
 enum { TRACE, PASSES, LLVM, ASM, OUT };
 static const option options[] = { { "trace", 0, false }, { "passes", 0, false },  { "llvm", 0, false },

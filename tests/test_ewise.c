@@ -551,6 +551,29 @@ static void test_flags(void **state)
     wf_set_flags(ctx, flags, 0);
 }
 
+/* Fast math is asked for by context or by recording, and changes what it says: here, one rounding instead of two. */
+static void test_fast_math(void **state)
+{
+    (void)state;
+    const float a = 1 + 0x1p-12f, strict = a * a - 1, once = 0x1p-11f + 0x1p-24f;
+    assert_true(strict != once);
+    uint32_t flags = wf_get_flags(ctx);
+    for (int how = 0; how < 4; ++how) { /* never, for the recording, for the context, for all but the recording */
+        wf_set_flags(ctx, how >= 2 ? WF_FAST_MATH : 0, 0);
+        wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(37), (double)a);
+        wf_graph *g = wf_begin(ctx, .flags_on = how == 1 ? WF_FAST_MATH : 0, .flags_off = how == 3 ? WF_FAST_MATH : 0);
+        wf_val v = wf_in(g, x);
+        wf_array *out = wf_keep(wf_sub(wf_mul(v, v), 1));
+        OK(ctx, wf_run(g));
+        float got[37];
+        OK(ctx, wf_download(out, got, sizeof got));
+        for (int i = 0; i < 37; ++i)
+            assert_true(got[i] == (how == 1 || how == 2 ? once : strict));
+        RELEASE(x, out);
+        wf_set_flags(ctx, flags, WF_FAST_MATH);
+    }
+}
+
 static int on_cpu(void **state)
 {
     (void)state;
@@ -598,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_graphs_do_not_mix),
         cmocka_unit_test(test_forgotten_graphs),
         cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_fast_math),
     };
     int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
     return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);

@@ -334,6 +334,56 @@ static void test_dead_stores(void **state)
     }
 }
 
+/* The node stored by a lowered recording of one float operation on x, y and z = x*y under fast math. */
+static const wf__node *fast_result(wf__ir *ir, wf__ir *out, unsigned op, char left, char right)
+{
+    wf__ir_init(ir, 1, WF_FOLD | WF_VALUE_NUMBERING | WF_FAST_MATH);
+    wf__ref v['z' + 1] = { 0 };
+    for (char c = 'x'; c <= 'y'; ++c)
+        v[(int)c] = wf__load(ir, wf__slot_new(ir, WF_F32, 1, true, (uint32_t)(c - 'x')), 0, WF_BORDER_NONE, 0);
+    v['z'] = wf__op2(ir, WF__OP_mul, v['x'], v['y']);
+    for (char c = '0'; c <= '9'; ++c)
+        v[(int)c] = wf__const_f64(ir, WF_F32, c - '0');
+    v['c'] = wf__op2(ir, WF__OP_add, v['x'], v['3']);
+    v['m'] = wf__op2(ir, WF__OP_mul, v['x'], v['3']);
+    wf__store(ir, wf__slot_new(ir, WF_F32, 1, true, 9), 0, wf__op2(ir, op, v[(int)left], v[(int)right]), 0);
+    assert_true(wf__pass_lower(ir, out));
+    for (wf__ref r = 1; r < out->n; ++r)
+        if (wf__at(out, r)->op == WF__STORE)
+            return wf__at(out, wf__at(out, r)->c);
+    fail();
+    return NULL;
+}
+
+static void test_fast_math(void **state)
+{
+    (void)state;
+    const struct {
+        unsigned op;
+        char left, right;
+        unsigned becomes;
+        double second; /* a constant second operand; 0: not one, or the value of a constant result */
+    } cases[] = { { WF__OP_add, 'z', 'x', WF__OP_fma, 0 },    { WF__OP_add, 'y', 'z', WF__OP_fma, 0 },
+                  { WF__OP_sub, 'z', 'x', WF__OP_fma, 0 },    { WF__OP_sub, 'x', 'z', WF__OP_fma, 0 },
+                  { WF__OP_add, 'x', 'y', WF__OP_add, 0 },    { WF__OP_sub, 'x', 'x', WF__CONST, 0 },
+                  { WF__OP_div, 'x', 'x', WF__CONST, 1 },     { WF__OP_mul, 'x', '0', WF__CONST, 0 },
+                  { WF__OP_div, 'x', '5', WF__OP_mul, 0.2f }, { WF__OP_div, 'x', '0', WF__OP_div, 0 },
+                  { WF__OP_div, 'x', 'y', WF__OP_div, 0 },    { WF__OP_mul, 'm', '2', WF__OP_mul, 6 },
+                  { WF__OP_add, 'c', '2', WF__OP_add, 5 },    { WF__OP_add, 'x', '0', WF__LOAD, 0 },
+                  { WF__OP_min, 'x', 'y', WF__OP_select, 0 }, { WF__OP_fmax, 'x', 'y', WF__OP_select, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        wf__ir ir, out;
+        const wf__node *n = fast_result(&ir, &out, cases[i].op, cases[i].left, cases[i].right);
+        assert_int_equal(n->op, cases[i].becomes);
+        if (n->op == WF__CONST)
+            assert_int_equal(wf__bits(n), wf__bits(wf__at(&out, wf__const_f64(&out, WF_F32, cases[i].second))));
+        else if (cases[i].second != 0)
+            assert_true(wf__is_const(&out, n->b, cases[i].second));
+        wf__ir_free(&ir);
+        wf__ir_free(&out);
+    }
+}
+
 static void test_builder_refuses(void **state)
 {
     (void)state;
@@ -384,7 +434,8 @@ int main(void)
         cmocka_unit_test(test_folding_is_exact), cmocka_unit_test(test_random_folding_is_exact),
         cmocka_unit_test(test_rules_fire),       cmocka_unit_test(test_value_numbering),
         cmocka_unit_test(test_loads_and_stores), cmocka_unit_test(test_dead_stores),
-        cmocka_unit_test(test_builder_refuses),  cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_fast_math),        cmocka_unit_test(test_builder_refuses),
+        cmocka_unit_test(test_broadcast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

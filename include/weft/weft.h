@@ -118,7 +118,12 @@ typedef uint32_t wf_axes; /* bit d set: axis d */
 enum {
     WF_FOLD = 1,            /* constant propagation and algebraic rules */
     WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
-    WF_NO_DISK_CACHE = 4    /* never read or write the object cache on disk; off by default */
+    WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
+    /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
+     * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
+     * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
+     * Functions keep their accuracy and isnan its meaning. The result is still the same on every machine. */
+    WF_FAST_MATH = 32
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
@@ -249,6 +254,8 @@ typedef struct wf_space {
     bool indexed;            /* true: an index space even though rank is 0 */
     wf_axes reduce;          /* WF_ALL_AXES, or 0: none */
     wf_device device;        /* 0: the context's default */
+    uint32_t flags_on,
+        flags_off; /* for this recording, beside the context's: WF_FOLD, WF_VALUE_NUMBERING, WF_FAST_MATH */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */

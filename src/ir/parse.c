@@ -315,6 +315,6 @@ bool wf__parse(const char *text, wf__ir *out, wf__str *error)
     }
     if (out->status != WF_OK)
         fail(&r, out->error);
-    out->flags = flags & (WF_FOLD | WF_VALUE_NUMBERING);
+    out->flags = flags & (WF_FOLD | WF_VALUE_NUMBERING | WF_FAST_MATH);
     return r.ok && wf__verify(out, error);
 }

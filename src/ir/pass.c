@@ -165,6 +165,9 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
     const wf__node *n = &in->node[r];
     if (!wf__op_is_pure(n->op))
         return wf__copy_node(in, r, map, out);
+    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+    if (fast)
+        return fast;
     const wf__ref operand[3] = { n->a, n->b, n->c };
     unsigned arity = wf__op_table[n->op].arity;
     if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))

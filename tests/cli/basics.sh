@@ -11,7 +11,7 @@ for command in calc stats view sample info dump bench; do
     grep -q "^  weft $command" one || die "no example in the help of $command"
     grep -q "weft $command" "$WEFT_SOURCE/cli/weft.1" || die "$command is not in the man page"
     # every option that the help names is taken, and no other
-    for option in $(grep -oE '^  (-[a-z], )?--[a-z]+' one | grep -oE '\-\-[a-z]+' | sort -u); do
+    for option in $(grep -oE '^  (-[a-z], )?--[a-z-]+' one | grep -oE '\-\-[a-z-]+' | sort -u); do
         "$WEFT" "$command" "$option" none none none > out 2> err < /dev/null || true
         ! grep -q 'no such option' err || die "$command $option is in the help only"
     done
