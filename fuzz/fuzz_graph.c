@@ -113,12 +113,17 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
     free(r);
 }
 
-static wf_context *cpu, *cpu_plain, *interp, *interp_plain;
+/* One context of each vector width that the machine has (a name that does not fit: the widest). */
+static const char *const widths[] = { "", "avx2", "sse4.2" };
+enum { WIDTHS = sizeof widths / sizeof *widths };
+static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain;
 
 static void leave(void)
 {
-    wf_context_free(cpu);
-    wf_context_free(cpu_plain);
+    for (int w = 0; w < WIDTHS; ++w) {
+        wf_context_free(cpu_of[w]);
+        wf_context_free(cpu_plain_of[w]);
+    }
     wf_context_free(interp);
     wf_context_free(interp_plain);
 }
@@ -145,11 +150,20 @@ static wf_context *context(wf_device device, uint32_t off)
 
 static void enter(void)
 {
-    cpu = context(WF_CPU, 0);
-    cpu_plain = context(WF_CPU, WF_FOLD | WF_VALUE_NUMBERING);
+    const char *given = getenv("WEFT_ISA");
+    bool ok = true;
+    for (int w = 0; w < WIDTHS; ++w) {
+        if (!given && w)
+            setenv("WEFT_ISA", widths[w], 1);
+        cpu_of[w] = context(WF_CPU, 0);
+        cpu_plain_of[w] = context(WF_CPU, WF_FOLD | WF_VALUE_NUMBERING);
+        ok = ok && cpu_of[w] && cpu_plain_of[w];
+    }
+    if (!given)
+        unsetenv("WEFT_ISA");
     interp = context(WF_INTERP, 0);
     interp_plain = context(WF_INTERP, WF_FOLD | WF_VALUE_NUMBERING);
-    if (!cpu || !cpu_plain || !interp || !interp_plain)
+    if (!ok || !interp || !interp_plain)
         abort();
     atexit(leave);
 }
@@ -158,8 +172,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 1024)
         return 0;
-    if (!cpu)
+    if (!interp)
         enter();
+    unsigned sum = 0; /* spreads the inputs over the widths */
+    for (size_t i = 0; i < size; ++i)
+        sum += data[i];
+    wf_context *cpu = cpu_of[sum % WIDTHS], *cpu_plain = cpu_plain_of[sum % WIDTHS];
     fz_reader peek = fz_open(data, size);
     fz_setup set;
     fz_choose_space(&peek, &set);
