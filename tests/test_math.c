@@ -2,8 +2,9 @@
  * error bounds on dense samples against the C library in higher precision, symmetry, exactness and monotonicity. Everything
  * runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements: tools/ulp.c.
  */
-#include "weft_test.h"
+#include "reference_math.h"
 #include "test_math_rows.h"
+#include "weft_test.h"
 #include <float.h>
 
 typedef struct function {
@@ -19,14 +20,9 @@ typedef struct function {
 #define PI_F32 0x1.921fb6p+1
 #define PI_F64 0x1.921fb54442d18p+1
 
-static double rsqrt_d(double x) { return 1 / sqrt(x); }
-static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
-static double rcp_d(double x) { return 1 / x; }
-static long double rcp_l(long double x) { return 1 / x; }
-
 static const function functions[WF__OP_COUNT] = {
     [WF__OP_rcp] = { .f1 = wf_rcp, .exact1 = rcp_d, .exact1l = rcp_l, .bound = 0.5 },
-    [WF__OP_rsqrt] = { .f1 = wf_rsqrt, .exact1 = rsqrt_d, .exact1l = rsqrt_l, .bound = 1.5 },
+    [WF__OP_rsqrt] = { .f1 = wf_rsqrt, .exact1 = rsqrt_d, .exact1l = rsqrt_l, .bound = 1 },
     [WF__OP_exp] = { .f1 = wf_exp, .exact1 = exp, .exact1l = expl, .bound = 1.5 },
     [WF__OP_exp2] = { .f1 = wf_exp2, .exact1 = exp2, .exact1l = exp2l, .bound = 1.5 },
     [WF__OP_log] = { .f1 = wf_log, .exact1 = log, .exact1l = logl, .bound = 1.5 },
@@ -36,6 +32,27 @@ static const function functions[WF__OP_COUNT] = {
     [WF__OP_tan] = { .f1 = wf_tan, .exact1 = tan, .exact1l = tanl, .bound = 1.5 },
     [WF__OP_atan] = { .f1 = wf_atan, .exact1 = atan, .exact1l = atanl, .bound = 1.5 },
     [WF__OP_tanh] = { .f1 = wf_tanh, .exact1 = tanh, .exact1l = tanhl, .bound = 1.5 },
+    [WF__OP_cbrt] = { .f1 = wf_cbrt, .exact1 = cbrt, .exact1l = cbrtl, .bound = 1 },
+    [WF__OP_exp10] = { .f1 = wf_exp10, .exact1 = exp10_d, .exact1l = exp10_l, .bound = 1.5 },
+    [WF__OP_expm1] = { .f1 = wf_expm1, .exact1 = expm1, .exact1l = expm1l, .bound = 1.5 },
+    [WF__OP_log10] = { .f1 = wf_log10, .exact1 = log10, .exact1l = log10l, .bound = 1.5 },
+    [WF__OP_log1p] = { .f1 = wf_log1p, .exact1 = log1p, .exact1l = log1pl, .bound = 1.5 },
+    [WF__OP_asin] = { .f1 = wf_asin, .exact1 = asin, .exact1l = asinl, .bound = 1.5 },
+    [WF__OP_acos] = { .f1 = wf_acos, .exact1 = acos, .exact1l = acosl, .bound = 1.5 },
+    [WF__OP_sinh] = { .f1 = wf_sinh, .exact1 = sinh, .exact1l = sinhl, .bound = 1.5 },
+    [WF__OP_cosh] = { .f1 = wf_cosh, .exact1 = cosh, .exact1l = coshl, .bound = 1.5 },
+    [WF__OP_asinh] = { .f1 = wf_asinh, .exact1 = asinh, .exact1l = asinhl, .bound = 1.5 },
+    [WF__OP_acosh] = { .f1 = wf_acosh, .exact1 = acosh, .exact1l = acoshl, .bound = 1.5 },
+    [WF__OP_atanh] = { .f1 = wf_atanh, .exact1 = atanh, .exact1l = atanhl, .bound = 1.5 },
+    [WF__OP_sinpi] = { .f1 = wf_sinpi, .exact1 = sinpi_d, .exact1l = sinpi_l, .bound = 1.5 },
+    [WF__OP_cospi] = { .f1 = wf_cospi, .exact1 = cospi_d, .exact1l = cospi_l, .bound = 1.5 },
+    [WF__OP_tanpi] = { .f1 = wf_tanpi, .exact1 = tanpi_d, .exact1l = tanpi_l, .bound = 1.5 },
+    [WF__OP_asinpi] = { .f1 = wf_asinpi, .exact1 = asinpi_d, .exact1l = asinpi_l, .bound = 1.5 },
+    [WF__OP_acospi] = { .f1 = wf_acospi, .exact1 = acospi_d, .exact1l = acospi_l, .bound = 1.5 },
+    [WF__OP_atanpi] = { .f1 = wf_atanpi, .exact1 = atanpi_d, .exact1l = atanpi_l, .bound = 1.5 },
+    [WF__OP_sinc] = { .f1 = wf_sinc, .exact1 = sinc_d, .exact1l = sinc_l, .bound = 4 },
+    [WF__OP_hypot] = { .f2 = wf_hypot, .exact2 = hypot, .exact2l = hypotl, .bound = 2 },
+    [WF__OP_atan2pi] = { .f2 = wf_atan2pi, .exact2 = atan2pi_d, .exact2l = atan2pi_l, .bound = 2 },
     [WF__OP_pow] = { .f2 = wf_pow, .exact2 = pow, .exact2l = powl, .bound = 2 },
     [WF__OP_atan2] = { .f2 = wf_atan2, .exact2 = atan2, .exact2l = atan2l, .bound = 2 },
 };
@@ -201,6 +218,8 @@ static void error_bounds(void **state)
                 check_samples(device, op, t);
                 fill(t, op, 1 - 0x1p-9, 1 + 0x1p-9, false);
                 check_samples(device, op, t);
+                fill(t, op, -1, 1, false);
+                check_samples(device, op, t);
             }
         }
 }
@@ -213,11 +232,22 @@ static void error_bounds_of_two(void **state)
             double most = t == WF_F64 ? 1080 : 152;
             fill(t, 1, -5, 5, false);
             check_samples(device, WF__OP_atan2, t);
+            check_samples(device, WF__OP_atan2pi, t);
+            check_samples(device, WF__OP_hypot, t);
             for (size_t i = 0; i < SAMPLES; ++i)
                 sample_x[i] = fabs(sample_x[i]);
             check_samples(device, WF__OP_pow, t);
             fill(t, 2, -100, 100, true);
             check_samples(device, WF__OP_atan2, t);
+            check_samples(device, WF__OP_atan2pi, t);
+            check_samples(device, WF__OP_hypot, t);
+            fill(t, 3, t == WF_F64 ? 1000 : 120, t == WF_F64 ? 1023 : 127, true);
+            check_samples(device, WF__OP_hypot, t);
+            fill(t, 4, t == WF_F64 ? -1074 : -149, t == WF_F64 ? -1000 : -120, false);
+            for (size_t i = 0; i < SAMPLES; ++i)
+                sample_x[i] = rounded(t, exp2(sample_x[i])), sample_y[i] = rounded(t, exp2(sample_y[i]));
+            check_samples(device, WF__OP_hypot, t);
+            fill(t, 2, -100, 100, true);
             for (size_t i = 0; i < SAMPLES; ++i) { /* results over the whole range */
                 sample_x[i] = i % 2 ? fabs(sample_x[i]) : rounded(t, 1 + ((double)i - SAMPLES / 2) * 0x1p-20);
                 sample_y[i] =
@@ -234,11 +264,14 @@ static void symmetry_and_range(void **state)
         unsigned op;
         bool even;
         double most; /* |result| */
-    } rules[] = { { WF__OP_sin, false, 1 },
-                  { WF__OP_cos, true, 1 },
-                  { WF__OP_tan, false, INFINITY },
-                  { WF__OP_atan, false, 1.571 },
-                  { WF__OP_tanh, false, 1 } };
+    } rules[] = {
+        { WF__OP_sin, false, 1 },          { WF__OP_cos, true, 1 },           { WF__OP_tan, false, INFINITY },
+        { WF__OP_atan, false, 1.571 },     { WF__OP_tanh, false, 1 },         { WF__OP_cbrt, false, INFINITY },
+        { WF__OP_asin, false, 1.571 },     { WF__OP_sinh, false, INFINITY },  { WF__OP_cosh, true, INFINITY },
+        { WF__OP_asinh, false, INFINITY }, { WF__OP_atanh, false, INFINITY }, { WF__OP_sinpi, false, 1 },
+        { WF__OP_cospi, true, 1 },         { WF__OP_tanpi, false, INFINITY }, { WF__OP_asinpi, false, 0.5 },
+        { WF__OP_atanpi, false, 0.5 },     { WF__OP_sinc, true, 1 }
+    };
     static double flipped[SAMPLES];
     (void)state;
     for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
@@ -250,8 +283,9 @@ static void symmetry_and_range(void **state)
                     sample_x[i] = -sample_x[i];
                 evaluate(WF_CPU, rules[k].op, t, sample_x, sample_y, flipped, SAMPLES);
                 for (size_t i = 0; i < SAMPLES; ++i) {
-                    assert_true(flipped[i] == (rules[k].even ? sample_out[i] : -sample_out[i]));
-                    assert_true(fabs(flipped[i]) <= rules[k].most);
+                    double mirrored = rules[k].even ? sample_out[i] : -sample_out[i];
+                    assert_true(flipped[i] == mirrored || (isnan(flipped[i]) && isnan(mirrored)));
+                    assert_false(fabs(flipped[i]) > rules[k].most);
                 }
             }
 }
@@ -279,16 +313,47 @@ static void exact_powers(void **state)
     }
 }
 
+/* log10(10^n), cbrt(n^3) and hypot of Pythagorean triples are exact. */
+static void exact_others(void **state)
+{
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+        size_t n = t == WF_F64 ? 23 : 11;
+        double power = 1;
+        for (size_t i = 0; i < n; ++i, power *= 10)
+            sample_x[i] = power;
+        evaluate(WF_CPU, WF__OP_log10, t, sample_x, sample_y, sample_out, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_out[i] == (double)i);
+        n = t == WF_F64 ? 10000 : 255;
+        for (size_t i = 0; i < n; ++i)
+            sample_x[i] = (double)(i * i * i);
+        evaluate(WF_CPU, WF__OP_cbrt, t, sample_x, sample_y, sample_out, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_out[i] == (double)i);
+        for (size_t i = 0; i < n; ++i)
+            sample_x[i] = 3 * (double)i, sample_y[i] = -4 * (double)i;
+        evaluate(WF_CPU, WF__OP_hypot, t, sample_x, sample_y, sample_out, n);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(sample_out[i] == 5 * (double)i);
+    }
+}
+
 /* Steps of 8 ulps around the places where an expansion changes from one formula to another. */
 static void monotonic(void **state)
 {
-    static const row places[] = { { WF__OP_exp, 0.34657359, 1, 0 },  { WF__OP_exp, -0.34657359, 1, 0 },
-                                  { WF__OP_exp2, 0.5, 1, 0 },        { WF__OP_exp2, -0.5, 1, 0 },
-                                  { WF__OP_log, 0.70710678, 1, 0 },  { WF__OP_log, 1.41421356, 1, 0 },
-                                  { WF__OP_log2, 0.70710678, 1, 0 }, { WF__OP_log2, 1.41421356, 1, 0 },
-                                  { WF__OP_sin, 0.78539816, 1, 0 },  { WF__OP_cos, 0.78539816, -1, 0 },
-                                  { WF__OP_tan, 0.78539816, 1, 0 },  { WF__OP_atan, 1, 1, 0 },
-                                  { WF__OP_tanh, 0.8, 1, 0 } };
+    static const row places[] = {
+        { WF__OP_exp, 0.34657359, 1, 0 },   { WF__OP_exp, -0.34657359, 1, 0 },  { WF__OP_exp2, 0.5, 1, 0 },
+        { WF__OP_exp2, -0.5, 1, 0 },        { WF__OP_log, 0.70710678, 1, 0 },   { WF__OP_log, 1.41421356, 1, 0 },
+        { WF__OP_log2, 0.70710678, 1, 0 },  { WF__OP_log2, 1.41421356, 1, 0 },  { WF__OP_sin, 0.78539816, 1, 0 },
+        { WF__OP_cos, 0.78539816, -1, 0 },  { WF__OP_tan, 0.78539816, 1, 0 },   { WF__OP_atan, 1, 1, 0 },
+        { WF__OP_tanh, 0.8, 1, 0 },         { WF__OP_asin, 0.5, 1, 0 },         { WF__OP_acos, 0.5, -1, 0 },
+        { WF__OP_acos, -0.5, -1, 0 },       { WF__OP_sinh, 0.34657359, 1, 0 },  { WF__OP_cosh, 0.34657359, 1, 0 },
+        { WF__OP_asinh, 0.5, 1, 0 },        { WF__OP_acosh, 1.5, 1, 0 },        { WF__OP_atanh, 0.5, 1, 0 },
+        { WF__OP_expm1, 0.34657359, 1, 0 }, { WF__OP_expm1, -0.3465735, 1, 0 }, { WF__OP_log1p, 0.41421356, 1, 0 },
+        { WF__OP_log1p, -0.292893, 1, 0 },  { WF__OP_cbrt, 0.70710678, 1, 0 },  { WF__OP_cbrt, 1.41421356, 1, 0 },
+        { WF__OP_sinpi, 0.25, 1, 0 },       { WF__OP_tanpi, 0.25, 1, 0 },       { WF__OP_asinpi, 0.5, 1, 0 }
+    };
     (void)state;
     for (wf_dtype t = WF_F32; t <= WF_F64; ++t)
         for (size_t k = 0; k < WF__COUNT(places); ++k) {
@@ -362,6 +427,42 @@ static void folded(void **state)
     }
 }
 
+/* Both from one call, the same values as one by one. */
+static void sine_and_cosine(void **state)
+{
+    (void)state;
+    for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+        fill(t, t, -1e3, 1e3, false);
+        void *data = malloc(sizeof sample_x);
+        assert_non_null(data);
+        convert(t, data, WF_F64, sample_x, SAMPLES);
+        wf_array *x = array_of(ctx, t, WF_SHAPE(SAMPLES), data), *out[4];
+        for (int i = 0; i < 4; ++i)
+            out[i] = wf_like(x);
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, x), sine, cosine;
+        wf_sincos(v, &sine, &cosine);
+        wf_out(g, out[0], sine);
+        wf_out(g, out[1], cosine);
+        OK(ctx, wf_run(g));
+        g = wf_begin(ctx);
+        v = wf_in(g, x);
+        wf_out(g, out[2], wf_sin(v));
+        wf_out(g, out[3], wf_cos(v));
+        OK(ctx, wf_run(g));
+        for (int i = 0; i < 2; ++i) {
+            void *a = contents(out[i]), *b = contents(out[i + 2]);
+            assert_int_equal(first_difference(t, a, b, SAMPLES), -1);
+            free(a);
+            free(b);
+        }
+        for (int i = 0; i < 4; ++i)
+            wf_release(out[i]);
+        wf_release(x);
+        free(data);
+    }
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -379,11 +480,10 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_values),     cmocka_unit_test(hard_values),
-        cmocka_unit_test(error_bounds),       cmocka_unit_test(error_bounds_of_two),
-        cmocka_unit_test(symmetry_and_range), cmocka_unit_test(exact_powers),
-        cmocka_unit_test(monotonic),          cmocka_unit_test(folded),
-        cmocka_unit_test(negated_squares),
+        cmocka_unit_test(special_values),      cmocka_unit_test(hard_values),        cmocka_unit_test(error_bounds),
+        cmocka_unit_test(error_bounds_of_two), cmocka_unit_test(symmetry_and_range), cmocka_unit_test(exact_powers),
+        cmocka_unit_test(exact_others),        cmocka_unit_test(monotonic),          cmocka_unit_test(folded),
+        cmocka_unit_test(negated_squares),     cmocka_unit_test(sine_and_cosine),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -36,6 +36,8 @@ static const char *const head[] = {
 static const char *const middle[] = {
     "/* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */",
     "WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);",
+    "/* sin and cos of a, in radians; they share what wf_sin and wf_cos of one operand share: nearly everything. */",
+    "WF_API void wf_sincos(wf_val a, wf_val *sine, wf_val *cosine);",
     "/* The same bits as a dtype of the same size. */",
     "WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);",
     "#ifdef __cplusplus",
@@ -60,6 +62,7 @@ static const char *const middle[] = {
 
 static const char *const tail[] = {
     "#define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)",
+    "#define wf_sincos(a, sine, cosine) wf_sincos(WF_V(a), sine, cosine)",
     "#define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)",
     "#include \"weft/macros.h\"",
     "#endif",

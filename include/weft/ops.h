@@ -24,6 +24,8 @@ WF_API wf_val wf_not(wf_val a);
 WF_API wf_val wf_sqrt(wf_val a);
 /* 1 / sqrt(a). Floats. */
 WF_API wf_val wf_rsqrt(wf_val a);
+/* cube root. Floats. */
+WF_API wf_val wf_cbrt(wf_val a);
 /* 1 / a. Floats. */
 WF_API wf_val wf_rcp(wf_val a);
 /* largest integer <= a. Numbers. */
@@ -50,18 +52,48 @@ WF_API wf_val wf_ctz(wf_val a);
 WF_API wf_val wf_exp(wf_val a);
 /* 2 to the a. Floats. */
 WF_API wf_val wf_exp2(wf_val a);
+/* 10 to the a. Floats. */
+WF_API wf_val wf_exp10(wf_val a);
+/* e to the a, minus 1; accurate near 0. Floats. */
+WF_API wf_val wf_expm1(wf_val a);
 /* natural logarithm; -inf for 0, NaN for a < 0. Floats. */
 WF_API wf_val wf_log(wf_val a);
 /* logarithm to base 2; -inf for 0, NaN for a < 0. Floats. */
 WF_API wf_val wf_log2(wf_val a);
+/* logarithm to base 10; -inf for 0, NaN for a < 0. Floats. */
+WF_API wf_val wf_log10(wf_val a);
+/* log(1 + a); accurate near 0; -inf for -1. Floats. */
+WF_API wf_val wf_log1p(wf_val a);
 /* sine of a in radians; NaN for infinities. Floats. */
 WF_API wf_val wf_sin(wf_val a);
 /* cosine of a in radians; NaN for infinities. Floats. */
 WF_API wf_val wf_cos(wf_val a);
 /* tangent of a in radians; NaN for infinities. Floats. */
 WF_API wf_val wf_tan(wf_val a);
+/* arc sine in radians; NaN for |a| > 1. Floats. */
+WF_API wf_val wf_asin(wf_val a);
+/* arc cosine in radians; NaN for |a| > 1. Floats. */
+WF_API wf_val wf_acos(wf_val a);
 /* arc tangent in radians. Floats. */
 WF_API wf_val wf_atan(wf_val a);
+/* sine of pi a; NaN for infinities. Floats. */
+WF_API wf_val wf_sinpi(wf_val a);
+/* cosine of pi a; NaN for infinities. Floats. */
+WF_API wf_val wf_cospi(wf_val a);
+/* tangent of pi a, special values as in C23. Floats. */
+WF_API wf_val wf_tanpi(wf_val a);
+/* asin(a) / pi. Floats. */
+WF_API wf_val wf_asinpi(wf_val a);
+/* acos(a) / pi. Floats. */
+WF_API wf_val wf_acospi(wf_val a);
+/* atan(a) / pi. Floats. */
+WF_API wf_val wf_atanpi(wf_val a);
+/* sin(pi a) / (pi a), 1 at 0: the normalised sinc, as in NumPy. Floats. */
+WF_API wf_val wf_sinc(wf_val a);
+/* hyperbolic sine. Floats. */
+WF_API wf_val wf_sinh(wf_val a);
+/* hyperbolic cosine. Floats. */
+WF_API wf_val wf_cosh(wf_val a);
 /* hyperbolic tangent. Floats. */
 WF_API wf_val wf_tanh(wf_val a);
 /* -1, 0 or 1; of a zero or NaN: itself. Numbers. */
@@ -74,6 +106,12 @@ WF_API wf_val wf_brev(wf_val a);
 WF_API wf_val wf_frexp(wf_val a);
 /* exponent e of a = f * 2^e, 0.5 <= |f| < 1, as a float; 0 for 0, infinities and NaN. Floats. */
 WF_API wf_val wf_frexp_exp(wf_val a);
+/* inverse hyperbolic sine. Floats. */
+WF_API wf_val wf_asinh(wf_val a);
+/* inverse hyperbolic cosine; NaN for a < 1. Floats. */
+WF_API wf_val wf_acosh(wf_val a);
+/* inverse hyperbolic tangent; NaN for |a| > 1. Floats. */
+WF_API wf_val wf_atanh(wf_val a);
 /* a + b; integers wrap. Numbers. */
 WF_API wf_val wf_add(wf_val a, wf_val b);
 /* a - b; integers wrap. Numbers. */
@@ -104,6 +142,10 @@ WF_API wf_val wf_fmax(wf_val a, wf_val b);
 WF_API wf_val wf_pow(wf_val a, wf_val b);
 /* angle of the point (b, a) in radians, special values as in C. Floats. */
 WF_API wf_val wf_atan2(wf_val a, wf_val b);
+/* atan2(a, b) / pi, special values as in C23. Floats. */
+WF_API wf_val wf_atan2pi(wf_val a, wf_val b);
+/* sqrt(a a + b b) without overflow on the way; inf if either is infinite. Floats. */
+WF_API wf_val wf_hypot(wf_val a, wf_val b);
 /* |a| with the sign of b. Floats. */
 WF_API wf_val wf_copysign(wf_val a, wf_val b);
 /* the value next to a on the way to b; b if they are equal. Floats. */
@@ -144,6 +186,8 @@ WF_API wf_val wf_select(wf_val a, wf_val b, wf_val c);
 WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
 /* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */
 WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);
+/* sin and cos of a, in radians; they share what wf_sin and wf_cos of one operand share: nearly everything. */
+WF_API void wf_sincos(wf_val a, wf_val *sine, wf_val *cosine);
 /* The same bits as a dtype of the same size. */
 WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);
 #ifdef __cplusplus
@@ -169,6 +213,7 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_not(a) wf_not(WF_V(a))
 #define wf_sqrt(a) wf_sqrt(WF_V(a))
 #define wf_rsqrt(a) wf_rsqrt(WF_V(a))
+#define wf_cbrt(a) wf_cbrt(WF_V(a))
 #define wf_rcp(a) wf_rcp(WF_V(a))
 #define wf_floor(a) wf_floor(WF_V(a))
 #define wf_ceil(a) wf_ceil(WF_V(a))
@@ -182,18 +227,36 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_ctz(a) wf_ctz(WF_V(a))
 #define wf_exp(a) wf_exp(WF_V(a))
 #define wf_exp2(a) wf_exp2(WF_V(a))
+#define wf_exp10(a) wf_exp10(WF_V(a))
+#define wf_expm1(a) wf_expm1(WF_V(a))
 #define wf_log(a) wf_log(WF_V(a))
 #define wf_log2(a) wf_log2(WF_V(a))
+#define wf_log10(a) wf_log10(WF_V(a))
+#define wf_log1p(a) wf_log1p(WF_V(a))
 #define wf_sin(a) wf_sin(WF_V(a))
 #define wf_cos(a) wf_cos(WF_V(a))
 #define wf_tan(a) wf_tan(WF_V(a))
+#define wf_asin(a) wf_asin(WF_V(a))
+#define wf_acos(a) wf_acos(WF_V(a))
 #define wf_atan(a) wf_atan(WF_V(a))
+#define wf_sinpi(a) wf_sinpi(WF_V(a))
+#define wf_cospi(a) wf_cospi(WF_V(a))
+#define wf_tanpi(a) wf_tanpi(WF_V(a))
+#define wf_asinpi(a) wf_asinpi(WF_V(a))
+#define wf_acospi(a) wf_acospi(WF_V(a))
+#define wf_atanpi(a) wf_atanpi(WF_V(a))
+#define wf_sinc(a) wf_sinc(WF_V(a))
+#define wf_sinh(a) wf_sinh(WF_V(a))
+#define wf_cosh(a) wf_cosh(WF_V(a))
 #define wf_tanh(a) wf_tanh(WF_V(a))
 #define wf_sign(a) wf_sign(WF_V(a))
 #define wf_signbit(a) wf_signbit(WF_V(a))
 #define wf_brev(a) wf_brev(WF_V(a))
 #define wf_frexp(a) wf_frexp(WF_V(a))
 #define wf_frexp_exp(a) wf_frexp_exp(WF_V(a))
+#define wf_asinh(a) wf_asinh(WF_V(a))
+#define wf_acosh(a) wf_acosh(WF_V(a))
+#define wf_atanh(a) wf_atanh(WF_V(a))
 #define wf_add(a, b) wf_add(WF_V(a), WF_V(b))
 #define wf_sub(a, b) wf_sub(WF_V(a), WF_V(b))
 #define wf_mul(a, b) wf_mul(WF_V(a), WF_V(b))
@@ -209,6 +272,8 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_fmax(a, b) wf_fmax(WF_V(a), WF_V(b))
 #define wf_pow(a, b) wf_pow(WF_V(a), WF_V(b))
 #define wf_atan2(a, b) wf_atan2(WF_V(a), WF_V(b))
+#define wf_atan2pi(a, b) wf_atan2pi(WF_V(a), WF_V(b))
+#define wf_hypot(a, b) wf_hypot(WF_V(a), WF_V(b))
 #define wf_copysign(a, b) wf_copysign(WF_V(a), WF_V(b))
 #define wf_nextafter(a, b) wf_nextafter(WF_V(a), WF_V(b))
 #define wf_ldexp(a, b) wf_ldexp(WF_V(a), WF_V(b))
@@ -229,6 +294,7 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_select(a, b, c) wf_select(WF_V(a), WF_V(b), WF_V(c))
 #define wf_clamp(a, b, c) wf_clamp(WF_V(a), WF_V(b), WF_V(c))
 #define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)
+#define wf_sincos(a, sine, cosine) wf_sincos(WF_V(a), sine, cosine)
 #define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)
 #include "weft/macros.h"
 #endif

@@ -322,3 +322,9 @@ wf_val(wf_bitcast)(wf_val a, wf_dtype dtype)
     wf__ref r = wf__resolve(g, a, "wf_bitcast", &is_number);
     return wf__value(g, r ? wf__bitcast(wf__graph_ir(g), r, dtype) : 0);
 }
+
+void(wf_sincos)(wf_val a, wf_val *sine, wf_val *cosine)
+{
+    *sine = wf_sin(a);
+    *cosine = wf_cos(a);
+}

@@ -37,14 +37,14 @@ static wf__ref horner(const wf__math *m, const double *c, int n, int step, wf__r
 
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2)
 {
-    enum { LAST = 4 };
     if (p->n <= 10)
         return horner(m, p->c, p->n, 1, x, 0);
     if (!x2)
         x2 = m_mul(m, x, x);
-    const double *top = p->c + LAST;
-    wf__ref even = horner(m, top, p->n - LAST, 2, x2, 0), odd = horner(m, top + 1, p->n - LAST - 1, 2, x2, 0);
-    return horner(m, p->c, LAST, 1, x, m_fma(m, odd, x, even));
+    int last = p->n > 16 ? 12 : 4;
+    const double *top = p->c + last;
+    wf__ref even = horner(m, top, p->n - last, 2, x2, 0), odd = horner(m, top + 1, p->n - last - 1, 2, x2, 0);
+    return horner(m, p->c, last, 1, x, m_fma(m, odd, x, even));
 }
 
 wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
@@ -54,34 +54,45 @@ wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
 }
 
 /* ---- dispatch ---- */
+typedef wf__ref function1(const wf__math *m, wf__ref x);
+static function1 *const plain1[WF__OP_COUNT] = {
+    [WF__OP_rsqrt] = wf__m_rsqrt, [WF__OP_cbrt] = wf__m_cbrt,   [WF__OP_exp] = wf__m_exp,
+    [WF__OP_exp2] = wf__m_exp2,   [WF__OP_exp10] = wf__m_exp10, [WF__OP_expm1] = wf__m_expm1,
+    [WF__OP_log] = wf__m_log,     [WF__OP_log2] = wf__m_log2,   [WF__OP_log10] = wf__m_log10,
+    [WF__OP_log1p] = wf__m_log1p, [WF__OP_tanh] = wf__m_tanh,   [WF__OP_asinh] = wf__m_asinh,
+    [WF__OP_acosh] = wf__m_acosh, [WF__OP_atanh] = wf__m_atanh, [WF__OP_sinc] = wf__m_sinc,
+};
+
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
 {
     if (ir->status != WF_OK || !a)
         return 0;
     wf__math math = wf__math_of(ir, a), *m = &math;
+    if (op < WF__OP_COUNT && plain1[op])
+        return plain1[op](m, a);
     switch (op) {
     case WF__OP_rcp:
         return m_div(m, m_k(m, 1), a);
-    case WF__OP_rsqrt: {
-        wf__ref root = m_op1(m, WF__OP_sqrt, a);
-        return m_div(m, m_k(m, 1), root);
-    }
-    case WF__OP_exp:
-        return wf__m_exp(m, a);
-    case WF__OP_exp2:
-        return wf__m_exp2(m, a);
-    case WF__OP_log:
-        return wf__m_log(m, a);
-    case WF__OP_log2:
-        return wf__m_log2(m, a);
     case WF__OP_sin:
     case WF__OP_cos:
     case WF__OP_tan:
         return wf__m_trig(m, op, a);
+    case WF__OP_sinpi:
+    case WF__OP_cospi:
+    case WF__OP_tanpi:
+        return wf__m_trigpi(m, op, a);
+    case WF__OP_asin:
+    case WF__OP_asinpi:
+        return wf__m_asin(m, a, op == WF__OP_asinpi);
+    case WF__OP_acos:
+    case WF__OP_acospi:
+        return wf__m_acos(m, a, op == WF__OP_acospi);
     case WF__OP_atan:
-        return wf__m_atan(m, a);
-    case WF__OP_tanh:
-        return wf__m_tanh(m, a);
+    case WF__OP_atanpi:
+        return wf__m_atan(m, a, op == WF__OP_atanpi);
+    case WF__OP_sinh:
+    case WF__OP_cosh:
+        return wf__m_sinh_cosh(m, op, a);
     default:
         return wf__expand_basic(ir, op, a, 0);
     }
@@ -96,7 +107,10 @@ wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
     case WF__OP_pow:
         return wf__m_pow(&math, a, b);
     case WF__OP_atan2:
-        return wf__m_atan2(&math, a, b);
+    case WF__OP_atan2pi:
+        return wf__m_atan2(&math, a, b, op == WF__OP_atan2pi);
+    case WF__OP_hypot:
+        return wf__m_hypot(&math, a, b);
     default:
         return wf__expand_basic(ir, op, a, b);
     }
@@ -110,4 +124,21 @@ wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c)
         return wf__expand_basic(ir, op, a, b);
     wf__ref low = wf__op2(ir, WF__OP_max, a, b);
     return wf__op2(ir, WF__OP_min, low, c);
+}
+
+/* ---- rare paths ---- */
+wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t n)
+{
+    static const unsigned ops[WF__COLD_COUNT] = {
+        [WF__COLD_SIN_F32] = WF__OP_sin, [WF__COLD_COS_F32] = WF__OP_cos, [WF__COLD_TAN_F32] = WF__OP_tan,
+        [WF__COLD_SIN_F64] = WF__OP_sin, [WF__COLD_COS_F64] = WF__OP_cos, [WF__COLD_TAN_F64] = WF__OP_tan,
+    };
+    if (n != 1 || id <= WF__COLD_NONE || id >= WF__COLD_COUNT) {
+        wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "cold path %d: not known", (int)id);
+        return 0;
+    }
+    if (ir->status != WF_OK || !args[0])
+        return 0;
+    wf__math math = wf__math_of(ir, args[0]);
+    return wf__m_trig_big(&math, ops[id], args[0]);
 }

@@ -69,7 +69,7 @@ static inline uint64_t m_sign_mask(const wf__math *m) { return (uint64_t)1 << (m
 /* ---- polynomials ---- */
 typedef struct wf__poly {
     int n;
-    double c[22]; /* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+    double c[28]; /* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
 } wf__poly;
 /* Horner's scheme; the upper part of long ones as two interleaved chains in x^2, which shortens the latency for one more
  * multiplication (none where x2, x^2, is there already; else 0). The last steps, whose rounding counts, stay Horner's. */
@@ -93,6 +93,16 @@ typedef struct wf__m_parts {
     wf__ref e, f;
 } wf__m_parts;
 wf__m_parts wf__m_split(const wf__math *m, wf__ref x);
+wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x); /* the same without the denormals */
+/* e ln2 + log(1 + f) + extra, extra (or 0: none) about an ulp of 1 + f; 1 / (2^e (1 + f)) to 6 % for e >= 0 */
+wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra);
+wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a);
+
+/* x = k ln2 + r + r_lo, |r| <= ln2/2; sum = k + magic (math_exp.c). */
+typedef struct wf__m_residue {
+    wf__ref sum, k, r, r_lo;
+} wf__m_residue;
+wf__m_residue wf__m_ln2_residue(const wf__math *m, wf__ref x, double magic);
 
 /* |x| = quadrant * pi/2 + hi + lo, |hi| <= pi/4 (a little more for f32), lo about an ulp of hi (but up to 2^-7 of a tiny hi).
  * The quadrant's low two bits are those of `q`, an integer of the dtype's size. */
@@ -101,16 +111,34 @@ typedef struct wf__m_angle {
 } wf__m_angle;
 wf__m_angle wf__m_reduce_big(const wf__math *m, wf__ref ax); /* any finite ax beyond the fast range (math_trig_big.c) */
 
-/* ---- the functions ---- */
+extern const double wf__half_pi[3][2], wf__inverse_pi[2][2]; /* rounded, the rest rounded, and again (math_atan.c) */
+
+/* ---- the functions; scaled: in half turns, as asinpi ---- */
 wf__ref wf__m_nextafter(wf__ir *ir, wf__ref a, wf__ref b);               /* of any float dtype (expand_basic.c) */
 wf__ref wf__expand_basic(wf__ir *ir, unsigned op, wf__ref a, wf__ref b); /* what is not a math function; b may be 0 */
+wf__ref wf__m_rsqrt(const wf__math *m, wf__ref x);
+wf__ref wf__m_cbrt(const wf__math *m, wf__ref x);
+wf__ref wf__m_hypot(const wf__math *m, wf__ref x, wf__ref y);
 wf__ref wf__m_exp(const wf__math *m, wf__ref x);
 wf__ref wf__m_exp2(const wf__math *m, wf__ref x);
+wf__ref wf__m_exp10(const wf__math *m, wf__ref x);
+wf__ref wf__m_expm1(const wf__math *m, wf__ref x);
 wf__ref wf__m_log(const wf__math *m, wf__ref x);
 wf__ref wf__m_log2(const wf__math *m, wf__ref x);
-wf__ref wf__m_trig(const wf__math *m, unsigned op, wf__ref x); /* sin, cos, tan */
-wf__ref wf__m_atan(const wf__math *m, wf__ref x);
-wf__ref wf__m_atan2(const wf__math *m, wf__ref y, wf__ref x);
+wf__ref wf__m_log10(const wf__math *m, wf__ref x);
+wf__ref wf__m_log1p(const wf__math *m, wf__ref x);
+wf__ref wf__m_trig(const wf__math *m, unsigned op, wf__ref x);     /* sin, cos, tan */
+wf__ref wf__m_trig_big(const wf__math *m, unsigned op, wf__ref x); /* the same beyond the fast reduction */
+wf__ref wf__m_trigpi(const wf__math *m, unsigned op, wf__ref x);   /* sinpi, cospi, tanpi */
+wf__ref wf__m_sinc(const wf__math *m, wf__ref x);
+wf__ref wf__m_asin(const wf__math *m, wf__ref x, bool scaled);
+wf__ref wf__m_acos(const wf__math *m, wf__ref x, bool scaled);
+wf__ref wf__m_atan(const wf__math *m, wf__ref x, bool scaled);
+wf__ref wf__m_atan2(const wf__math *m, wf__ref y, wf__ref x, bool scaled);
 wf__ref wf__m_tanh(const wf__math *m, wf__ref x);
+wf__ref wf__m_sinh_cosh(const wf__math *m, unsigned op, wf__ref x);
+wf__ref wf__m_asinh(const wf__math *m, wf__ref x);
+wf__ref wf__m_acosh(const wf__math *m, wf__ref x);
+wf__ref wf__m_atanh(const wf__math *m, wf__ref x);
 wf__ref wf__m_pow(const wf__math *m, wf__ref x, wf__ref y);
 #endif

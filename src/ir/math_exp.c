@@ -1,4 +1,4 @@
-/* math_exp.c - exp and exp2.
+/* math_exp.c - exp, exp2, exp10 and expm1.
  *
  * Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): x = k ln2 + r with k an integer and
  * |r| <= ln2/2, ln2 as a sum of two constants, and a minimax polynomial for e^r - 1. k comes from adding 1.5*2^mantissa
@@ -34,9 +34,24 @@ static const wf__poly exp2_poly[2] = {
         0x1.f0e6ce7209841p-32 } }
 };
 
+/* (10^r - 1 - r ln10) / r^2 on |r| <= log10(2)/2, with ln10 rounded. Minimax, relative to 10^r: 2^-28.2 and 2^-57.9
+ * (tools/minimax.py). */
+static const wf__poly exp10_poly[2] = {
+    { 5, { 0x1.53524ap+1, 0x1.046fc2p+1, 0x1.2bda14p+0, 0x1.1557a6p-1, 0x1.a61c18p-3 } },
+    { 10,
+      { 0x1.53524c73cea75p+1, 0x1.0470591de2c5bp+1, 0x1.2bd7609fd5582p+0, 0x1.1429ffd1ecddbp-1, 0x1.a7ed70a08b2b9p-3,
+        0x1.16e4df70ad68dp-4, 0x1.4116604976d9p-6, 0x1.48989ec045cc2p-8, 0x1.2f72830952354p-10,
+        0x1.f9b058da4b0cap-13 } }
+};
+
 static const double log2e[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 };
 static const double ln2_hi[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 }; /* ln2 rounded; lo: the rest, rounded */
 static const double ln2_lo[2] = { -0x1.05c61p-29, 0x1.abc9e3b39803fp-56 };
+
+static const double log2_10[2] = { 0x1.a934fp+1, 0x1.a934f0979a371p+1 },
+                    ln10[2] = { 0x1.26bb1cp+1, 0x1.26bb1bbb55516p+1 };
+static const double log10_2_hi[2] = { 0x1.344136p-2, 0x1.34413509f79ffp-2 };
+static const double log10_2_lo[2] = { -0x1.ec10cp-27, -0x1.9dc1da994fd21p-59 };
 
 /* ---- signs: exp(-x*x) and the like need no care for large results ---- */
 typedef enum sign { UNKNOWN, NOT_NEGATIVE, NOT_POSITIVE } sign; /* NaN aside */
@@ -161,4 +176,42 @@ wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x, wf__ref lo)
     range a = clamp(m, x, exp2_low, exp2_high);
     wf__ref outside = m_op2(m, WF__OP_ne, a.x, x), zero = m_k(m, 0);
     return exp2_sum(m, a, m_select(m, outside, zero, lo));
+}
+
+wf__ref wf__m_exp10(const wf__math *m, wf__ref x)
+{
+    static const double low[2] = { -45.45, -323.9 }, high[2] = { 38.6, 308.6 }; /* k = -151, -1076 */
+    range a = clamp(m, x, low, high);
+    wf__ref magic = biased_magic(m, a), sum = m_fmak(m, a.x, log2_10[m->wide], magic), k = m_sub(m, sum, magic);
+    wf__ref r = m_fmak(m, k, -log10_2_hi[m->wide], a.x);
+    r = m_fmak(m, k, -log10_2_lo[m->wide], r);
+    wf__ref r2 = m_mul(m, r, r), p = wf__m_poly(m, &exp10_poly[m->wide], r, r2), rest = m_mul(m, r2, p);
+    wf__ref expm1 = m_fmak(m, r, ln10[m->wide], rest);
+    return unscale(m, a, (wf__m_power){ .expm1 = expm1, .scale = scale_of(m, sum) });
+}
+
+wf__m_residue wf__m_ln2_residue(const wf__math *m, wf__ref x, double magic)
+{
+    wf__m_residue a = { .sum = m_fmak(m, x, log2e[m->wide], m_k(m, magic)) };
+    a.k = m_subk(m, a.sum, magic);
+    wf__ref exact = m_fmak(m, a.k, -ln2_hi[m->wide], x);
+    a.r = m_fmak(m, a.k, -ln2_lo[m->wide], exact);
+    a.r_lo = m_fmak(m, a.k, -ln2_lo[m->wide], m_sub(m, exact, a.r));
+    return a;
+}
+
+/* e^x - 1 = (2^k - 1) + 2^k r + 2^k (e^r - 1 - r): the first sum with its rounding error. All 2^8 times smaller, as in exp. */
+wf__ref wf__m_expm1(const wf__math *m, wf__ref x)
+{
+    static const double low[2] = { -18, -38 }, high[2] = { 89, 710 };
+    wf__ref within = m_max(m, x, low[m->wide]);
+    within = m_min(m, within, high[m->wide]);
+    wf__m_residue a = wf__m_ln2_residue(m, within, m->magic + m->bias - DOWN);
+    wf__ref scale = scale_of(m, a.sum), base = m_subk(m, scale, 0x1p-8), lead = m_mul(m, a.r, scale);
+    wf__ref hi = m_add(m, base, lead), lost = m_sub(m, base, hi); /* base is 0 or above |lead| */
+    lost = m_add(m, lost, lead);
+    wf__ref r2 = m_mul(m, a.r, a.r), small = m_fma(m, r2, wf__m_poly(m, &exp_poly[m->wide], a.r, r2), a.r_lo);
+    wf__ref y = m_mulk(m, m_add(m, hi, m_fma(m, scale, small, lost)), 0x1p8);
+    wf__ref tiny = m_lt(m, m_abs(m, x), 0x1p-60); /* y may have been denormal */
+    return m_select(m, tiny, x, y);
 }

@@ -1,4 +1,4 @@
-/* math_log.c - log and log2.
+/* math_log.c - log, log2, log10 and log1p.
  *
  * x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), by integer arithmetic on the bits (as in the kernels of fdlibm): with the
  * bits of sqrt(1/2) subtracted, the exponent field counts e and the rest is the mantissa's distance from sqrt(1/2). A
@@ -48,9 +48,28 @@ static const wf__poly log2_poly[2] = {
             -0x1.5e70e27ea8c41p-5 } }
 };
 
+/* (log10(1 + f) - f/ln10) / f^2. Minimax, relative to log10(1 + f): 2^-27.7 and 2^-58.9 (tools/minimax.py). */
+static const wf__poly log10_poly[2] = {
+    { 9,
+      { -0x1.bcb7aap-3, 0x1.287a72p-3, -0x1.bcbf2ap-4, 0x1.63cf3ap-4, -0x1.276f48p-4, 0x1.f884cp-5, -0x1.d763a6p-5,
+        0x1.cb6556p-5, -0x1.0efff6p-5 } },
+    { 21, { -0x1.bcb7b1526e50fp-3, 0x1.287a7636f4377p-3, -0x1.bcb7b1526e18bp-4, 0x1.63c6277520314p-4,
+            -0x1.287a763717d58p-4, 0x1.fc3fa61a88c17p-5, -0x1.bcb7b13ff2802p-5, 0x1.8b4df16dec5ddp-5,
+            -0x1.63c62959c98e8p-5, 0x1.436e8fdf14095p-5, -0x1.287a8001c49bep-5, 0x1.11a659ca09fc7p-5,
+            -0x1.fc31aab6d5fcfp-6, 0x1.db0165a7890cfp-6, -0x1.be17f5f4717a6p-6, 0x1.9dae736fba4dep-6,
+            -0x1.7b05e2c5f0a1fp-6, 0x1.828cd4ae07b27p-6, -0x1.bf403c5e0b15fp-6, 0x1.93570b77145fp-6,
+            -0x1.552b80216442ep-7 } }
+};
+
 static const double log2e_hi[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 }; /* 1/ln2 rounded; lo: the rest, rounded */
 static const double log2e_lo[2] = { 0x1.4ae0cp-26, 0x1.777d0ffda0d24p-56 };
 static const double ln2[2] = { 0x1.62e43p-1, 0x1.62e42fefa39efp-1 }, ln2_lo = 0x1.abc9e3b39803fp-56;
+
+static const double log10e_hi[2] = { 0x1.bcb7b2p-2, 0x1.bcb7b1526e50ep-2 }; /* 1/ln10 rounded; lo: the rest, rounded */
+static const double log10e_lo[2] = { -0x1.5b235ep-27, 0x1.95355baaafad3p-57 };
+static const double log10_2_hi[2] = { 0x1.3442p-2,
+                                      0x1.34413509f78p-2 }; /* to 16 and 42 bits: products with e are exact */
+static const double log10_2_lo[2] = { -0x1.95ec1p-19, 0x1.fef311f12bp-46 };
 
 /* e of d = e * 2^mantissa + (less than 2^mantissa), as a float. */
 static wf__ref exponent_of(const wf__math *m, wf__ref d)
@@ -64,18 +83,30 @@ static wf__ref exponent_of(const wf__math *m, wf__ref d)
     return m_subk(m, m_float(m, count), 0x1p52 + 2048);
 }
 
+static const uint64_t half_root[2] = { 0x3f3504f3, 0x3fe6a09e667f3bcd }; /* bits of sqrt(1/2) */
+
+/* From the bits of x * 2^k and those of sqrt(1/2) times 2^k. */
+static wf__m_parts parts_of(const wf__math *m, wf__ref bits, wf__ref root_up)
+{
+    uint64_t low = ((uint64_t)1 << m->mantissa) - 1;
+    wf__ref d = m_op2(m, WF__OP_sub, bits, root_up), e = exponent_of(m, d);
+    wf__ref mantissa = m_bit_op(m, WF__OP_add, m_bit_op(m, WF__OP_and, d, low), half_root[m->wide]);
+    return (wf__m_parts){ .e = e, .f = m_subk(m, m_float(m, mantissa), 1) };
+}
+
 wf__m_parts wf__m_split(const wf__math *m, wf__ref x)
 {
     static const double least[2] = { 0x1p-126, 0x1p-1022 }, up[2] = { 0x1p24, 0x1p53 };
-    static const uint64_t half_root[2] = { 0x3f3504f3, 0x3fe6a09e667f3bcd }; /* bits of sqrt(1/2) */
-    uint64_t root = half_root[m->wide], low = ((uint64_t)1 << m->mantissa) - 1;
+    uint64_t root = half_root[m->wide];
     wf__ref tiny = m_lt(m, x, least[m->wide]), scaled = m_mulk(m, x, up[m->wide]);
     wf__ref bits = m_bits(m, m_select(m, tiny, scaled, x));
-    wf__ref less = m_bits_k(m, root + ((uint64_t)(m->wide ? 53 : 24) << m->mantissa)), usual = m_bits_k(m, root);
-    wf__ref d = m_op2(m, WF__OP_sub, bits, m_select(m, tiny, less, usual));
-    wf__ref e = exponent_of(m, d);
-    wf__ref mantissa = m_bit_op(m, WF__OP_add, m_bit_op(m, WF__OP_and, d, low), root);
-    return (wf__m_parts){ .e = e, .f = m_subk(m, m_float(m, mantissa), 1) };
+    wf__ref more = m_bits_k(m, root + ((uint64_t)(m->wide ? 53 : 24) << m->mantissa)), usual = m_bits_k(m, root);
+    return parts_of(m, bits, m_select(m, tiny, more, usual));
+}
+
+wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x)
+{
+    return parts_of(m, m_bits(m, x), m_bits_k(m, half_root[m->wide]));
 }
 
 /* y where x is positive and finite; else what a logarithm is there. */
@@ -88,18 +119,25 @@ static wf__ref with_specials(const wf__math *m, wf__ref x, wf__ref y)
     return m_select(m, infinite, x, y);
 }
 
-wf__ref wf__m_log(const wf__math *m, wf__ref x)
+wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra)
 {
-    wf__m_parts a = wf__m_split(m, x);
     wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log_poly[m->wide], a.f, f2);
     wf__ref y;
-    if (m->wide) { /* e times the rest of ln2 joins the small terms; in f32 it is below 2^-4 of an ulp */
+    if (m->wide || extra) { /* e times the rest of ln2 joins the small terms; in f32 it is below 2^-4 of an ulp */
         y = m_mul(m, f2, w);
-        y = m_fmak(m, a.e, ln2_lo, y);
+        if (m->wide)
+            y = m_fmak(m, a.e, ln2_lo, y);
+        if (extra)
+            y = m_add(m, y, extra);
         y = m_add(m, a.f, y);
     } else
         y = m_fma(m, f2, w, a.f);
-    return with_specials(m, x, m_fmak(m, a.e, ln2[m->wide], y));
+    return m_fmak(m, a.e, ln2[m->wide], y);
+}
+
+wf__ref wf__m_log(const wf__math *m, wf__ref x)
+{
+    return with_specials(m, x, wf__m_log_parts(m, wf__m_split(m, x), 0));
 }
 
 /* f/ln2 is a sum of three: the rounded constant times f, exactly; the constant's rest times f; and the polynomial. */
@@ -110,4 +148,42 @@ wf__ref wf__m_log2(const wf__math *m, wf__ref x)
     wf__ref g = m_fma(m, w, a.f, m_k(m, log2e_lo[m->wide]));
     wf__ref y = m_fmak(m, a.f, log2e_hi[m->wide], m_mul(m, a.f, g));
     return with_specials(m, x, m_add(m, a.e, y));
+}
+
+/* The sum of e log10(2) and f/ln10, the latter as a sum of two, with its rounding error: exact for powers of ten. */
+wf__ref wf__m_log10(const wf__math *m, wf__ref x)
+{
+    wf__m_parts a = wf__m_split(m, x);
+    wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log10_poly[m->wide], a.f, f2);
+    wf__ref lead = m_mulk(m, a.f, log10e_hi[m->wide]), minus = m_neg(m, lead);
+    wf__ref small = m_fmak(m, a.f, log10e_hi[m->wide], minus), high = m_mulk(m, a.e, log10_2_hi[m->wide]);
+    wf__ref sum = m_add(m, high, lead), lost = m_sub(m, high, sum);
+    lost = m_add(m, lost, lead);
+    small = m_fmak(m, a.f, log10e_lo[m->wide], small);
+    small = m_fma(m, f2, w, small);
+    small = m_fmak(m, a.e, log10_2_lo[m->wide], small);
+    return with_specials(m, x, m_add(m, sum, m_add(m, lost, small)));
+}
+
+/* 1/(1 + f) is 1.06 - f to 6 % */
+wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a)
+{
+    double magic = m->magic + m->bias;
+    wf__ref few = m_min(m, a.e, 64), sum = m_sub(m, m_k(m, magic), few);
+    wf__ref scale = m_float(m, m_shl(m, m_bits(m, sum), m->mantissa)), line = m_sub(m, m_k(m, 1.06), a.f);
+    return m_mul(m, scale, line);
+}
+
+/* log(u) + c/u where u = 1 + x rounded and c what that lost; where u's e is 0, f is x itself. */
+wf__ref wf__m_log1p(const wf__math *m, wf__ref x)
+{
+    wf__ref u = m_addk(m, x, 1), back = m_subk(m, u, 1), x_lost = m_sub(m, x, back);
+    wf__ref one_lost = m_sub(m, u, back), zero = m_k(m, 0);
+    one_lost = m_sub(m, m_k(m, 1), one_lost);
+    wf__ref c = m_add(m, x_lost, one_lost);
+    wf__m_parts a = wf__m_split_normal(m, u);
+    wf__ref inverse = wf__m_rough_inverse(m, a), extra = m_mul(m, c, inverse), exact = m_eq(m, a.e, 0);
+    a.f = m_select(m, exact, x, a.f);
+    extra = m_select(m, exact, zero, extra);
+    return m_op2(m, WF__OP_copysign, with_specials(m, u, wf__m_log_parts(m, a, extra)), x);
 }

@@ -1,4 +1,4 @@
-/* math_trig.c - sin, cos, tan.
+/* math_trig.c - sin, cos, tan; sinpi, cospi, tanpi and sinc.
  *
  * |x| = n pi/2 + r. For |x| up to 2^20 (f32) or 2^36 (f64), Cody and Waite's reduction with fused multiply-adds: pi/2 as
  * A + B + C, each a full float. x - nA is exact; subtracting the rounded product w of n and B is not, but (x - nA) - r is
@@ -6,7 +6,7 @@
  * r = 2^-k, where an ulp of the result is half an ulp of r, and of tan near 1 ulp. Beyond: math_trig_big.c.
  *
  * sin r and cos r are both computed and one selected: n's low bits, left in the magic sum, give choice and sign. sin and cos
- * of one x share everything but that. Working with |x| and applying the sign last keeps sin(-0) = -0.
+ * of one x share everything but that; so do the pi-scaled ones, whose reduction is exact. Working with |x| and applying the sign last keeps sin(-0) = -0.
  */
 #include "ir/math.h"
 #include <math.h>
@@ -32,21 +32,16 @@ static const wf__poly cot_poly[2] = {
 };
 
 static const double two_over_pi[2] = { 0x1.45f306p-1, 0x1.45f306dc9c883p-1 };
-static const double half_pi[3][2] = { /* pi/2 rounded, the rest rounded, and again */
-                                      { 0x1.921fb6p+0, 0x1.921fb54442d18p+0 },
-                                      { -0x1.777a5cp-25, 0x1.1a62633145c07p-54 },
-                                      { -0x1.ee59dap-50, -0x1.f1976b7ed8fbcp-110 }
-};
 static const double fast_limit[2] = { 0x1p20, 0x1p36 };
 
 static wf__m_angle reduce_fast(const wf__math *m, wf__ref ax)
 {
     unsigned w = m->wide;
     wf__ref sum = m_fmak(m, ax, two_over_pi[w], m_k(m, m->magic)), n = m_subk(m, sum, m->magic);
-    wf__ref r1 = m_fmak(m, n, -half_pi[0][w], ax), product = m_mulk(m, n, half_pi[1][w]);
+    wf__ref r1 = m_fmak(m, n, -wf__half_pi[0][w], ax), product = m_mulk(m, n, wf__half_pi[1][w]);
     wf__ref hi = m_sub(m, r1, product), lo = m_sub(m, r1, hi);
-    lo = m_fmak(m, n, -half_pi[1][w], lo);
-    lo = m_fmak(m, n, -half_pi[2][w], lo);
+    lo = m_fmak(m, n, -wf__half_pi[1][w], lo);
+    lo = m_fmak(m, n, -wf__half_pi[2][w], lo);
     return (wf__m_angle){ .q = m_bits(m, sum), .hi = hi, .lo = lo };
 }
 
@@ -114,18 +109,57 @@ wf__ref wf__m_trig(const wf__math *m, unsigned op, wf__ref x)
     return wf__cold(m->ir, m_gt(m, ax, fast_limit[m->wide]), y, id, &x, 1);
 }
 
-wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t n)
+wf__ref wf__m_trig_big(const wf__math *m, unsigned op, wf__ref x)
 {
-    static const unsigned ops[3] = { WF__OP_sin, WF__OP_cos, WF__OP_tan };
-    if (n != 1 || id <= WF__COLD_NONE || id >= WF__COLD_COUNT) {
-        wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "cold path %d: not known", (int)id);
-        return 0;
-    }
-    if (ir->status != WF_OK || !args[0])
-        return 0;
-    wf__math math = wf__math_of(ir, args[0]), *m = &math;
-    wf__ref x = args[0], ax = m_abs(m, x);
-    wf__ref y = of_angle(m, ops[(id - WF__COLD_SIN_F32) % 3], wf__m_reduce_big(m, ax), x);
-    wf__ref finite = m_lt(m, ax, INFINITY);
+    wf__ref ax = m_abs(m, x), y = of_angle(m, op, wf__m_reduce_big(m, ax), x), finite = m_lt(m, ax, INFINITY);
     return m_select(m, finite, y, m_k(m, NAN));
+}
+
+/* ---- of pi x ---- */
+static const double pi[2][2] = { { 0x1.921fb6p+1, 0x1.921fb54442d18p+1 }, { -0x1.777a5cp-24, 0x1.1a62633145c07p-53 } };
+
+typedef struct turns { /* pi |x| = quadrant * pi/2 + pi r; r exactly */
+    wf__m_angle angle;
+    wf__ref r;
+} turns;
+
+static turns reduce_turns(const wf__math *m, wf__ref x)
+{
+    unsigned w = m->wide;
+    wf__ref ax = m_abs(m, x), periods = m_op1(m, WF__OP_round, m_mulk(m, ax, 0.5)), v = m_fmak(m, periods, -2, ax);
+    wf__ref sum = m_fmak(m, v, 2, m_k(m, m->magic)), n = m_subk(m, sum, m->magic), r = m_fmak(m, n, -0.5, v);
+    wf__ref hi = m_mulk(m, r, pi[0][w]), minus = m_neg(m, hi), lo = m_fmak(m, r, pi[0][w], minus);
+    lo = m_fmak(m, r, pi[1][w], lo);
+    return (turns){ .angle = { .q = m_bits(m, sum), .hi = hi, .lo = lo }, .r = r };
+}
+
+/* Signs of zeros and poles as in C23 F.10.1: sinpi of an integer has the sign of x; cospi is never -0; tanpi of n/2 has that
+ * of x for even n/2, n = 1, 5, 9 and so on. */
+wf__ref wf__m_trigpi(const wf__math *m, unsigned op, wf__ref x)
+{
+    turns a = reduce_turns(m, x);
+    if (op == WF__OP_cospi)
+        return m_addk(m, sin_or_cos(m, WF__OP_cos, a.angle, x), 0);
+    wf__ref zero = m_k(m, 0), whole = m_eq(m, a.r, 0);
+    if (op == WF__OP_sinpi) {
+        wf__ref y = sin_or_cos(m, WF__OP_sin, a.angle, x), nil = m_eq(m, y, 0);
+        return m_select(m, nil, m_op2(m, WF__OP_copysign, zero, x), y);
+    }
+    wf__ref y = tangent(m, a.angle, x), edge = wf__m_select_k(m, is_odd(m, a.angle.q), INFINITY, 0);
+    wf__ref turn = m_op2(m, WF__OP_xor, m_shl(m, a.angle.q, m->wide ? 62 : 30), m_bits(m, x));
+    return m_select(m, whole, wf__m_flip_sign(m, edge, turn), y);
+}
+
+/* sin(pi x) / (pi x); 1 at 0 and where the quotient is 1 */
+wf__ref wf__m_sinc(const wf__math *m, wf__ref x)
+{
+    wf__ref ax = m_abs(m, x), zero = m_k(m, 0), one = m_k(m, 1), s = wf__m_trigpi(m, WF__OP_sinpi, ax);
+    wf__ref near_zero = m_lt(m, ax, m->wide ? 0x1p-30 : 0x1p-14), huge = m_gt(m, ax, m->wide ? 0x1p1000 : 0x1p120);
+    wf__ref b = m_select(m, near_zero, one, ax), hi = m_mulk(m, b, pi[0][m->wide]), minus = m_neg(m, hi);
+    wf__ref lo = m_fmak(m, b, pi[0][m->wide], minus);
+    lo = m_fmak(m, b, pi[1][m->wide], lo);
+    wf__ref y = quotient(m, s, zero, hi, lo);
+    y = m_select(m, near_zero, one, y);
+    wf__ref number = m_op2(m, WF__OP_eq, x, x), far = m_both(m, huge, number);
+    return m_select(m, far, zero, y);
 }
