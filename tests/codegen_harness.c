@@ -323,6 +323,16 @@ static void compare_arrays(const test_case *t, const sides *s, int major, const 
         }
 }
 
+static bool has_long_rows(const test_case *t)
+{
+    for (int d = 0; d < t->ir.rank; d++)
+        if (t->hi[d] <= t->lo[d])
+            return false;
+    if (t->extent[t->ir.rank - 1] > WF__LONGEST_ROW || t->hi[t->ir.rank - 1] > WF__LONGEST_ROW)
+        return false;
+    return t->hi[t->ir.rank - 1] - t->lo[t->ir.rank - 1] >= WF__LONG_ROW;
+}
+
 static void run_wanted(const test_case *t, sides *s)
 {
     wf__str error = { 0 };
@@ -338,12 +348,13 @@ static void run_wanted(const test_case *t, sides *s)
     wf__interp_free(interp);
 }
 
-static void run_code(const test_case *t, sides *s, wf__codegen *cg, int major, const wf__target *target)
+static void run_code(const test_case *t, sides *s, wf__codegen *cg, int major, const wf__target *target, bool long_rows)
 {
     wf__str error = { 0 };
     wf__bytes object = { 0 };
     wf__code_options options = t->options;
     options.target = target;
+    options.long_rows = long_rows;
     bool ok = wf__llvm.object(cg, &t->ir, &options, &object, &error);
     wf__code *code = ok ? wf__code_load(object.at, object.n, &error) : NULL;
     if (!code) {
@@ -383,7 +394,8 @@ void test_compare(test_case *t, bool everywhere)
         for (size_t i = 0; i < WF__COUNT(names); i++) {
             const wf__target *target = wf__target_named(names[i]);
             if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
-                run_code(t, s, library[l].cg, library[l].major, target);
+                for (int rows = 0; rows <= has_long_rows(t); rows++)
+                    run_code(t, s, library[l].cg, library[l].major, target, rows);
         }
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
         munmap(s->got[i].map, s->got[i].map_bytes);

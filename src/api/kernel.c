@@ -209,8 +209,9 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
             wf__print(&stage->body, &request->out);
-        } else if (!one_point && !wf__engine_text(k->ctx->engine, &stage->body, false, request->what == WF_DUMP_ASM,
-                                                  &request->out, &error))
+        } else if (!one_point &&
+                   !wf__engine_text(k->ctx->engine, &stage->body, &(wf__code_options){ .long_rows = stage->long_rows },
+                                    request->what == WF_DUMP_ASM, &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);

@@ -45,7 +45,7 @@ typedef struct wf__frame {
     val extent[WF_MAX_RANK];
     val memory, params, nowhere; /* nowhere: stack bytes that lanes which are off may touch */
     val *accumulator;            /* of each reduction: stack array of `instances` vectors */
-    val table;                   /* constants in memory, 64 bits each; NULL: none yet */
+    val table, constants;        /* constants in memory, 64 bits each; their address; NULL: none yet */
     val *constant;               /* what it holds */
     uint32_t constant_n, constant_cap;
     int instances;

@@ -69,7 +69,7 @@ bool wf__find_box(wf__frame *f)
     for (uint32_t i = 0; i < n; i++)
         bound(f, &table[i]);
     wf__free(table);
-    if (f->narrow_limit < INT64_MAX) {
+    if (f->narrow_limit < (f->g->options->long_rows ? WF__LONGEST_ROW : INT64_MAX)) {
         int last = f->rank - 1;
         f->inner_hi[last] = g_smaller(f->g, f->inner_hi[last], g_i64(f->g, f->narrow_limit));
     }

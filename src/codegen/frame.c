@@ -84,6 +84,15 @@ val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
+/* The address of a table of constants plus 0, as LLVM does not know. It sees constants, so that loads need no order, but not
+ * that they are inside the table: it would take them out of the loop, to find then that there are no registers for so many. */
+static val table_address(wf__gen *g, val table)
+{
+    LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
+    val same = g->L->GetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), zero = g_i64(g, 0);
+    return g_gep(g, g->i8, table, g->L->BuildCall2(g->b, type, same, &zero, 1, ""));
+}
+
 /* LLVM makes a vector constant from its lanes, which takes it longer than any instruction; a scalar in memory that is
  * broadcast by the instruction that uses it is as fast to run and much faster to compile. */
 val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits)
@@ -99,6 +108,11 @@ val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits)
         f->constant = wf__alloc(most * sizeof *f->constant);
         f->constant_cap = f->constant ? most : 0;
     }
+    if (!f->constants) {
+        block back = go_top(f);
+        f->constants = table_address(g, f->table);
+        wf__gen_at(g, back);
+    }
     val value = g->L->ConstInt(g->i64, bits, 0);
     uint32_t i = 0;
     while (i < f->constant_n && f->constant[i] != value)
@@ -107,7 +121,7 @@ val wf__frame_constant(wf__frame *f, unsigned dtype, uint64_t bits)
         return wf__gen_const(g, dtype, 1, bits);
     if (i == f->constant_n)
         f->constant[f->constant_n++] = value;
-    return g_load(g, wf__gen_type(g, dtype, 1), g_gep(g, g->i64, f->table, g_i64(g, i)));
+    return g_load(g, wf__gen_type(g, dtype, 1), g_gep(g, g->i64, f->constants, g_i64(g, i)));
 }
 
 bool wf__frame_finish(wf__frame *f)

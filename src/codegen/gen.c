@@ -99,14 +99,29 @@ val wf__gen_splat(wf__gen *g, val scalar, int w)
     return g->L->BuildShuffleVector(g->b, one, undefined, wf__gen_int(g, g->i32, w, 0), "");
 }
 
+/* LLVM finds an intrinsic by the text of its name and types; those that were asked for before are found faster. */
+static val declaration(wf__gen *g, const char *intrinsic, LLVMTypeRef const types[2], unsigned n)
+{
+    for (unsigned i = 0; i < WF__COUNT(g->intrinsic); i++) {
+        const wf__intrinsic *known = &g->intrinsic[i];
+        if (known->f && known->types[0] == types[0] && known->types[1] == types[1] && !strcmp(known->name, intrinsic))
+            return known->f;
+    }
+    unsigned id = g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic));
+    LLVMTypeRef copy[2] = { types[0], types[1] };
+    val f = id ? g->L->GetIntrinsicDeclaration(g->module, id, copy, n) : NULL;
+    wf__intrinsic *slot = &g->intrinsic[g->intrinsic_n++ % WF__COUNT(g->intrinsic)];
+    *slot = (wf__intrinsic){ .types = { types[0], types[1] }, .f = f };
+    if (strlen(intrinsic) < sizeof slot->name)
+        strcpy(slot->name, intrinsic);
+    return f;
+}
+
 val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
                  unsigned n)
 {
-    LLVMTypeRef types[4] = { 0 };
-    unsigned id = g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic));
-    for (unsigned i = 0; i < n_overloads; i++)
-        types[i] = overloads[i];
-    val f = id ? g->L->GetIntrinsicDeclaration(g->module, id, types, n_overloads) : NULL;
+    LLVMTypeRef types[2] = { n_overloads > 0 ? overloads[0] : NULL, n_overloads > 1 ? overloads[1] : NULL };
+    val f = declaration(g, intrinsic, types, n_overloads);
     if (!f) {
         wf__gen_fail(g, "this LLVM has no %s", intrinsic);
         return args[0];
@@ -116,6 +131,9 @@ val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads
 
 bool wf__gen_has(wf__gen *g, const char *intrinsic)
 {
+    for (unsigned i = 0; i < WF__COUNT(g->intrinsic); i++)
+        if (g->intrinsic[i].f && !strcmp(g->intrinsic[i].name, intrinsic))
+            return true;
     return g->L->LookupIntrinsicID(intrinsic, strlen(intrinsic)) != 0;
 }
 

@@ -12,6 +12,12 @@
 typedef LLVMValueRef val;
 typedef LLVMBasicBlockRef block;
 
+typedef struct wf__intrinsic { /* declared in the module, unless f is NULL */
+    char name[48];             /* "": too long to be kept */
+    LLVMTypeRef types[2];
+    val f;
+} wf__intrinsic;
+
 typedef struct wf__gen {
     const wf__llvm_api *L;
     const wf__code_options *options;
@@ -26,6 +32,8 @@ typedef struct wf__gen {
     val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
     val wrap;                                    /* periodic indices far outside; NULL: not made yet */
     val nontemporal, likely;                     /* metadata, made when first needed */
+    wf__intrinsic intrinsic[8];                  /* those last looked for */
+    unsigned intrinsic_n;
     wf__str *error;
     bool failed;
 } wf__gen;

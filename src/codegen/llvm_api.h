@@ -29,6 +29,7 @@ enum { LLVMAssemblyFile = 0, LLVMObjectFile = 1 };
 enum { LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault };
 enum { LLVMRelocPIC = 2 };
 enum { LLVMCodeModelSmall = 3 };
+enum { LLVMInlineAsmDialectATT = 0 };
 enum {
     LLVMIntEQ = 32,
     LLVMIntNE,

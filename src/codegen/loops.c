@@ -5,6 +5,8 @@
  *             are all R rows inside the box where FAST is right? if not: one row
  *             SAFE on [lo, clo) of each row, FAST on [clo, chi), SAFE on [chi, hi) of each row
  *
+ * Where rows are long and points may be computed twice, FAST alone does whole rows, its last step back from their end.
+ *
  * SAFE's code is there once, in a loop over the two segments; a row outside that box is all left segment. Indices ascend
  * within a row, so that reductions meet their lanes in order.
  */
@@ -13,7 +15,7 @@
 typedef struct nest {
     wf__gen *g;
     wf__frame *f;
-    wf__inst *fast, *safe;
+    wf__inst *fast, *safe; /* either may be NULL */
     val index[WF_MAX_RANK];
     val inside;        /* outer indices in the box: i1, or NULL: always */
     val clo, chi, end; /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
@@ -87,13 +89,15 @@ static val count(wf__gen *g, counter *c)
     return c->index;
 }
 
-static void end_count(wf__gen *g, const counter *c, val step, val limit, block exit)
+/* Goes on while below `limit`. Returns where it has come to. */
+static val end_count(wf__gen *g, const counter *c, val step, val limit, block exit)
 {
     block latch = g->L->GetInsertBlock(g->b);
     val next = g_add(g, c->phi, hide(g, step));
     g->L->AddIncoming(c->phi, &next, &latch, 1);
     val index = hidden(g) ? g->L->BuildExtractElement(g->b, next, g_i32(g, 0), "") : next;
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, index, limit), c->loop, exit);
+    return index;
 }
 
 /* ---- one row, or R rows ---- */
@@ -194,6 +198,36 @@ static void emit_fast(nest *t, val clo, val chi, val end)
     g->L->AddIncoming(limit, (val[]){ chi, end }, (block[]){ before, from }, 2);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, limit, end), turn, done);
     wf__gen_at(g, done);
+}
+
+/* FAST on the whole row, which is no shorter than its step; if something is left, once more from a step before the end. */
+static void emit_fast_row(nest *t)
+{
+    wf__gen *g = t->g;
+    wf__inst *in = t->fast;
+    int last = t->f->rank - 1;
+    val lo = t->f->lo[last], hi = t->f->hi[last], step = g_i64(g, (int64_t)t->f->columns * g->width);
+    in->row = g->L->GetInsertBlock(g->b);
+    wf__inst_level(in, last);
+    block before = in->row, turn = wf__gen_block(g, "turn"), loop = wf__gen_block(g, "fast");
+    block rest = wf__gen_block(g, "rest"), after = wf__gen_block(g, "fast_end");
+    wf__gen_at(g, before);
+    val final = g_sub(g, hi, step), limit = g_add(g, final, g_i64(g, 1));
+    g->L->BuildBr(g->b, turn);
+    wf__gen_at(g, turn);
+    val start = g->L->BuildPhi(g->b, g->i64, "start");
+    counter c = begin_count(g, turn, loop, start);
+    wf__gen_at(g, turn);
+    g->L->BuildBr(g->b, loop);
+    wf__gen_at(g, loop);
+    in->inner = loop;
+    in->index[last] = count(g, &c);
+    wf__inst_level(in, last + 1);
+    val done = end_count(g, &c, step, limit, rest);
+    wf__gen_at(g, rest);
+    g->L->AddIncoming(start, (val[]){ lo, final }, (block[]){ before, rest }, 2);
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, done, hi), turn, after);
+    wf__gen_at(g, after);
 }
 
 /* FAST from the start, SAFE on what is left. */
@@ -305,7 +339,8 @@ static void emit_level(nest *t, int level)
 {
     if (t->fast)
         wf__inst_level(t->fast, level);
-    wf__inst_level(t->safe, level);
+    if (t->safe)
+        wf__inst_level(t->safe, level);
 }
 
 static void emit_axis(nest *t, int axis)
@@ -313,7 +348,7 @@ static void emit_axis(nest *t, int axis)
     wf__gen *g = t->g;
     wf__frame *f = t->f;
     if (axis == f->rank - 1) {
-        (!t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
+        (!t->safe ? emit_fast_row : !t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
         return;
     }
     val inside = t->inside, step = g_i64(g, 1);
@@ -329,7 +364,9 @@ static void emit_axis(nest *t, int axis)
     } else {
         test_inside(t, axis, i);
     }
-    t->index[axis] = t->safe->index[axis] = i;
+    t->index[axis] = i;
+    if (t->safe)
+        t->safe->index[axis] = i;
     if (t->fast)
         t->fast->index[axis] = i;
     if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
@@ -364,6 +401,19 @@ static val is_empty(wf__frame *f)
     return empty;
 }
 
+/* Is FAST right everywhere, in rows as long as the caller promises? */
+static bool is_enough(const nest *t)
+{
+    const wf__frame *f = t->f;
+    if (!t->fast || !t->g->options->long_rows || !t->steps_back || f->rows > 1 ||
+        f->columns * t->g->width > WF__LONG_ROW)
+        return false;
+    for (int d = 0; d < f->rank; d++)
+        if (f->inner_lo[d] || f->inner_hi[d])
+            return false;
+    return true;
+}
+
 static bool emit_function(nest *t)
 {
     wf__gen *g = t->g;
@@ -379,11 +429,17 @@ static bool emit_function(nest *t)
     begin_function(f, g->L->GetParam(g->function, 1), g->L->GetParam(g->function, 2));
     if (!wf__red_begin(f))
         return false;
-    g->L->BuildCondBr(g->b, is_empty(f), done, f->top);
+    if (g->options->long_rows)
+        g->L->BuildBr(g->b, f->top);
+    else
+        g->L->BuildCondBr(g->b, is_empty(f), done, f->top);
     wf__gen_at(g, f->top);
     if (t->fast && !wf__find_box(f))
         return false;
-    split_row(t);
+    if (is_enough(t))
+        t->safe = NULL;
+    else
+        split_row(t);
     if (f->rank > 1) {
         emit_level(t, 0);
         f->top = f->level[0];

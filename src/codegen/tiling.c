@@ -6,7 +6,8 @@
  * close to the best estimate is taken.
  *
  * Compile time counts where little work is to be expected: a large body that neither streams to memory nor reduces is
- * compiled without columns for latency, and, where masked lanes cost next to nothing, once instead of twice.
+ * compiled without columns for latency, and once instead of twice: FAST alone where rows are long, SAFE alone where masked
+ * lanes cost next to nothing.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"
@@ -286,8 +287,12 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         study_nodes(s);
         study_chain(s, work);
         best_tile(s, &best_r, &best_c);
-        if (s->light && s->weight > ONE_COPY && !s->bordered && masks_are_cheap(s))
-            best_r = best_c = 0;
+        if (s->light && s->weight > ONE_COPY && !s->bordered) {
+            if (g->options->long_rows)
+                best_r = 1; /* so FAST is enough */
+            else if (masks_are_cheap(s))
+                best_r = best_c = 0;
+        }
     }
     wf__free(s);
     wf__free(work);

@@ -43,11 +43,15 @@ typedef struct wf__target {
     const char *triple;   /* "x86_64-unknown-linux-gnu" */
 } wf__target;
 
+/* What `long_rows` promises: a box has LONG_ROW points along the lane axis or more, whose extent is at most LONGEST_ROW. No
+ * step of an inner loop is longer than LONG_ROW, unless a test asks for it. */
+enum { WF__LONG_ROW = 128, WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
     bool
         nontemporal; /* stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in
                          every row at multiples of the vector width; ends with a store fence */
+    bool long_rows;  /* no box is empty; each has enough points along the lane axis, which is not too long */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
 

@@ -287,6 +287,24 @@ static void cut_blocks(wf__stage *stage)
     }
 }
 
+/* Rows so long that full vectors alone can do them, the last stepping back, as no point minds being computed twice. */
+static bool has_long_rows(const wf__stage *stage)
+{
+    const wf__ir *body = &stage->body;
+    int last = body->rank - 1;
+    int64_t rest = stage->empty ? 0 : stage->extent[last] % stage->block[last];
+    if (stage->empty || body->red_n || stage->extent[last] > WF__LONGEST_ROW || stage->block[last] < WF__LONG_ROW ||
+        (rest && rest < WF__LONG_ROW))
+        return false;
+    for (uint32_t i = 0; i < body->slot_n; ++i)
+        if (body->slot[i].meets || (body->slot[i].read && body->slot[i].written))
+            return false;
+    for (wf__ref r = 1; r < body->n; ++r)
+        if (body->node[r].op == WF__LOAD && body->node[r].aux != WF_BORDER_NONE)
+            return false;
+    return true;
+}
+
 static void estimate(wf__stage *stage)
 {
     uint64_t points = 1, cost = 0, bytes = 0;
@@ -333,6 +351,7 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
     if (ok) {
         estimate(stage);
         cut_blocks(stage);
+        stage->long_rows = has_long_rows(stage);
     }
     wf__free(l.at);
     wf__free(l.element_stride);

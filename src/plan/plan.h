@@ -51,6 +51,7 @@ typedef struct wf__stage {
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
     bool empty;           /* no points */
     bool streams;         /* big enough for non-temporal stores, if addresses are aligned */
+    bool long_rows;       /* code may count on the promise of that name in kernel.h */
     uint64_t work;        /* points times cost, to decide on threads */
     _Atomic(void *) code; /* the run layer's, NULL until needed */
 } wf__stage;

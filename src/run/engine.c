@@ -167,10 +167,11 @@ void wf__body_key(const wf__ir *ir, wf__str *key)
         add(key, ir->param, ir->param_n);
 }
 
-static void code_key(wf__engine *e, const wf__ir *body, bool nontemporal, wf__str *key)
+static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { nontemporal, (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
+    uint32_t head[] = { how->nontemporal | how->long_rows << 1, (uint32_t)e->target->isa,
+                        (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);
     add(key, head, sizeof head);
@@ -206,7 +207,8 @@ static wf__executable *from_disk(wf__engine *e, const wf__str *key)
     return x;
 }
 
-static wf__executable *compile(wf__engine *e, const wf__ir *body, bool nontemporal, const wf__str *key, wf__str *error)
+static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code_options *how, const wf__str *key,
+                               wf__str *error)
 {
     wf__mutex_lock(&e->lock);
     wf__codegen *codegen = open_llvm(e);
@@ -214,7 +216,8 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, bool nontempor
     if (!codegen)
         return NULL;
     wf__bytes object = { 0 };
-    wf__code_options options = { .target = e->target, .nontemporal = nontemporal };
+    wf__code_options options = *how;
+    options.target = e->target;
     wf__executable *x = NULL;
     if (e->codegen_ops->object(codegen, body, &options, &object, error))
         x = load(&object, error);
@@ -227,7 +230,7 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, bool nontempor
     return x;
 }
 
-wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, bool nontemporal, wf__str *error)
+wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *error)
 {
     if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
         wf__mutex_lock(&e->lock);
@@ -239,7 +242,7 @@ wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, bool nontemporal, 
     find_llvm(e);
     wf__mutex_unlock(&e->lock);
     wf__str key = { 0 };
-    code_key(e, body, nontemporal, &key);
+    code_key(e, body, how, &key);
     wf__entry *entry = NULL;
     if (!key.failed) {
         wf__hash128 hash = wf__hash_128(key.at, key.len);
@@ -249,7 +252,7 @@ wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, bool nontemporal, 
         else {
             x = from_disk(e, &key);
             if (!x)
-                x = compile(e, body, nontemporal, &key, error);
+                x = compile(e, body, how, &key, error);
             wf__executable *kept = x ? wf__map_put(e->code, hash, key.at, key.len, x) : NULL;
             if (x && kept != x) {
                 free_executable(x);
@@ -262,7 +265,8 @@ wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, bool nontemporal, 
     return entry;
 }
 
-bool wf__engine_text(wf__engine *e, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out, wf__str *error)
+bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
+                     wf__str *error)
 {
     wf__mutex_lock(&e->lock);
     wf__codegen *codegen = open_llvm(e);
@@ -271,6 +275,7 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, bool nontemporal, bool a
         wf__str_add(error, "there is no code generator here (no LLVM library was found); the interpreter is used");
         return false;
     }
-    wf__code_options options = { .target = e->target, .nontemporal = nontemporal };
+    wf__code_options options = *how;
+    options.target = e->target;
     return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
 }

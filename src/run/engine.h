@@ -45,9 +45,9 @@ bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const
                     wf__failure *failure);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 
-/* The code of one body. NULL: no compiler (not an error; *failed false), or it failed on this body (reported in `error`). */
-wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, bool nontemporal, wf__str *error);
+/* The code of one body. `how`: all but the target, which is the engine's. NULL: no compiler (not an error; *failed false), or it failed on this body (reported in `error`). */
+wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__str *error);
 /* LLVM IR or assembly of one body. */
-bool wf__engine_text(wf__engine *engine, const wf__ir *body, bool nontemporal, bool assembly, wf__str *out,
+bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
                      wf__str *error);
 #endif

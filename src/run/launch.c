@@ -54,7 +54,8 @@ static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c,
     if (entry || atomic_load(&c->no_entry[nontemporal]))
         return entry;
     wf__str error = { 0 };
-    entry = wf__engine_code(e, &stage->body, nontemporal, &error);
+    wf__code_options how = { .nontemporal = nontemporal, .long_rows = stage->long_rows && !nontemporal };
+    entry = wf__engine_code(e, &stage->body, &how, &error);
     if (entry)
         atomic_store_explicit(&c->entry[nontemporal], entry, memory_order_release);
     else
