@@ -155,7 +155,13 @@ static void check_addressing(unsigned dtype, int rows, int columns)
     uint32_t a = test_slot(&t, dtype, 2, wide, false), line = test_slot(&t, dtype, 1, one, false);
     uint32_t flip = test_slot(&t, dtype, 2, size, true), trans = test_slot(&t, dtype, 2, tall, false);
     uint32_t step = test_slot(&t, dtype, 2, wide, true), index = test_slot(&t, WF_I32, 1, one, true);
-    uint32_t column = test_slot(&t, dtype, 2, size, true);
+    uint32_t column = test_slot(&t, dtype, 2, size, true), flat = test_slot(&t, dtype, 2, size, true);
+    uint32_t mirror = test_slot(&t, dtype, 2, wide, false), onto = test_slot(&t, dtype, 2, size, true);
+    const uint32_t backward[] = { flat, mirror, onto }; /* known to be, unlike flip */
+    for (size_t k = 0; k < WF__COUNT(backward); k++) {
+        t.array[backward[k]].reversed = true;
+        t.ir.slot[backward[k]].step[1] = WF__STEP_BACK;
+    }
     t.array[flip].reversed = true;
     t.ir.slot[flip].step[1] = WF__STEP_ANY;
     t.array[step].stride[1] = 2;
@@ -186,6 +192,12 @@ static void check_addressing(unsigned dtype, int rows, int columns)
         { trans, test_tuple(&t, i, y, 0) },
         { step, test_tuple(&t, y, x, 0) },
         { column, test_tuple(&t, y, x, 0) },
+        { flat, test_tuple(&t, y, x, 0) },
+        { mirror, test_tuple(&t, plus(&t, y, 3), plus(&t, x, 5), 0) },
+        { mirror, test_tuple(&t, y, back, 0) },
+        { mirror, test_tuple(&t, plus(&t, y, 1), plus(&t, twice, 1), 0) },
+        { mirror, test_tuple(&t, num(&t, 2), i, 0) },
+        { mirror, test_tuple(&t, y, num(&t, 7), 0) },
     };
     wf__ref value[WF__COUNT(place)];
     for (size_t k = 0; k < WF__COUNT(place); k++)
@@ -195,6 +207,7 @@ static void check_addressing(unsigned dtype, int rows, int columns)
     uint32_t to = test_slot(&t, dtype, 2, tall, false), far = test_slot(&t, dtype, 2, wide, false);
     uint32_t under = test_slot(&t, dtype, 2, size, true);
     wf__store(ir, to, test_tuple(&t, x, y, 0), value[1], 0);
+    wf__store(ir, onto, test_here(&t), value[1], 0);
     wf__store(ir, far, test_tuple(&t, plus(&t, y, 2), plus(&t, twice, 3), 0), value[4], 0);
     wf__ref odd = wf__op2(ir, WF__OP_eq, wf__op2(ir, WF__OP_and, x, num(&t, 3)), num(&t, 1));
     wf__store(ir, under, test_here(&t), value[0], odd);

@@ -109,14 +109,27 @@ static void add_offset(address *a, val vector, val stride, bool unit)
     a->offset = a->offset ? g_add(g, a->offset, bytes) : bytes;
 }
 
-static void add_affine(address *a, wf__ref r, int axis, bool unit)
+/* Bytes from element to element along an axis of the slot, where code may depend on them; 0: read at run time. */
+static int64_t known_bytes(const address *a, int axis)
+{
+    unsigned step = a->in->ir->slot[a->slot].step[axis];
+    return step == WF__STEP_UNIT ? a->size : step == WF__STEP_BACK ? -a->size : 0;
+}
+
+static val stride_of(address *a, int axis)
+{
+    int64_t known = known_bytes(a, axis);
+    return known ? g_i64(a->in->g, known) : wf__frame_stride(a->in->f, a->slot, axis);
+}
+
+static void add_affine(address *a, wf__ref r, int axis)
 {
     wf__inst *in = a->in;
     wf__gen *g = in->g;
     linear l = { 0 };
     take_apart(in, r, 1, &l, 0);
-    int64_t coef = in->vary[r].coef, bytes;
-    val stride = unit ? g_i64(g, a->size) : wf__frame_stride(in->f, a->slot, axis);
+    int64_t coef = in->vary[r].coef, known = known_bytes(a, axis), bytes;
+    val stride = stride_of(a, axis);
     if (l.failed || l.coef != coef || !wf__mul_i64(coef, a->size, &bytes) ||
         !wf__mul_i64(l.constant, a->size, &bytes)) {
         push(a, wf__inst_scalar(in, r), stride, in->f->rank);
@@ -133,18 +146,18 @@ static void add_affine(address *a, wf__ref r, int axis, bool unit)
             }
             push(a, index, stride, level);
         }
-        if (unit)
-            a->bytes += l.constant * a->size;
+        if (known)
+            a->bytes += l.constant * known;
         else if (l.constant)
             push(a, g_i64(g, l.constant), stride, 0);
-        if (unit && coef == 1 && !a->lanes)
+        if (known == a->size && coef == 1 && !a->lanes)
             a->lanes = true; /* added last, as an addressing mode */
         else
             push(a, coef == 1 ? in->index[in->f->rank - 1] : g_mul(g, in->index[in->f->rank - 1], g_i64(g, coef)),
                  stride, in->f->rank);
     }
-    if (unit) {
-        a->lane_bytes += coef * a->size;
+    if (known) {
+        a->lane_bytes += coef * known;
         return;
     }
     block back = g->L->GetInsertBlock(g->b);
@@ -157,34 +170,31 @@ static void add_affine(address *a, wf__ref r, int axis, bool unit)
 static void add_index(address *a, int axis, wf__ref r, const val *mapped, const bool *wide)
 {
     wf__inst *in = a->in;
-    wf__gen *g = in->g;
-    unsigned step = in->ir->slot[a->slot].step[axis];
-    bool unit = step == WF__STEP_UNIT;
-    if (step == WF__STEP_ZERO)
+    int64_t known = known_bytes(a, axis), bytes;
+    bool unit = known == a->size;
+    if (in->ir->slot[a->slot].step[axis] == WF__STEP_ZERO)
         return;
     if (mapped && mapped[axis]) {
         if (wide[axis])
-            add_offset(a, mapped[axis], unit ? NULL : wf__frame_stride(in->f, a->slot, axis), unit);
+            add_offset(a, mapped[axis], unit ? NULL : stride_of(a, axis), unit);
         else
-            push(a, mapped[axis], unit ? g_i64(g, a->size) : wf__frame_stride(in->f, a->slot, axis), in->f->rank);
+            push(a, mapped[axis], stride_of(a, axis), in->f->rank);
         return;
     }
     switch (in->vary[r].kind) {
     case WF__UNIFORM: {
         const wf__node *n = wf__at(in->ir, r);
-        int64_t bytes;
-        if (n->op == WF__CONST && unit && wf__mul_i64((int64_t)wf__bits(n), a->size, &bytes))
+        if (n->op == WF__CONST && known && wf__mul_i64((int64_t)wf__bits(n), known, &bytes))
             a->bytes += bytes;
         else if (n->op != WF__CONST || wf__bits(n))
-            push(a, wf__inst_scalar(in, r), unit ? g_i64(g, a->size) : wf__frame_stride(in->f, a->slot, axis),
-                 in->level[r]);
+            push(a, wf__inst_scalar(in, r), stride_of(a, axis), in->level[r]);
         break;
     }
     case WF__AFFINE:
-        add_affine(a, r, axis, unit);
+        add_affine(a, r, axis);
         break;
     default:
-        add_offset(a, wf__inst_vector(in, r), unit ? NULL : wf__frame_stride(in->f, a->slot, axis), unit);
+        add_offset(a, wf__inst_vector(in, r), unit ? NULL : stride_of(a, axis), unit);
     }
 }
 

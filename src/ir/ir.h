@@ -97,7 +97,7 @@ typedef struct wf__node {
 } wf__node;
 
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
-typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT } wf__step;
+typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT, WF__STEP_BACK } wf__step; /* BACK: -1 */
 
 typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;

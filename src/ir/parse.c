@@ -170,7 +170,7 @@ static void declare_slot(reader *r)
     r->ir->slot[s].meets = word(r, "meets");
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
-            r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, 3, "a step");
+            r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEP_BACK + 1, "a step");
 }
 
 static void declare_red(reader *r)

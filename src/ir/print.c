@@ -25,7 +25,9 @@ const char *const wf__border_names[] = {
     [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
     [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"
 };
-const char *const wf__step_names[] = { [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit" };
+const char *const wf__step_names[] = {
+    [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit", [WF__STEP_BACK] = "back"
+};
 
 static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
 

@@ -1,5 +1,5 @@
 /* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of extent
- * 1, merges axes that memory makes one, and gives every element access its address: one index per loop axis.
+ * 1, walks reversed axes from their other end, merges axes that memory makes one, and gives every element access its address: one index per loop axis.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"
@@ -21,6 +21,7 @@ typedef struct layout {
     int kept;
     int loop_of[WF_MAX_RANK];               /* axis -> loop axis, -1: dropped */
     int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
+    int64_t *offset;                        /* [slot] of the first point, element slots */
 } layout;
 
 static bool no_memory(layout *l)
@@ -69,7 +70,8 @@ static bool collect(layout *l)
     const wf__ir *ir = &l->stage->proto;
     l->at = wf__alloc0(ir->n * sizeof *l->at);
     l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
-    if (!l->at || !l->element_stride)
+    l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
+    if (!l->at || !l->element_stride || !l->offset)
         return no_memory(l);
     for (uint32_t s = 0; s < ir->slot_n; ++s)
         if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
@@ -93,6 +95,26 @@ static bool collect(layout *l)
         }
     }
     return true;
+}
+
+/* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as others. Not
+ * where the index is a value, nor in reductions, whose order depends on the shape alone. */
+static void flip_axes(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    for (int d = 0; d < l->space->rank && !ir->red_n; ++d) {
+        bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
+        for (uint32_t s = 0; s < ir->slot_n; ++s) {
+            back = back || l->element_stride[s][d] < 0;
+            forth = forth || l->element_stride[s][d] > 0;
+        }
+        for (uint32_t s = 0; s < ir->slot_n && back && !forth; ++s) {
+            l->offset[s] += (l->space->dim[d] - 1) * l->element_stride[s][d];
+            l->element_stride[s][d] = -l->element_stride[s][d];
+        }
+        for (uint32_t i = 0; i < l->access_n && back && !forth; ++i)
+            l->at[i].stride[d] = -l->at[i].stride[d];
+    }
 }
 
 /* Should axis p run inside of axis q? The first access that has an opinion decides, stores first. */
@@ -161,7 +183,7 @@ static void merge_axes(layout *l)
 /* ---- the body ---- */
 static uint8_t step_of(int64_t stride)
 {
-    return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY;
+    return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : stride == -1 ? WF__STEP_BACK : WF__STEP_ANY;
 }
 
 static void lay_slots(layout *l, wf__ir *out)
@@ -172,6 +194,7 @@ static void lay_slots(layout *l, wf__ir *out)
         wf__mem_layout *mem = &l->stage->mem[s];
         const wf__bind *b = &l->bind[slot->object];
         mem->object = slot->object;
+        mem->offset = l->offset[s];
         if (slot->element) {
             slot->rank = (uint8_t)l->kept;
             for (int d = 0; d < l->space->rank; ++d)
@@ -186,7 +209,7 @@ static void lay_slots(layout *l, wf__ir *out)
             slot->step[k] = step_of(mem->stride[k]);
         if (slot->element)
             for (int k = 0; k < slot->rank - 1; ++k) /* unit steps matter along the lane axis only */
-                if (slot->step[k] == WF__STEP_UNIT)
+                if (slot->step[k] != WF__STEP_ZERO)
                     slot->step[k] = WF__STEP_ANY;
     }
 }
@@ -344,6 +367,7 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
     bool ok = countable(&l) && collect(&l);
     if (ok) {
+        flip_axes(&l);
         order_axes(&l);
         merge_axes(&l);
         ok = lay_body(&l);
@@ -355,5 +379,6 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
     }
     wf__free(l.at);
     wf__free(l.element_stride);
+    wf__free(l.offset);
     return ok;
 }

@@ -37,6 +37,7 @@ typedef struct wf__recording {
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
     uint32_t object;
+    int64_t offset; /* in elements, from element [0, ..., 0] of the object */
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
 

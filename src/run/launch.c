@@ -203,6 +203,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64
     for (uint32_t s = 0; s < slots; ++s) {
         const wf__mem_layout *layout = &stage->mem[s];
         mem[s].base = base[layout->object];
+        if (layout->offset && !stage->empty)
+            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
         for (int d = 0; d < stage->body.slot[s].rank; ++d) {
             mem[s].stride[d] = layout->stride[d];
             mem[s].dim[d] = layout->dim[d];
