@@ -230,6 +230,7 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
 /* ---- passes over a whole ir: into `out` (initialised by the callee; the caller frees it). Return false with
  * out->status set on failure ---- */
 bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
+bool wf__pass_is_lowered(const wf__ir *ir);         /* would lowering only copy it? */
 
 /* ---- checking, printing, parsing ---- */
 bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header */

@@ -196,6 +196,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
 static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
 {
     wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__grow(&out->node, &out->node_cap, in->n, sizeof *out->node); /* all at once; without memory, it is said later */
     uint8_t *live = wf__alloc0(in->n);
     bool ok = false;
     if (!live)
@@ -209,15 +210,45 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
     return ok;
 }
 
+/* Is every node live? Then there is nothing to sweep. */
+static bool all_live(const wf__ir *ir)
+{
+    uint8_t *live = wf__alloc0(ir->n);
+    bool all = live != NULL;
+    if (live) {
+        mark_effects(ir, live);
+        wf__mark_live(ir, live);
+        for (wf__ref r = 1; r < ir->n && all; ++r)
+            all = live[r];
+    }
+    wf__free(live);
+    return all;
+}
+
 bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 {
     wf__ir expanded;
     bool ok = sweep(in, &expanded, lower_node);
-    if (!ok) {
+    if (!ok || all_live(&expanded)) {
         *out = expanded;
-        return false;
+        return ok;
     }
     ok = sweep(&expanded, out, wf__copy_node); /* what expansion left unused */
     wf__ir_free(&expanded);
     return ok;
+}
+
+bool wf__pass_is_lowered(const wf__ir *ir)
+{
+    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING))
+        return false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (!wf__op_is_pure(n->op))
+            continue;
+        const wf__ref operand[3] = { n->a, n->b, n->c };
+        if (wf__expands(n->op, wf__dtype(ir, operand[wf__op_table[n->op].arity - 1]), n->dtype))
+            return false;
+    }
+    return all_live(ir);
 }

@@ -30,37 +30,45 @@ static bool no_memory(layout *l)
     return false;
 }
 
+static bool misfit(layout *l, const wf__bind *b, const char *how, const char *more)
+{
+    char have[160], want[160];
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    wf__shape_text(&shape, have, sizeof have);
+    wf__shape_text(l->space, want, sizeof want);
+    wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s %s the space %s%s", b->name ? b->name : "an array", have, how,
+                  want, more);
+    return false;
+}
+
+static bool written_repeated(layout *l, const wf__bind *b, int axis)
+{
+    char have[160];
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    wf__shape_text(&shape, have, sizeof have);
+    wf__plan_fail(l->plan, WF_ERR_ARG, "%s of shape %s is written, but its axis %d repeats one element (stride 0)",
+                  b->name ? b->name : "an array", have, axis);
+    return false;
+}
+
 /* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
 static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
     const wf__slot *s = &l->stage->proto.slot[slot];
     const wf__bind *b = &l->bind[s->object];
     int skip = l->space->rank - b->rank;
-    char have[160], want[160];
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
-    wf__shape_text(&shape, have, sizeof have);
-    wf__shape_text(l->space, want, sizeof want);
-    const char *name = b->name ? b->name : "an array";
     for (int d = 0; d < -skip; ++d)
-        if (b->dim[d] != 1) {
-            wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s has more axes than the space %s", name, have, want);
-            return false;
-        }
+        if (b->dim[d] != 1)
+            return misfit(l, b, "has more axes than", "");
     for (int d = 0; d < l->space->rank; ++d) {
         int64_t n = d < skip ? 1 : b->dim[d - skip], stride = d < skip ? 0 : b->stride[d - skip];
-        if (n != l->space->dim[d] && (n != 1 || s->written)) {
-            wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s does not fit the space %s%s", name, have, want,
-                          s->written ? " it is written over" : "");
-            return false;
-        }
+        if (n != l->space->dim[d] && (n != 1 || s->written))
+            return misfit(l, b, "does not fit", s->written ? " it is written over" : "");
         out[d] = n == 1 ? 0 : stride;
-        if (s->written && n > 1 && stride == 0) {
-            wf__plan_fail(l->plan, WF_ERR_ARG,
-                          "%s of shape %s is written, but its axis %d repeats one element (stride 0)", name, have,
-                          d - skip);
-            return false;
-        }
+        if (s->written && n > 1 && stride == 0)
+            return written_repeated(l, b, d - skip);
     }
     return true;
 }
@@ -261,6 +269,7 @@ static bool lay_body(layout *l)
     const wf__ir *in = &l->stage->proto;
     wf__ir laid;
     wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    wf__grow(&laid.node, &laid.node_cap, in->n + WF_MAX_RANK, sizeof *laid.node);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
     bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
@@ -273,7 +282,13 @@ static bool lay_body(layout *l)
         uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
         for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
             map[r] = lay_node(l, r, map, everywhere, &laid);
-        ok = laid.status == WF_OK && wf__pass_lower(&laid, &l->stage->body);
+        ok = laid.status == WF_OK;
+        if (ok && wf__pass_is_lowered(&laid)) {
+            l->stage->body = laid;
+            laid = (wf__ir){ 0 };
+        } else if (ok) {
+            ok = wf__pass_lower(&laid, &l->stage->body);
+        }
     }
     if (!ok) {
         const wf__ir *failed = laid.status != WF_OK ? &laid : &l->stage->body;

@@ -70,7 +70,8 @@ static wf_shape bind_shape(const wf__bind *b)
 static bool meet(splitter *s, wf__ref r, const wf_shape *with)
 {
     wf_shape *own = &s->shape[r];
-    if (wf__broadcast(own, with, own))
+    bool same = own->rank == with->rank && !memcmp(own->dim, with->dim, (size_t)own->rank * sizeof *own->dim);
+    if (same || wf__broadcast(own, with, own))
         return true;
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
@@ -98,11 +99,11 @@ static bool infer(splitter *s)
                 s->shape[r].dim[d] = 1;
         if (n->op == WF__STORE) {
             wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
-            char want[160], have[160];
-            wf__shape_text(&target, want, sizeof want);
-            wf__shape_text(&s->shape[r], have, sizeof have);
             if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
                 memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
+                char want[160], have[160];
+                wf__shape_text(&target, want, sizeof want);
+                wf__shape_text(&s->shape[r], have, sizeof have);
                 wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have,
                               want);
                 return false;
