@@ -198,8 +198,8 @@ add("erfinv_far", tail(mpf(5)), -1, "1.08", relative(tail(mpf(5))), 0, 20)
 
 # lgamma(2 + u) = u p(u); Stirling's series: lgamma x - (x - 1/2) log x + x - log(2 pi)/2 = p(1/x^2)/x
 lgamma2 = lambda u: mp.loggamma(2 + u) / u if abs(u) > mpf("1e-30") else 1 - mp.euler
-add("lgamma", lgamma2, "-0.5", "0.5", relative(lgamma2), 0, 18)
-add("lgamma_short", lgamma2, "-0.5", "0.5", relative(lgamma2), 0, 10)
+add("lgamma", lgamma2, "-0.75", "0.25", relative(lgamma2), 0, 20)
+add("lgamma_short", lgamma2, "-0.75", "0.25", relative(lgamma2), 0, 11)
 
 
 def stirling(z):
@@ -233,8 +233,10 @@ j0 = lambda x: mp.besselj(0, x)
 j1x = lambda x: mp.besselj(1, x) / x if x else mpf(1) / 2
 C = B * B / 2
 for name, f, n in (("j0", bessel_small(j0, C), 0), ("j1", bessel_small(j1x, C), 1)):
-    add(name, f, -C, C, one, 0, 16)
-    add(name + "_short", f, -C, C, one, 0, 11)
+    near, x0 = (j0, 1) if n == 0 else (j1x, mpf(1) / 2)
+    add(name + "_near", (lambda f_, x0_: lambda z: (f_(mp.sqrt(z)) - x0_) / z)(near, x0), "1e-9", "6.25", lambda z: z, 0, 10)
+    add(name, (lambda n_: lambda v: mp.besselj(n_, mpf("5.25") + v))(n), "-2.75", "2.75", one, 0, 21)
+    add(name + "_short", f, -C, C, one, 0, 12)
     for which in "pq":
         add(name + "_" + which, bessel_pq(n, which), "1e-6", 1 / (B * B), one, 0, 12)
         add(name + "_" + which + "_short", bessel_pq(n, which), "1e-6", 1 / (B * B), one, 0, 5)

@@ -96,6 +96,22 @@ WF_API wf_val wf_sinh(wf_val a);
 WF_API wf_val wf_cosh(wf_val a);
 /* hyperbolic tangent. Floats. */
 WF_API wf_val wf_tanh(wf_val a);
+/* error function. Floats. */
+WF_API wf_val wf_erf(wf_val a);
+/* 1 - erf(a); accurate where that is small. Floats. */
+WF_API wf_val wf_erfc(wf_val a);
+/* inverse error function; NaN for |a| > 1. Floats. */
+WF_API wf_val wf_erfinv(wf_val a);
+/* gamma function; NaN for negative integers, the sign of a zero for its infinity. Floats. */
+WF_API wf_val wf_tgamma(wf_val a);
+/* logarithm of |gamma(a)|; inf for 0 and negative integers. Floats. */
+WF_API wf_val wf_lgamma(wf_val a);
+/* Bessel function of the first kind, order 0. Floats. */
+WF_API wf_val wf_j0(wf_val a);
+/* Bessel function of the first kind, order 1. Floats. */
+WF_API wf_val wf_j1(wf_val a);
+/* modified Bessel function of the first kind, order 0. Floats. */
+WF_API wf_val wf_i0(wf_val a);
 /* -1, 0 or 1; of a zero or NaN: itself. Numbers. */
 WF_API wf_val wf_sign(wf_val a);
 /* true for what is negative and for -0; false for NaN. Numbers. */
@@ -249,6 +265,14 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_sinh(a) wf_sinh(WF_V(a))
 #define wf_cosh(a) wf_cosh(WF_V(a))
 #define wf_tanh(a) wf_tanh(WF_V(a))
+#define wf_erf(a) wf_erf(WF_V(a))
+#define wf_erfc(a) wf_erfc(WF_V(a))
+#define wf_erfinv(a) wf_erfinv(WF_V(a))
+#define wf_tgamma(a) wf_tgamma(WF_V(a))
+#define wf_lgamma(a) wf_lgamma(WF_V(a))
+#define wf_j0(a) wf_j0(WF_V(a))
+#define wf_j1(a) wf_j1(WF_V(a))
+#define wf_i0(a) wf_i0(WF_V(a))
 #define wf_sign(a) wf_sign(WF_V(a))
 #define wf_signbit(a) wf_signbit(WF_V(a))
 #define wf_brev(a) wf_brev(WF_V(a))

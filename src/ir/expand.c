@@ -56,11 +56,13 @@ wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
 /* ---- dispatch ---- */
 typedef wf__ref function1(const wf__math *m, wf__ref x);
 static function1 *const plain1[WF__OP_COUNT] = {
-    [WF__OP_rsqrt] = wf__m_rsqrt, [WF__OP_cbrt] = wf__m_cbrt,   [WF__OP_exp] = wf__m_exp,
-    [WF__OP_exp2] = wf__m_exp2,   [WF__OP_exp10] = wf__m_exp10, [WF__OP_expm1] = wf__m_expm1,
-    [WF__OP_log] = wf__m_log,     [WF__OP_log2] = wf__m_log2,   [WF__OP_log10] = wf__m_log10,
-    [WF__OP_log1p] = wf__m_log1p, [WF__OP_tanh] = wf__m_tanh,   [WF__OP_asinh] = wf__m_asinh,
-    [WF__OP_acosh] = wf__m_acosh, [WF__OP_atanh] = wf__m_atanh, [WF__OP_sinc] = wf__m_sinc,
+    [WF__OP_rsqrt] = wf__m_rsqrt,   [WF__OP_cbrt] = wf__m_cbrt,     [WF__OP_exp] = wf__m_exp,
+    [WF__OP_exp2] = wf__m_exp2,     [WF__OP_exp10] = wf__m_exp10,   [WF__OP_expm1] = wf__m_expm1,
+    [WF__OP_log] = wf__m_log,       [WF__OP_log2] = wf__m_log2,     [WF__OP_log10] = wf__m_log10,
+    [WF__OP_log1p] = wf__m_log1p,   [WF__OP_tanh] = wf__m_tanh,     [WF__OP_asinh] = wf__m_asinh,
+    [WF__OP_acosh] = wf__m_acosh,   [WF__OP_atanh] = wf__m_atanh,   [WF__OP_sinc] = wf__m_sinc,
+    [WF__OP_erf] = wf__m_erf,       [WF__OP_erfc] = wf__m_erfc,     [WF__OP_erfinv] = wf__m_erfinv,
+    [WF__OP_tgamma] = wf__m_tgamma, [WF__OP_lgamma] = wf__m_lgamma, [WF__OP_i0] = wf__m_i0,
 };
 
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
@@ -90,6 +92,9 @@ wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
     case WF__OP_atan:
     case WF__OP_atanpi:
         return wf__m_atan(m, a, op == WF__OP_atanpi);
+    case WF__OP_j0:
+    case WF__OP_j1:
+        return wf__m_bessel_j(m, op, a);
     case WF__OP_sinh:
     case WF__OP_cosh:
         return wf__m_sinh_cosh(m, op, a);
@@ -140,5 +145,17 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
     if (ir->status != WF_OK || !args[0])
         return 0;
     wf__math math = wf__math_of(ir, args[0]);
-    return wf__m_trig_big(&math, ops[id], args[0]);
+    switch (id) {
+    case WF__COLD_ERFINV_F32:
+    case WF__COLD_ERFINV_F64:
+        return wf__m_erfinv_tail(&math, args[0]);
+    case WF__COLD_TGAMMA_F32:
+    case WF__COLD_TGAMMA_F64:
+        return wf__m_tgamma_negative(&math, args[0]);
+    case WF__COLD_LGAMMA_F32:
+    case WF__COLD_LGAMMA_F64:
+        return wf__m_lgamma_negative(&math, args[0]);
+    default:
+        return wf__m_trig_big(&math, ops[id], args[0]);
+    }
 }

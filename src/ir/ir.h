@@ -222,6 +222,12 @@ typedef enum wf__cold_id {
     WF__COLD_SIN_F64,
     WF__COLD_COS_F64,
     WF__COLD_TAN_F64, /* (x f64) */
+    WF__COLD_ERFINV_F32,
+    WF__COLD_TGAMMA_F32,
+    WF__COLD_LGAMMA_F32, /* (x f32) */
+    WF__COLD_ERFINV_F64,
+    WF__COLD_TGAMMA_F64,
+    WF__COLD_LGAMMA_F64, /* (x f64) */
     WF__COLD_COUNT
 } wf__cold_id;
 /* Builds the body's result from its arguments (ARG nodes, or constants when folding). Must not contain COLD nodes. */

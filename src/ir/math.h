@@ -111,6 +111,13 @@ typedef struct wf__m_angle {
 } wf__m_angle;
 wf__m_angle wf__m_reduce_big(const wf__math *m, wf__ref ax); /* any finite ax beyond the fast range (math_trig_big.c) */
 
+typedef struct wf__m_pair { /* an unevaluated sum, |lo| at most about an ulp of hi */
+    wf__ref hi, lo;
+} wf__m_pair;
+wf__m_pair wf__m_log2_pair(const wf__math *m, wf__ref x); /* to about 2^-66, relative; f64 (math_pow.c) */
+wf__ref wf__m_log2_short(const wf__math *m, wf__ref x);   /* to 2^-35 and 2^-29: f64 nodes for what f32 needs */
+wf__ref wf__m_exp2_short(const wf__math *m, wf__ref x);   /* |x| up to 400, which is enough for f32's range */
+
 extern const double wf__half_pi[3][2], wf__inverse_pi[2][2]; /* rounded, the rest rounded, and again (math_atan.c) */
 
 /* ---- the functions; scaled: in half turns, as asinpi ---- */
@@ -140,5 +147,15 @@ wf__ref wf__m_sinh_cosh(const wf__math *m, unsigned op, wf__ref x);
 wf__ref wf__m_asinh(const wf__math *m, wf__ref x);
 wf__ref wf__m_acosh(const wf__math *m, wf__ref x);
 wf__ref wf__m_atanh(const wf__math *m, wf__ref x);
+wf__ref wf__m_erf(const wf__math *m, wf__ref x);
+wf__ref wf__m_erfc(const wf__math *m, wf__ref x);
+wf__ref wf__m_erfinv(const wf__math *m, wf__ref x);
+wf__ref wf__m_erfinv_tail(const wf__math *m, wf__ref x);
+wf__ref wf__m_tgamma(const wf__math *m, wf__ref x);
+wf__ref wf__m_tgamma_negative(const wf__math *m, wf__ref x);
+wf__ref wf__m_lgamma(const wf__math *m, wf__ref x);
+wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x);
+wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x); /* j0, j1 */
+wf__ref wf__m_i0(const wf__math *m, wf__ref x);
 wf__ref wf__m_pow(const wf__math *m, wf__ref x, wf__ref y);
 #endif

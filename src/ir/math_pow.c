@@ -31,9 +31,7 @@ static const double two_over_ln2[2] = { 0x1.71547652b82fep+1, 0x1.777d0ffda0d24p
 static const double third[2] = { 0x1.ec709dc3a03fdp-1, 0x1.d27f05548af0cp-55 };        /* 2 / (3 ln2), likewise */
 static const double fifth = 0x1.2776c50ef9bfep-1;                                      /* 2 / (5 ln2) */
 
-typedef struct pair { /* an unevaluated sum, |lo| at most about an ulp of hi */
-    wf__ref hi, lo;
-} pair;
+typedef wf__m_pair pair;
 
 /* ---- what both dtypes share ---- */
 /* y as pow needs it: any |y| beyond the limit gives the same result as the limit, and infinities become finite, so that
@@ -71,6 +69,26 @@ static wf__ref with_signs(const wf__math *m, wf__ref x, wf__ref y, wf__ref ax, w
 }
 
 /* ---- f32 ---- */
+static wf__ref log2_of_parts(const wf__math *d, wf__ref e, wf__ref f)
+{
+    return m_fma(d, f, wf__m_poly(d, &log2_short, f, 0), e);
+}
+
+wf__ref wf__m_log2_short(const wf__math *d, wf__ref x)
+{
+    wf__m_parts a = wf__m_split_normal(d, x);
+    return log2_of_parts(d, a.e, a.f);
+}
+
+wf__ref wf__m_exp2_short(const wf__math *d, wf__ref x)
+{
+    wf__ref v = bounded(d, x, 400);
+    wf__ref sum = m_addk(d, v, d->magic + d->bias), k = m_subk(d, sum, d->magic + d->bias), r = m_sub(d, v, k);
+    wf__ref scale = m_float(d, m_shl(d, m_bits(d, sum), 52));
+    wf__ref expm1 = m_mul(d, r, wf__m_poly(d, &exp2_short, r, 0));
+    return m_fma(d, expm1, scale, scale);
+}
+
 static wf__ref pow_f32(const wf__math *m, wf__ref x, wf__ref y)
 {
     wf__ref ax = m_abs(m, x), limited = bounded(m, y, 0x1.fffffep127);
@@ -78,11 +96,7 @@ static wf__ref pow_f32(const wf__math *m, wf__ref x, wf__ref y)
     a.e = with_edges(m, ax, a.e);
     wf__ref e = wf__cast(m->ir, a.e, WF_F64), f = wf__cast(m->ir, a.f, WF_F64), b = wf__cast(m->ir, limited, WF_F64);
     wf__math wide = wf__math_of(m->ir, f), *d = &wide;
-    wf__ref log2 = m_fma(d, f, wf__m_poly(d, &log2_short, f, 0), e);
-    wf__ref v = bounded(d, m_mul(d, b, log2), 400);
-    wf__ref sum = m_addk(d, v, d->magic + d->bias), k = m_subk(d, sum, d->magic + d->bias), r = m_sub(d, v, k);
-    wf__ref scale = m_float(d, m_shl(d, m_bits(d, sum), 52));
-    wf__ref expm1 = m_mul(d, r, wf__m_poly(d, &exp2_short, r, 0)), power = m_fma(d, expm1, scale, scale);
+    wf__ref power = wf__m_exp2_short(d, m_mul(d, b, log2_of_parts(d, e, f)));
     return with_signs(m, x, y, ax, wf__cast(m->ir, power, WF_F32));
 }
 
@@ -113,7 +127,7 @@ static pair atanh_argument(const wf__math *m, wf__ref f)
     return (pair){ .hi = hi, .lo = m_mul(m, residual, inverse) };
 }
 
-static pair log2_pair(const wf__math *m, wf__ref ax)
+pair wf__m_log2_pair(const wf__math *m, wf__ref ax)
 {
     wf__m_parts a = wf__m_split(m, ax);
     pair s = atanh_argument(m, a.f), z = product(m, s, s);
@@ -132,7 +146,7 @@ static pair log2_pair(const wf__math *m, wf__ref ax)
 static wf__ref pow_f64(const wf__math *m, wf__ref x, wf__ref y)
 {
     wf__ref ax = m_abs(m, x), b = bounded(m, y, 0x1p64);
-    pair l = log2_pair(m, ax);
+    pair l = wf__m_log2_pair(m, ax);
     wf__ref v = m_mul(m, b, l.hi), minus = m_neg(m, v), v_lo = m_fma(m, b, l.hi, minus);
     v_lo = m_fma(m, b, l.lo, v_lo);
     return with_signs(m, x, y, ax, wf__m_exp2_sum(m, v, v_lo));

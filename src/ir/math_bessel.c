@@ -1,0 +1,148 @@
+/* math_bessel.c - the Bessel functions j0, j1 and i0.
+ *
+ * j0 and j1 below 8: polynomials in x^2, in x - 5.25, or in x^2 - 32 with x^2 as a sum of two; beyond, sqrt(2 / (pi x)) (p cos a - q/x sin a) with a = x - pi/4
+ * or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and Stegun 9.2.5), cos a and sin a from sin x and cos x. Near a zero the
+ * absolute error counts, not the relative one. f32 is computed in f64.
+ *
+ * i0 below 8: 1 + z p(z) with z = x^2/4; beyond, e^x / sqrt(x) p(1/x).
+ */
+#include "ir/math.h"
+#include <math.h>
+
+/* By tools/minimax.py, absolute. f32: j0(x) and j1(x)/x below 8 in x^2 - 32: 2^-33.6, 2^-38.2. f64: j0(x) and j1(x) from 2.5 to 8
+ * in x - 5.25: 2^-56.894, 2^-55.506; (j0(x) - 1)/x^2 and (j1(x)/x - 1/2)/x^2 below 2.5 in x^2: 2^-63.422, 2^-68.022. */
+static const wf__poly j0_poly[2] = {
+    { 12,
+      { 0x1.776fc5ed87d97p-5, 0x1.dc5071f187691p-6, -0x1.4c042a4623baep-11, -0x1.9dbdd0fc27ccfp-16,
+        0x1.09d33b6795475p-20, -0x1.03d2d9c4371f4p-26, 0x1.2afc5945060f6p-33, -0x1.d27f5781a79aep-41,
+        0x1.09ea2f54cfaap-48, -0x1.d10d506f453c1p-57, 0x1.46c4a162325a8p-65, -0x1.708041d9eded6p-74 } },
+    { 21, { -0x1.7d427de6153dp-4,  0x1.614b582aa567fp-2,  0x1.c0551ba8a602ap-7,   -0x1.cd15bba572bd6p-5,
+            0x1.7551d8fb2e4cdp-10, 0x1.43585d859d0f6p-9,  -0x1.5699a6dd25c84p-14, -0x1.b30661740492fp-15,
+            0x1.cb4206bbdba0fp-20, 0x1.5b2f88c166765p-21, -0x1.599395c52dce9p-26, -0x1.7038d2ef35fddp-28,
+            0x1.546b4428a3362p-33, 0x1.16c09de66633p-35,  -0x1.dd47a6253b3bdp-41, -0x1.3c8d68911a405p-43,
+            0x1.f680dc3212daap-49, 0x1.16b2e000e2167p-51, -0x1.9a97be4e6aa5ep-57, -0x1.6a077db0df9efp-60,
+            0x1.e7a773ef9961dp-66 } }
+};
+static const wf__poly j0_near = { 10,
+                                  { -0x1p-2, 0x1.ffffffffffffep-7, -0x1.c71c71c71c62p-12, 0x1.c71c71c716411p-18,
+                                    -0x1.234567885faeap-24, 0x1.02e85bb54b6b1p-31, -0x1.522a29b5dccc1p-39,
+                                    0x1.52250475e2ecbp-47, -0x1.0a8b870ad37d7p-55, 0x1.3eed5d4ded921p-64 } };
+static const wf__poly j1_poly[2] = {
+    { 12,
+      { -0x1.dc5071f18fb15p-5, 0x1.4c042a76c26ffp-9, 0x1.364e5cbd9e9eep-13, -0x1.09d33c832cabp-17,
+        0x1.44c79030913bep-23, -0x1.c07a4d310c243p-30, 0x1.982f6d81b2651p-37, -0x1.09f34c79c39f1p-44,
+        0x1.059756b12bfb2p-52, -0x1.9365ad650906p-61, 0x1.fac179bf02452p-70, -0x1.0335a408dc81ep-78 } },
+    { 21, { -0x1.614b582aa567fp-2,  -0x1.c0551ba8a6007p-6, 0x1.59d04cbc160f5p-3,  -0x1.7551d8fb2e7ebp-8,
+            -0x1.942e74e704cfep-7,  0x1.00f33d25df648p-11, 0x1.7ca59545a3b2cp-12, -0x1.cb4206bc9707ap-17,
+            -0x1.869579e15a651p-18, 0x1.aff87b4fc6c34p-23, 0x1.fa4e242bea076p-25, -0x1.fea0ea599b4ecp-30,
+            -0x1.c4f95aa418751p-32, 0x1.a19f1a67b779dp-37, 0x1.28cda5d4e10edp-39, -0x1.f68d72e94e94cp-45,
+            -0x1.2936e86154344p-47, 0x1.cebf8a987e705p-53, 0x1.d3430fd42376p-56,  -0x1.36bbd3502244bp-61,
+            -0x1.0ce334f03f2d7p-64 } }
+};
+static const wf__poly j1_near = { 10,
+                                  { -0x1p-4, 0x1.5555555555555p-9, -0x1.c71c71c71c6c8p-15, 0x1.6c16c16c14ae8p-21,
+                                    -0x1.845c8a0c0667fp-28, 0x1.27e4fb3fb02cdp-35, -0x1.522a325dc4e5dp-43,
+                                    0x1.2c93d4cbebd2p-51, -0x1.aaa41b77ebe51p-60, 0x1.d29a0d8d1f363p-69 } };
+/* p and q of j0: 2^-33.561 and 2^-55.527, 2^-31.457 and 2^-52.683 */
+static const wf__poly j0_p[2] = { { 5,
+                                    { 0x1.ffffffff51a89p-1, -0x1.1fffb8093b6a1p-4, 0x1.cac64360fb6edp-4,
+                                      -0x1.1647cd5d01da9p-1, 0x1.c1a40dfa37e5ap+1 } },
+                                  { 12,
+                                    { 0x1p+0, -0x1.1ffffffffbcc3p-4, 0x1.cb5fffbf5f608p-4, -0x1.251ebc3912b59p-1,
+                                      0x1.84ae1163e4bc2p+2, -0x1.b687ed07df0bap+6, 0x1.6e9adb89d08f9p+11,
+                                      -0x1.818a564e940e2p+16, 0x1.9d0851e44a11bp+21, -0x1.6c5fc3f61a2b1p+26,
+                                      0x1.ad096b26ec366p+30, -0x1.e248b9476ca1cp+33 } } };
+static const wf__poly j0_q[2] = { { 5,
+                                    { -0x1.ffffffe893d24p-4, 0x1.2bfec78861901p-4, -0x1.cfcc73723a486p-3,
+                                      0x1.9925dc7380b4cp+0, -0x1.91889da06df17p+3 } },
+                                  { 12,
+                                    { -0x1.ffffffffffff6p-4, 0x1.2bffffffcf755p-4, -0x1.d11dfec69bbc5p-3,
+                                      0x1.ba4b91c2cb452p+0, -0x1.85f5451040b8fp+4, 0x1.11fb07b17c9p+9,
+                                      -0x1.0ed941c1476edp+14, 0x1.3f86e48755891p+19, -0x1.6eb59c7bf76e5p+24,
+                                      0x1.5034771dc0392p+29, -0x1.94851b644f987p+33, 0x1.cc848af5483dep+36 } } };
+/* p and q of j1: 2^-33.396 and 2^-55.442, 2^-31.306 and 2^-52.444 */
+static const wf__poly j1_p[2] = { { 5,
+                                    { 0x1.0000000061b7fp+0, 0x1.dfffaf678f95ap-4, -0x1.26fa0116e863ap-3,
+                                      0x1.49d702a3257bdp-1, -0x1.020cc8b737ad6p+2 } },
+                                  { 12,
+                                    { 0x1p+0, 0x1.dffffffffb8a7p-4, -0x1.274fffddb85efp-3, 0x1.5a6a2992b90cap-1,
+                                      -0x1.b8821c5c4c932p+2, 0x1.e4c323175a903p+6, -0x1.8eda1cc0c3252p+11,
+                                      0x1.9f5e518caeb19p+16, -0x1.ba885ad0a9a69p+21, 0x1.85387e37aab61p+26,
+                                      -0x1.c98305e7ce4a6p+30, 0x1.00e1fb90612fp+34 } } };
+static const wf__poly j1_q[2] = { { 5,
+                                    { 0x1.7ffffff97f90bp-2, -0x1.a3fea56255f82p-4, 0x1.1b81fa9e17fcap-2,
+                                      -0x1.d9ab29bafeba3p+0, 0x1.c65441554ca93p+3 } },
+                                  { 12,
+                                    { 0x1.7fffffffffffdp-2, -0x1.a3ffffffcaa86p-4, 0x1.1c3cff56f619p-2,
+                                      -0x1.fe5742bfb87bbp+0, 0x1.b3d7a338bb09fp+4, -0x1.2c21488d52978p+9,
+                                      0x1.24cff064eb03ap+14, -0x1.569610f990221p+19, 0x1.873d93534ff24p+24,
+                                      -0x1.65a437e6cd542p+29, 0x1.ad83804e3aa64p+33, -0x1.e85b55bccb461p+36 } } };
+/* i0: 2^-26.619 and 2^-65.488; 2^-25.106 and 2^-54.383 */
+static const wf__poly i0_poly[2] = { { 9,
+                                       { 0x1.000002p+0, 0x1.ffffb2p-3, 0x1.c71ffp-6, 0x1.c6f90cp-10, 0x1.24014cp-14,
+                                         0x1.fcf6c4p-20, 0x1.715594p-25, 0x1.a9e2b6p-32, 0x1.05e5a8p-36 } },
+                                     { 16,
+                                       { 0x1p+0, 0x1p-2, 0x1.c71c71c71c71cp-6, 0x1.c71c71c71c739p-10,
+                                         0x1.23456789aba0ep-14, 0x1.02e85c089d85fp-19, 0x1.522a43f5b1e1ap-25,
+                                         0x1.522a4404a6ce9p-31, 0x1.0b3131a90a99ap-37, 0x1.56019c0917ad3p-44,
+                                         0x1.69c95e5cd0378p-51, 0x1.41a63eaab04b7p-58, 0x1.e630b6984a2bdp-66,
+                                         0x1.43b3f66ba3e69p-73, 0x1.3f7b3b93b051cp-81, 0x1.127620f0f67b1p-88 } } };
+static const wf__poly i0_large[2] = {
+    { 7, { 0x1.988454p-2, 0x1.987e6ap-5, 0x1.cee3b8p-6, 0x1.77643ap-6, 0x1.251008p-3, -0x1.5abc9ep-1, 0x1.5f2a02p+1 } },
+    { 25, { 0x1.9884533d43651p-2,   0x1.9884533d4050bp-5,   0x1.cb94ddbc7e53dp-6,   0x1.debae8a7dad84p-6,
+            0x1.6e9af1ce8b63dp-5,   0x1.6d39326288677p-4,   0x1.7d37bb105697ap-2,   -0x1.1d05a1c0cb2c4p+3,
+            0x1.989c4ede780c9p+8,   -0x1.e5e027c099a2ap+12, -0x1.f18bf7fc19c9bp+17, 0x1.a5b560b78d5e4p+24,
+            -0x1.281acaaf4d213p+30, 0x1.16b468307a48ap+35,  -0x1.84240db4c981cp+39, 0x1.9ec5bac8f549bp+43,
+            -0x1.5943cfb242568p+47, 0x1.c1a0461308075p+50,  -0x1.c8638cfb633cdp+53, 0x1.65290f99a2629p+56,
+            -0x1.a672fbda68b94p+58, 0x1.6d15596b0d52ep+60,  -0x1.b2f6251952fe1p+61, 0x1.3f4fa333268fp+62,
+            -0x1.b382e422679p+61 } }
+};
+
+static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
+{
+    bool one = op == WF__OP_j1;
+    wf__ref ax = m_abs(m, x), b = m_min(m, ax, 8), square = m_mul(m, b, b), low = m_fma(m, b, b, m_neg(m, square));
+    wf__ref u = wide ? m_subk(m, b, 5.25) : m_add(m, m_subk(m, square, 32), low);
+    wf__ref y = wf__m_poly(m, one ? &j1_poly[wide] : &j0_poly[wide], u, 0);
+    if (wide) {
+        wf__ref near = wf__m_poly(m, one ? &j1_near : &j0_near, square, 0), nearer = m_lt(m, ax, 2.5);
+        near = m_fma(m, square, near, m_k(m, one ? 0.5 : 1));
+        y = m_select(m, nearer, one ? m_mul(m, near, ax) : near, y);
+    } else if (one)
+        y = m_mul(m, y, ax);
+    wf__ref inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8)), z = m_mul(m, inverse, inverse);
+    wf__ref p = wf__m_poly(m, one ? &j1_p[wide] : &j0_p[wide], z, 0),
+            q = wf__m_poly(m, one ? &j1_q[wide] : &j0_q[wide], z, 0);
+    wf__ref s = wf__m_trig(m, WF__OP_sin, ax), c = wf__m_trig(m, WF__OP_cos, ax), sum = m_add(m, s, c),
+            difference = m_sub(m, s, c);
+    q = m_mul(m, q, inverse);
+    q = m_mul(m, q, one ? sum : m_neg(m, difference));
+    wf__ref wave = m_fma(m, p, one ? difference : sum, q),
+            size = m_op1(m, WF__OP_sqrt, m_mulk(m, inverse, 0x1.45f306dc9c883p-2));
+    wf__ref small = m_lt(m, ax, 8), zero = m_k(m, 0), infinite = m_eq(m, ax, INFINITY);
+    y = m_select(m, small, y, m_mul(m, size, wave));
+    y = m_select(m, infinite, zero, y);
+    return one ? wf__m_flip_sign(m, y, m_bits(m, x)) : y;
+}
+
+wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x)
+{
+    if (m->wide)
+        return bessel_j(m, true, op, x);
+    wf__ref v = wf__cast(m->ir, x, WF_F64);
+    wf__math d = wf__math_of(m->ir, v);
+    return wf__cast(m->ir, bessel_j(&d, false, op, v), WF_F32);
+}
+
+wf__ref wf__m_i0(const wf__math *m, wf__ref x)
+{
+    static const double most[2] = { 93, 720 };
+    enum { DOWN = 32 };
+    wf__ref ax = m_min(m, m_abs(m, x), most[m->wide]), half = m_mulk(m, ax, 0.5), z = m_mul(m, half, half);
+    wf__ref near = m_fma(m, z, wf__m_poly(m, &i0_poly[m->wide], z, 0), m_k(m, 1));
+    wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
+    wf__ref power = m_fma(m, e.expm1, e.scale, e.scale), inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
+    wf__ref factor = m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], inverse, 0));
+    wf__ref far = m_mulk(m, m_mul(m, power, factor), 0x1p32), small = m_lt(m, ax, 8);
+    return m_select(m, small, near, far);
+}
