@@ -38,6 +38,14 @@ if(WEFT_TESTS)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
     pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 
+    if(MPFR_FOUND AND EXISTS ${source}/tools/ulp.c) # measures the functions' errors: docs/accuracy.md
+        add_executable(ulp EXCLUDE_FROM_ALL ${source}/tools/ulp.c)
+        weft_flags(ulp)
+        target_include_directories(ulp PRIVATE ${source}/tests)
+        target_link_libraries(ulp PRIVATE weft_static PkgConfig::MPFR Threads::Threads m)
+        set_target_properties(ulp PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    endif()
+
     weft_glob(helpers FOLDERS tests)
     if(NOT WEFT_WITH_LLVM)
         list(FILTER helpers EXCLUDE REGEX "/(test_)?codegen[^/]*\\.c$")

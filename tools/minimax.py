@@ -241,11 +241,12 @@ for name, f, n in (("j0", bessel_small(j0, C), 0), ("j1", bessel_small(j1x, C), 
         add(name + "_" + which, bessel_pq(n, which), "1e-6", 1 / (B * B), one, 0, 12)
         add(name + "_" + which + "_short", bessel_pq(n, which), "1e-6", 1 / (B * B), one, 0, 5)
 
-# i0 x = 1 + z p(z), z = x^2/4, up to 8; beyond, e^x / sqrt(x) p(1/x)
+# i0 x = 1 + z p(z), z = x^2/4, up to 8; beyond, e^x / sqrt(x) p(1/x - 1/16)
 i0_small = lambda z: (mp.besseli(0, 2 * mp.sqrt(z)) - 1) / z
 i0_large = lambda s: mp.besseli(0, 1 / s) * mp.exp(-1 / s) / mp.sqrt(s)
 add("i0", i0_small, "1e-12", 16, lambda z: z / mp.besseli(0, 2 * mp.sqrt(z)), 9, 16)
-add("i0_large", i0_large, "1e-4", "0.125", relative(i0_large), 7, 25)
+shifted = lambda u: i0_large(u + mpf(1) / 16)
+add("i0_large", shifted, mpf("1e-4") - mpf(1) / 16, mpf(1) / 16, relative(shifted), 7, 24)
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(TABLES)

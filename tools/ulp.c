@@ -1,11 +1,12 @@
 /* ulp.c - how accurate the library's functions are, against MPFR.
  *
- *   cmake --build build && cc -O2 -Iinclude -Itests tools/ulp.c -Lbuild -lweft -lmpfr -lgmp -lpthread -lm -o build/ulp
- *   LD_LIBRARY_PATH=build build/ulp [-s stride] [-n samples] [-t threads] [-i] [function ...]
+ *   cmake --build build --target ulp
+ *   build/ulp [--sample stride] [-n samples] [-t threads] [-i] [--markdown] [function ...]
  *
- * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; -s 1 is exhaustive). All others: `samples`
- * arguments (default 2^20), drawn from all bit patterns, from the function's domain, from powers of two, and from where it is
- * hard: near multiples of pi/2, near 1, results near overflow and among the denormals. -i: by the interpreter.
+ * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; --sample 1 is exhaustive and takes minutes
+ * for each). All others: `samples` arguments (default 2^20), drawn from all bit patterns, from the function's domain, from powers
+ * of two, from around 1, 1/2 and 1/4, and from where it is hard: near multiples of pi/2, results near overflow and among the
+ * denormals. -i: by the interpreter. --markdown: as the table of docs/accuracy.md.
  *
  * An error is |result - exact| in units of the last place of the exact value: 2^(e-p) for 2^(e-1) <= |exact| < 2^e with
  * p = 24 or 53, e not below the smallest normal number's; beyond the largest number both count as 2^128 or 2^1024. `wrong`
@@ -16,6 +17,7 @@
 #define _GNU_SOURCE
 #include "reference_math.h"
 #include "weft/weft.h"
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <mpfr.h>
@@ -501,20 +503,26 @@ static void *work(void *job_)
 }
 
 /* ---- the table ---- */
-static void report(const function *f, bool wide, const worst *w)
+static void report(const function *f, bool wide, const worst *w, bool markdown)
 {
-    printf("%-6s %s %11" PRIu64 " %9.4f  %-22a", f->name, wide ? "f64" : "f32", w->tested, w->ulp, w->x);
     char y[32] = "";
     if (f->exact2)
         snprintf(y, sizeof y, "%a", w->y);
-    printf(" %-22s %" PRIu64, y, w->wrong);
+    if (markdown)
+        printf("| %s | %s | %.3f | %a%s%s | %" PRIu64 "%s |\n", f->name, wide ? "f64" : "f32", w->ulp, w->x,
+               *y ? ", " : "", y, w->tested, w->tested >> 32 ? ", all" : "");
+    else
+        printf("%-7s %s %11" PRIu64 " %9.4f  %-22a %-22s %" PRIu64, f->name, wide ? "f64" : "f32", w->tested, w->ulp,
+               w->x, y, w->wrong);
     if (w->wrong)
-        printf(" (%a, %a)", w->wrong_x, w->wrong_y);
-    printf("\n");
+        printf(" wrong at (%a, %a)", w->wrong_x, w->wrong_y);
+    if (!markdown)
+        printf("\n");
     fflush(stdout);
 }
 
-static bool measure(const function *f, bool wide, bool interpret, int threads, uint64_t stride, uint64_t samples)
+static bool measure(const function *f, bool wide, bool interpret, int threads, uint64_t stride, uint64_t samples,
+                    bool markdown)
 {
     static job jobs[MAX_THREADS];
     bool all = !wide && f->exact1;
@@ -540,7 +548,7 @@ static bool measure(const function *f, bool wide, bool interpret, int threads, u
         w.tested += v.tested;
     }
     if (ok)
-        report(f, wide, &w);
+        report(f, wide, &w, markdown);
     return ok;
 }
 
@@ -556,8 +564,11 @@ int main(int argc, char **argv)
 {
     uint64_t stride = 64, samples = 1 << 20;
     int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), option;
-    bool interpret = false;
-    while ((option = getopt(argc, argv, "s:n:t:i")) != -1) {
+    bool interpret = false, markdown = false;
+    static const struct option names[] = { { "sample", required_argument, NULL, 's' },
+                                           { "markdown", no_argument, NULL, 'm' },
+                                           { NULL, 0, NULL, 0 } };
+    while ((option = getopt_long(argc, argv, "s:n:t:im", names, NULL)) != -1) {
         if (option == 's')
             stride = strtoull(optarg, NULL, 0);
         else if (option == 'n')
@@ -566,15 +577,20 @@ int main(int argc, char **argv)
             threads = atoi(optarg);
         else if (option == 'i')
             interpret = true;
+        else if (option == 'm')
+            markdown = true;
         else
             return 2;
     }
     if (threads < 1 || threads > MAX_THREADS || stride == 0)
         return 2;
-    printf("%-6s %s %11s %9s  %-22s %-22s %s\n", "name", "   ", "arguments", "max ULP", "at", "", "wrong");
+    if (markdown)
+        printf("| function | dtype | ULP | at | arguments |\n|---|---|---|---|---|\n");
+    else
+        printf("%-7s %s %11s %9s  %-22s %-22s %s\n", "name", "   ", "arguments", "max ULP", "at", "", "wrong");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i)
         for (int wide = 0; chosen(functions[i].name, argc - optind, argv + optind) && wide < 2; ++wide)
-            if (!measure(&functions[i], wide, interpret, threads, stride, samples))
+            if (!measure(&functions[i], wide, interpret, threads, stride, samples, markdown))
                 return 1;
     return 0;
 }

@@ -4,7 +4,7 @@
  * or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and Stegun 9.2.5), cos a and sin a from sin x and cos x. Near a zero the
  * absolute error counts, not the relative one. f32 is computed in f64.
  *
- * i0 below 8: 1 + z p(z) with z = x^2/4; beyond, e^x / sqrt(x) p(1/x).
+ * i0 below 8: 1 + z p(z) with z = x^2/4; beyond, e^x / sqrt(x) p(1/x - 1/16).
  */
 #include "ir/math.h"
 #include <math.h>
@@ -77,7 +77,7 @@ static const wf__poly j1_q[2] = { { 5,
                                       -0x1.fe5742bfb87bbp+0, 0x1.b3d7a338bb09fp+4, -0x1.2c21488d52978p+9,
                                       0x1.24cff064eb03ap+14, -0x1.569610f990221p+19, 0x1.873d93534ff24p+24,
                                       -0x1.65a437e6cd542p+29, 0x1.ad83804e3aa64p+33, -0x1.e85b55bccb461p+36 } } };
-/* i0: 2^-26.619 and 2^-65.488; 2^-25.106 and 2^-54.383 */
+/* i0: 2^-26.619 and 2^-65.488; 2^-25.244 and 2^-53.801 */
 static const wf__poly i0_poly[2] = { { 9,
                                        { 0x1.000002p+0, 0x1.ffffb2p-3, 0x1.c71ffp-6, 0x1.c6f90cp-10, 0x1.24014cp-14,
                                          0x1.fcf6c4p-20, 0x1.715594p-25, 0x1.a9e2b6p-32, 0x1.05e5a8p-36 } },
@@ -88,14 +88,13 @@ static const wf__poly i0_poly[2] = { { 9,
                                          0x1.69c95e5cd0378p-51, 0x1.41a63eaab04b7p-58, 0x1.e630b6984a2bdp-66,
                                          0x1.43b3f66ba3e69p-73, 0x1.3f7b3b93b051cp-81, 0x1.127620f0f67b1p-88 } } };
 static const wf__poly i0_large[2] = {
-    { 7, { 0x1.988454p-2, 0x1.987e6ap-5, 0x1.cee3b8p-6, 0x1.77643ap-6, 0x1.251008p-3, -0x1.5abc9ep-1, 0x1.5f2a02p+1 } },
-    { 25, { 0x1.9884533d43651p-2,   0x1.9884533d4050bp-5,   0x1.cb94ddbc7e53dp-6,   0x1.debae8a7dad84p-6,
-            0x1.6e9af1ce8b63dp-5,   0x1.6d39326288677p-4,   0x1.7d37bb105697ap-2,   -0x1.1d05a1c0cb2c4p+3,
-            0x1.989c4ede780c9p+8,   -0x1.e5e027c099a2ap+12, -0x1.f18bf7fc19c9bp+17, 0x1.a5b560b78d5e4p+24,
-            -0x1.281acaaf4d213p+30, 0x1.16b468307a48ap+35,  -0x1.84240db4c981cp+39, 0x1.9ec5bac8f549bp+43,
-            -0x1.5943cfb242568p+47, 0x1.c1a0461308075p+50,  -0x1.c8638cfb633cdp+53, 0x1.65290f99a2629p+56,
-            -0x1.a672fbda68b94p+58, 0x1.6d15596b0d52ep+60,  -0x1.b2f6251952fe1p+61, 0x1.3f4fa333268fp+62,
-            -0x1.b382e422679p+61 } }
+    { 7, { 0x1.9bd428p-2, 0x1.b87988p-5, 0x1.1dd658p-5, 0x1.74e45ep-5, 0x1.60d6c4p-4, 0x1.848b5p-2, 0x1.b02e9cp+1 } },
+    { 24, { 0x1.9bd428ad249a5p-2,   0x1.b87969bb93b66p-5,  0x1.1daa72b5c4af5p-5,   0x1.75e5ee7245cddp-5,
+            0x1.8e513cabad52cp-4,   0x1.3f49a5957cd1bp-2,  0x1.7d0cbeba23839p+0,   0x1.51cf48c524ae8p+3,
+            0x1.72881ef31f3a1p+6,   0x1.037d85fa4396dp+9,  -0x1.d70898a7b94aap+12, -0x1.cc6038a42ad81p+17,
+            -0x1.597bfecebb274p+20, 0x1.0298690115e55p+25, 0x1.c1d82348b1ff1p+28,  -0x1.dbaf8a42ab5a5p+31,
+            -0x1.39a5cc0c8eb0ap+36, 0x1.94339b86e07fdp+38, 0x1.2d39aea5e658fp+43,  -0x1.2754bc3e58cbbp+45,
+            -0x1.6c194b6927af7p+49, 0x1.3226a9ea99391p+51, 0x1.9bd47e5cdca6fp+54,  -0x1.3b7d7a38f2d31p+56 } }
 };
 
 static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
@@ -142,7 +141,8 @@ wf__ref wf__m_i0(const wf__math *m, wf__ref x)
     wf__ref near = m_fma(m, z, wf__m_poly(m, &i0_poly[m->wide], z, 0), m_k(m, 1));
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
     wf__ref power = m_fma(m, e.expm1, e.scale, e.scale), inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
-    wf__ref factor = m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], inverse, 0));
+    wf__ref factor =
+        m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
     wf__ref far = m_mulk(m, m_mul(m, power, factor), 0x1p32), small = m_lt(m, ax, 8);
     return m_select(m, small, near, far);
 }
