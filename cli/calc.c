@@ -243,6 +243,17 @@ static int compute(calc *c)
     return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
 }
 
+static bool as_f64(calc *c, const wf_array *a, const char *text, int64_t n, double *out)
+{
+    const char *want[] = { "v" };
+    wf_array *wide = NULL;
+    wf_status status = wf_text_create(c->ctx, text, WF_ARGS(WF_ARG("a", a)), 0, want, 1, &wide);
+    if (status == WF_OK)
+        status = wf_download(wide, out, (size_t)n * sizeof *out);
+    wf_release(wide);
+    return status == WF_OK;
+}
+
 static int print_result(calc *c, const wf_array *a)
 {
     char buf[256];
@@ -256,17 +267,17 @@ static int print_result(calc *c, const wf_array *a)
                s.min, s.max, s.mean, s.std);
         return EXIT_OK;
     }
-    double value[PRINTED];
-    const char *want[] = { "v" };
-    wf_array *wide = NULL;
-    wf_status status = wf_text_create(c->ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &wide);
-    if (status == WF_OK)
-        status = wf_download(wide, value, (size_t)n * sizeof *value);
-    wf_release(wide);
-    if (status != WF_OK)
+    bool pairs = t >= WF_C32;
+    double value[PRINTED], other[PRINTED];
+    if (!as_f64(c, a, pairs ? "v = f64(real(a))" : "v = f64(a)", n, value) ||
+        (pairs && !as_f64(c, a, "v = f64(imag(a))", n, other)))
         return failed_in(c->ctx);
+    int digits = t == WF_F32 || t == WF_C64 ? 8 : 16;
     for (int64_t i = 0; i < n; i++)
-        printf("%s%.*g", i ? " " : "", t == WF_F32 ? 8 : 16, value[i]);
+        if (pairs)
+            printf("%s%.*g%+.*gi", i ? " " : "", digits, value[i], digits, other[i]);
+        else
+            printf("%s%.*g", i ? " " : "", digits, value[i]);
     printf("\n");
     return EXIT_OK;
 }

@@ -78,8 +78,9 @@ typedef struct statistics {
     double min, max, mean, std;
     int64_t count, finite;
 } statistics;
-bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out);
-wf_array *to_f32(wf_context *ctx, const wf_array *a); /* new array in C order */
+bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out); /* of complex values: of their abs */
+wf_array *magnitude(wf_context *ctx, const wf_array *a);                      /* new array of absolute values */
+wf_array *to_f32(wf_context *ctx, const wf_array *a);                         /* new array in C order */
 
 /* ---- random numbers: the same on every machine ---- */
 typedef struct random_state {

@@ -192,7 +192,7 @@ bool is_name(const char *text, size_t len)
 
 wf_dtype parse_dtype(const char *text)
 {
-    for (int t = WF_BOOL; t <= WF_F64; t++)
+    for (int t = WF_BOOL; t <= WF_C128; t++)
         if (strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
             return (wf_dtype)t;
     return WF_NONE;
@@ -203,11 +203,11 @@ wf_stored parse_stored(const char *text)
     static const struct {
         const char *name;
         wf_stored stored;
-    } all[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },   { "u8", WF_STORED_U8 },
-                { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 }, { "i32", WF_STORED_I32 },
-                { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 }, { "u64", WF_STORED_U64 },
-                { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 }, { "f64", WF_STORED_F64 },
-                { "u4", WF_STORED_U4 } };
+    } all[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },     { "u8", WF_STORED_U8 },
+                { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 },   { "i32", WF_STORED_I32 },
+                { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 },   { "u64", WF_STORED_U64 },
+                { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 },   { "f64", WF_STORED_F64 },
+                { "c64", WF_STORED_C64 },   { "c128", WF_STORED_C128 }, { "u4", WF_STORED_U4 } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(text, all[i].name) == 0)
             return all[i].stored;

@@ -26,12 +26,25 @@ static bool first_element(wf_context *ctx, const wf_array *a, double *out)
 
 enum { MIN, MAX, SUM, SQUARES, FINITE, RESULTS };
 
+wf_array *magnitude(wf_context *ctx, const wf_array *a)
+{
+    const char *want[] = { "v" };
+    wf_array *size = NULL;
+    return wf_text_create(ctx, "v = abs(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &size) == WF_OK ? size : NULL;
+}
+
 bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
 {
     double pivot = 0, r[RESULTS] = { 0 };
     *out = (statistics){ .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .count = wf_array_count(a) };
     if (out->count == 0)
         return true;
+    if (wf_array_dtype(a) >= WF_C32) {
+        wf_array *size = magnitude(ctx, a);
+        bool ok = size && compute_statistics(ctx, size, out);
+        wf_release(size);
+        return ok;
+    }
     if (!first_element(ctx, a, &pivot))
         return false;
 

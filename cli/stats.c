@@ -9,7 +9,7 @@ const char help_stats[] =
     "  weft stats *.mrc\n"
     "  weft stats --json vol.npy\n\n"
     "Shape, dtype, minimum, maximum, mean and standard deviation, from one pass over each file. Values that are not\n"
-    "finite are left out and counted.\n\n"
+    "finite are left out and counted. Of complex values: of their absolute values.\n\n"
     "  --json                 one JSON object per line, with all digits\n"
     "  --device cpu|interp    where to compute\n"
     "  --threads N            0: all cores (the default)\n";

@@ -232,6 +232,11 @@ static int show(view *v)
     panels p = { .ctx = v->ctx };
     progress_begin("reading");
     wf_array *a = wf_load(v->ctx, v->in, &meta);
+    if (a && wf_array_dtype(a) >= WF_C32) {
+        wf_array *size = magnitude(v->ctx, a);
+        wf_release(a);
+        a = size;
+    }
     if (!a)
         return failed_in(v->ctx);
     progress_begin("drawing");

@@ -83,6 +83,15 @@ static void fz_element(uint64_t *state, wf_dtype t, uint64_t *out)
     int64_t small = (int64_t)(fz_next(state) % 41) - 20;
     double x = how < 4 ? INFINITY * (how & 1 ? -1 : 1) : how < 6 ? NAN : special[bits % FZ_COUNT(special)];
     *out = 0;
+    if (wf__is_complex(t)) { /* out has room for two */
+        unsigned part = wf__part_dtype(t);
+        uint64_t re, im;
+        fz_element(state, (wf_dtype)part, &re);
+        fz_element(state, (wf_dtype)part, &im);
+        memcpy(out, &re, wf__size(part));
+        memcpy((char *)out + wf__size(part), &im, wf__size(part));
+        return;
+    }
     if (t == WF_BOOL)
         *out = bits & 1;
     else if (how < 20 && t < WF_F16)
@@ -159,9 +168,9 @@ static wf_array *fz_whole(wf_context *ctx, const fz_buffer *b, uint64_t random)
     if (!whole || !data)
         abort();
     for (size_t i = 0; i < n; ++i) {
-        uint64_t bits;
-        fz_element(&random, b->dtype, &bits);
-        memcpy(data + i * size, &bits, size);
+        uint64_t bits[2];
+        fz_element(&random, b->dtype, bits);
+        memcpy(data + i * size, bits, size);
     }
     if (wf_upload(whole, data, n * size) != WF_OK)
         abort();
@@ -191,8 +200,8 @@ static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *s
 
 static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
 {
-    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,  WF_I64,  WF_BOOL, WF_I8,
-                                      WF_I16, WF_U16, WF_U32, WF_U64, WF_F16, WF_BF16, WF_F32 };
+    static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,   WF_I64, WF_BOOL, WF_I8,  WF_I16,
+                                      WF_U16, WF_U32, WF_U64, WF_F16, WF_BF16, WF_F32, WF_C32,  WF_C64, WF_C128 };
     fz_buffer *b = &set->buffer[set->buffers++];
     b->dtype = types[fz_take(in, FZ_COUNT(types))];
     b->shape = set->space;
@@ -285,6 +294,11 @@ static void fz_collect(fz_result *out, wf_array *array)
 {
     wf_dtype t = wf_array_dtype(array);
     size_t size = wf_dtype_size(t), n = (size_t)wf_array_count(array);
+    if (wf__is_complex(t)) { /* as its parts */
+        t = (wf_dtype)wf__part_dtype(t);
+        size /= 2;
+        n *= 2;
+    }
     char *data = malloc(n * size + 1);
     if (!data || wf_download(array, data, n * size) != WF_OK)
         abort();

@@ -18,8 +18,8 @@ static const fz_function functions[WF__OP_COUNT] = {
 #undef WF_OP
 };
 
-static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
-                                   WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
+static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
+                                   WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
 
 /* ---- the recording ---- */
 typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
@@ -120,7 +120,13 @@ static int emit(recorder *r, wf_val v, wf_shape shape)
 
 static wf_val use(recorder *r, int i) { return r->how == EAGER ? wf_in(r->g, r->pool[i].now) : r->pool[i].val; }
 
-static wf_val cast_to(wf_val v, wf_dtype t) { return wf_val_dtype(v) == t ? v : wf_cast(v, t); }
+static wf_val cast_to(wf_val v, wf_dtype t)
+{
+    wf_dtype from = wf_val_dtype(v);
+    if (wf__is_complex(from) && !wf__is_complex(t) && t != WF_BOOL)
+        v = wf_real(v);
+    return from == t ? v : wf_cast(v, t);
+}
 
 /* Some value, as dtype t; sometimes a number (when `numbers`). Widens *shape. */
 static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
@@ -135,7 +141,18 @@ static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
 static wf_val without_nan(wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
-    return t >= WF_F16 && t <= WF_F64 ? wf_select(wf_isnan(v), 1, v) : v;
+    return t >= WF_F16 ? wf_select(wf_isnan(v), 1, v) : v;
+}
+
+static wf_dtype any_dtype_of(recorder *r, unsigned op)
+{
+    unsigned first = take(r, (unsigned)FZ_COUNT(dtypes));
+    for (unsigned i = 0; i < FZ_COUNT(dtypes); ++i) {
+        wf_dtype t = dtypes[(first + i) % FZ_COUNT(dtypes)];
+        if (wf__op_allows(op, t) && !(wf__is_complex(t) && (op == WF__OP_complex || op == WF__OP_polar)))
+            return t;
+    }
+    return WF_F32;
 }
 
 static wf_dtype any_dtype(recorder *r, unsigned types)
@@ -153,7 +170,7 @@ static void add_operation(recorder *r)
 {
     unsigned op = WF__BITCAST + 1 + take(r, WF__OP_COUNT - WF__BITCAST - 1);
     const wf__op_info *info = &wf__op_table[op];
-    wf_dtype t = any_dtype(r, info->types);
+    wf_dtype t = any_dtype_of(r, op);
     wf_shape shape = { 0 };
     bool first_bool = info->types == WF__T_FIRST_BOOL;
     wf_val a = operand(r, first_bool ? WF_BOOL : t, false, &shape), out;
@@ -172,19 +189,27 @@ static void add_operation(recorder *r)
 static void add_cast(recorder *r)
 {
     wf_shape shape = { 0 };
-    wf_dtype t = any_dtype(r, WF__T_ANY);
+    wf_dtype t = any_dtype_of(r, WF__CAST);
     int i = (int)take(r, (unsigned)r->n);
     wf_dtype from = r->pool[i].dtype;
     shape = r->pool[i].shape;
-    bool bits = take(r, 2) && from != WF_BOOL && t != WF_BOOL && wf_dtype_size(from) == wf_dtype_size(t);
+    bool bits = take(r, 2) && from != WF_BOOL && t != WF_BOOL && wf_dtype_size(from) == wf_dtype_size(t) &&
+                !wf__is_complex(from) && !wf__is_complex(t);
     wf_val v = use(r, i);
-    emit(r, bits ? wf_bitcast(without_nan(v), t) : wf_cast(v, t), shape);
+    emit(r, bits ? wf_bitcast(without_nan(v), t) : cast_to(v, t), shape);
 }
 
 static void add_constant(recorder *r)
 {
-    wf_dtype t = any_dtype(r, WF__T_ANY);
-    uint64_t bits = 0;
+    wf_dtype t = any_dtype_of(r, WF__CAST);
+    uint64_t bits = 0, pair[2];
+    if (wf__is_complex(t)) {
+        double part[2];
+        fz_element(&r->in.random, t, pair);
+        wf__eval_cast(WF_F64, wf__part_dtype(t), part, pair, 2);
+        emit(r, wf_const_complex(r->g, t, part[0], part[1]), (wf_shape){ 0 });
+        return;
+    }
     fz_element(&r->in.random, t, &bits);
     int64_t whole = 0;
     double x = 0;
@@ -311,7 +336,7 @@ static void add_store(recorder *r)
         if (r->pool[i].shape.rank > a->shape.rank || !fz_broadcast(&both, &r->pool[i].shape) ||
             !fz_same_shape(&both, &a->shape))
             return;
-        wf_out(r->g, named(r, k), use(r, i));
+        wf_out(r->g, named(r, k), cast_to(use(r, i), a->dtype));
         if (r->how == EAGER) {
             check(r, wf_run(r->g));
             begin(r);
@@ -325,9 +350,9 @@ static void add_store(recorder *r)
     own_place(r, k, index);
     bool element = a->same && take(r, 2);
     if (element && r->how != POINTS)
-        wf_out(r->g, target, use(r, i));
+        wf_out(r->g, target, cast_to(use(r, i), a->dtype));
     else
-        wf_write_n(r->g, target, use(r, i), (wf_vals){ index, (size_t)a->shape.rank });
+        wf_write_n(r->g, target, cast_to(use(r, i), a->dtype), (wf_vals){ index, (size_t)a->shape.rank });
     b->writer = k + 1;
 }
 
@@ -340,12 +365,12 @@ static void add_variable(recorder *r)
         if (r->vars == MOST_VARS)
             return;
         v = r->vars++;
-        r->var_dtype[v] = any_dtype(r, WF__T_NUM);
+        r->var_dtype[v] = any_dtype_of(r, WF__OP_add);
         int i = (int)take(r, (unsigned)r->n);
         if (r->how == EAGER)
             r->var_value[v] = emit(r, cast_to(use(r, i), r->var_dtype[v]), r->pool[i].shape);
         else {
-            r->var[v] = wf_local(r->g, r->var_dtype[v], use(r, i));
+            r->var[v] = wf_local(r->g, r->var_dtype[v], cast_to(use(r, i), r->var_dtype[v]));
             r->var_value[v] = emit(r, wf_get(r->var[v]), r->pool[i].shape);
         }
         return;
@@ -361,9 +386,9 @@ static void add_variable(recorder *r)
         return;
     }
     if (inc)
-        wf_inc(r->var[v], use(r, i));
+        wf_inc(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
     else
-        wf_set(r->var[v], use(r, i));
+        wf_set(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
     r->var_value[v] = emit(r, wf_get(r->var[v]), shape);
 }
 
@@ -391,10 +416,16 @@ static void add_reduce(recorder *r)
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_dtype t = r->pool[i].dtype;
     bool sums = join == WF_ADD || join == WF_MUL;
-    if (!joins(join, sums && t == WF_BOOL ? WF_I64 : t))
+    bool pairs = wf__is_complex(t) && join == WF_ADD;
+    if (!pairs && !joins(join, sums && t == WF_BOOL ? WF_I64 : t))
         return;
     wf_shape shape = r->pool[i].shape;
-    wf_val v = exact(r, join, use(r, i));
+    wf_val v = use(r, i);
+    if (pairs) {
+        wf_val re = exact(r, join, wf_real(v));
+        v = wf_complex(re, exact(r, join, wf_imag(v)));
+    } else
+        v = exact(r, join, v);
     for (int d = 0; d < shape.rank; ++d)
         shape.dim[d] = 1;
     emit(r, wf_reduce(join, v, WF_ALL_AXES), shape);

@@ -221,6 +221,11 @@ static uint64_t random_bits(const test_array *a, uint64_t *state)
 static void fill(const test_array *a, const memory *m, uint64_t seed)
 {
     memset(m->canary, 0xa5, m->canary_bytes);
+    test_array parts = *a;
+    if (wf__is_complex(a->dtype)) {
+        parts.dtype = wf__part_dtype(a->dtype);
+        a = &parts;
+    }
     size_t size = wf__size(a->dtype);
     for (size_t i = 0; i + size <= m->bytes; i += size) {
         uint64_t bits = random_bits(a, &seed);
@@ -291,6 +296,8 @@ static void compare_arrays(const test_case *t, const sides *s, int major, const 
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
         const memory *g = &s->got[i], *w = &s->want[i];
         unsigned dtype = t->ir.slot[i].dtype;
+        if (wf__is_complex(dtype))
+            dtype = wf__part_dtype(dtype);
         size_t size = wf__size(dtype);
         for (size_t k = 0; k + size <= g->bytes; k += size) {
             if (same_bits(dtype, g->at + k, w->at + k))

@@ -78,6 +78,36 @@ static void test_operations(void **state)
     }
 }
 
+/* Parts taken out of interleaved pairs and put back, full vectors and tails, uniform pairs. */
+static void test_complex(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    for (unsigned dtype = WF_C32; dtype <= WF_C128; dtype++)
+        for (int64_t n = 1; n < 3000; n = 5 * n + 2) {
+            test_case t;
+            begin(&t, "complex", 1);
+            test_space(&t, 1, n, 0, 0);
+            const int64_t one = 1;
+            wf__ir *ir = &t.ir;
+            wf__ref x = in(&t, test_slot(&t, dtype, 1, &n, true)), y = in(&t, test_slot(&t, dtype, 1, &n, true));
+            uint32_t single = test_slot(&t, dtype, 1, &one, false);
+            wf__ref z = wf__load(ir, single, test_tuple(&t, wf__const_bits(ir, WF_I64, 0), 0, 0), WF_BORDER_NONE, 0);
+            wf__ref re = wf__real(ir, x), im = wf__imag(ir, y),
+                    turn = wf__complex(ir, wf__imag(ir, z), wf__real(ir, z));
+            out(&t, test_slot(&t, dtype, 1, &n, true), wf__complex(ir, im, re));
+            out(&t, test_slot(&t, wf__part_dtype(dtype), 1, &n, true), wf__op2(ir, WF__OP_add, re, im));
+            out(&t, test_slot(&t, dtype, 1, &n, true), wf__op2(ir, WF__OP_mul, x, wf__op2(ir, WF__OP_mul, turn, y)));
+            out(&t, test_slot(&t, dtype, 1, &n, true), wf__op2(ir, WF__OP_div, x, y));
+            out(&t, test_slot(&t, dtype, 1, &n, true), turn);
+            out(&t, test_slot(&t, WF_BOOL, 1, &n, true), wf__op2(ir, WF__OP_eq, x, y));
+            assert_int_equal(ir->status, WF_OK);
+            lower(&t);
+            test_compare(&t, true);
+            test_end(&t);
+        }
+}
+
 static void test_constant_operands(void **state)
 {
     (void)state;
@@ -226,7 +256,7 @@ static void test_addressing(void **state)
 {
     (void)state;
     test_need_llvm();
-    static const unsigned some[] = { WF_F32, WF_F64, WF_U8, WF_I16, WF_I64, WF_BOOL };
+    static const unsigned some[] = { WF_F32, WF_F64, WF_U8, WF_I16, WF_I64, WF_BOOL, WF_F16, WF_C32, WF_C64, WF_C128 };
     for (size_t i = 0; i < WF__COUNT(some); i++)
         check_addressing(some[i], 1, 1);
     check_addressing(WF_F32, 2, 3);
@@ -283,6 +313,8 @@ static void test_borders(void **state)
         check_border((wf_border)b, WF_F64, 1, 1, 1, 2);
         check_border((wf_border)b, WF_BOOL, 3, 2, 1, 2);
         check_border((wf_border)b, WF_F32, 0, 5, 1, 1);
+        check_border((wf_border)b, WF_C64, 9, 100, 1, 2);
+        check_border((wf_border)b, WF_C128, 5, 70, 2, 1);
     }
 }
 
@@ -465,7 +497,7 @@ static void test_nontemporal(void **state)
 {
     (void)state;
     test_need_llvm();
-    static const unsigned some[] = { WF_F32, WF_F64, WF_U8 };
+    static const unsigned some[] = { WF_F32, WF_F64, WF_U8, WF_C64, WF_C128 };
     for (size_t i = 0; i < WF__COUNT(some); i++) {
         test_case t;
         begin(&t, "non-temporal", 1);
@@ -485,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_complex),
         cmocka_unit_test(test_constant_operands),
         cmocka_unit_test(test_casts),
         cmocka_unit_test(test_tails),

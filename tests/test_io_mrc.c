@@ -53,10 +53,17 @@ static void test_complex(void **state)
     save(array, "c.mrc", &meta);
     wf_array *loaded = load("c.mrc", &meta);
     assert_int_equal(meta.stored, WF_STORED_C64);
-    assert_int_equal(wf_array_dtype(loaded), WF_F32);
+    assert_int_equal(wf_array_dtype(loaded), WF_C64);
+    assert_shape(wf_array_shape(loaded), SHAPE(3, 5, 7));
+    meta.store_as = WF_STORED_DEFAULT;
+    save(loaded, "again.mrc", &meta);
+    loaded = in_parts(loaded);
     assert_same_values(loaded, array);
-    size_t n;
-    uint8_t *bytes = read_file("c.mrc", &n);
+    size_t n, again;
+    uint8_t *bytes = read_file("c.mrc", &n), *same = read_file("again.mrc", &again);
+    assert_int_equal(n, again);
+    assert_memory_equal(bytes + 1024, same + 1024, n - 1024);
+    free(same);
     assert_int_equal(get_i(bytes, MODE), 4);
     assert_int_equal(get_i(bytes, NX), 7);
     assert_true(get_f(bytes, DMAX) < get_f(bytes, DMIN)); /* "not determined" */

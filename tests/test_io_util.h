@@ -215,6 +215,23 @@ static inline wf_array *make(wf_dtype dtype, wf_shape shape)
     return array;
 }
 
+/* A complex array as its parts, with a last axis of extent 2; releases it. */
+static inline wf_array *in_parts(wf_array *array)
+{
+    wf_shape shape = wf_array_shape(array);
+    wf_dtype dtype = wf_array_dtype(array), part = dtype == WF_C32 ? WF_F16 : dtype == WF_C64 ? WF_F32 : WF_F64;
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(dtype);
+    void *data = malloc(bytes + 1);
+    assert_non_null(data);
+    shape.dim[shape.rank++] = 2;
+    wf_array *parts = wf_empty_with(ctx, part, shape, NULL);
+    assert_int_equal(wf_download(array, data, bytes), WF_OK);
+    assert_int_equal(wf_upload(parts, data, bytes), WF_OK);
+    free(data);
+    wf_release(array);
+    return parts;
+}
+
 /* Where the values of an array of any strides are. */
 typedef struct mapped {
     wf_dtype dtype;

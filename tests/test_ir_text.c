@@ -98,6 +98,14 @@ static void test_round_trip_of_every_operation(void **state)
         }
     expect_round_trip(wf__str_get(&text));
     wf__str_free(&text);
+    expect_round_trip("rank 1 flags 0\n"
+                      "slot 0 c64 1 steps any\n"
+                      "%1 = index i64 0\n"
+                      "%2 = load c64 s0 [%1] epoch 0\n"
+                      "%3 = real f32 %2\n"
+                      "%4 = imag f32 %2\n"
+                      "%5 = complex c64 %4 %3\n"
+                      "store c64 s0 [%1] %5\n");
     assert_int_equal(wf__op_named("const", 5), -1);
     assert_int_equal(wf__op_named("ad", 2), -1);
 }
@@ -114,7 +122,10 @@ static void test_refused_text(void **state)
         { "rank 99999999999999999999999", "2^32" },
         { "rank 1\n%1 = const f32", "number" },
         { "rank 1\n%2 = const f32 0x0", "next id" },
-        { "rank 1\n%1 = const c64 0x0", "dtype" },
+        { "rank 1\n%1 = const c64 0x0", "complex" },
+        { "rank 1\n%1 = const f32 0x0\n%2 = complex c128 %1 %1", "parts" },
+        { "rank 1\n%1 = const f32 0x0\n%2 = real f32 %1", "parts" },
+        { "rank 1\nred 0 c64 add 1", "join" },
         { "rank 1\n%1 = const i8 0x1ff", "wider" },
         { "rank 1\n%1 = const bool 0x2", "wider" },
         { "rank 1\n%1 = add f32 %1 %1", "earlier" },

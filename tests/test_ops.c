@@ -327,7 +327,7 @@ static wf_val float_bits(wf_graph *g) { return wf_and(wf_const(g, WF_F32, 4), wf
 static wf_val float_condition(wf_graph *g) { return wf_select(wf_const(g, WF_F32, 1), 1, 2); }
 static wf_val signs(wf_graph *g) { return wf_add(wf_const(g, WF_I32, 1), wf_const(g, WF_U32, 1)); }
 static wf_val sizes(wf_graph *g) { return wf_bitcast(wf_const(g, WF_I32, 1), WF_F64); }
-static wf_val complex_cast(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), WF_C64); }
+static wf_val no_dtype(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), (wf_dtype)(WF_C128 + 1)); }
 static wf_val wide_const(wf_graph *g) { return wf_const_i64(g, WF_I8, 128); }
 static wf_val odd_const(wf_graph *g) { return wf_const(g, WF_BOOL, 2); }
 
@@ -344,7 +344,7 @@ static void test_refused_operands(void **state)
     refused(float_condition, WF_ERR_DTYPE, "not bool");
     refused(signs, WF_ERR_DTYPE, "i32 meets u32");
     refused(sizes, WF_ERR_DTYPE, "sizes");
-    refused(complex_cast, WF_ERR_UNSUPPORTED, "c64");
+    refused(no_dtype, WF_ERR_UNSUPPORTED, "unknown");
     refused(wide_const, WF_ERR_DTYPE, "128 does not fit i8");
     refused(odd_const, WF_ERR_DTYPE, "does not fit bool");
 }

@@ -31,8 +31,8 @@ typedef enum wf_stored {
     WF_STORED_F16,
     WF_STORED_F32,
     WF_STORED_F64,
-    WF_STORED_C64,  /* pairs of f32 (MRC mode 4, NPY c8): f32 with a last axis of extent 2: real, imaginary */
-    WF_STORED_C128, /* pairs of f64 (NPY c16): f64, likewise */
+    WF_STORED_C64,  /* pairs of f32: MRC mode 4, NPY c8 */
+    WF_STORED_C128, /* pairs of f64: NPY c16 */
     WF_STORED_U4    /* MRC mode 101: u8, 0 to 15 */
 } wf_stored;
 
@@ -51,11 +51,11 @@ typedef struct wf_meta {
 } wf_meta;
 
 /* The whole file as a new array in C order: [h,w], [n,h,w], [d,h,w] or (stacks of volumes) [n,d,h,w]; NPY: its shape;
- * PNG and TIFF with c > 1 channels: [h,w,c] or (several pages) [n,h,w,c]; complex values: a last axis of extent 2.
+ * PNG and TIFF with c > 1 channels: [h,w,c] or (several pages) [n,h,w,c].
  * Single images load as [h,w].
  *
  * The format is recognised by content, else by suffix (see wf_save). The dtype is the stored one, except that
- * complex becomes the dtype of its parts, and U4 becomes u8.
+ * U4 becomes u8.
  *   MRC: either byte order. MAPC/MAPR/MAPS are honoured: axes are z, y, x in memory whatever their order in the file.
  *     Stacks: ISPG 0, or a suffix .mrcs .st .ali; ISPG 401 to 630: [n,d,h,w]. Mode 0 is i8, but u8 where an IMOD stamp
  *     says so. The origin is ORIGIN, or, where that is zero, NXSTART.. times the spacing.
@@ -80,11 +80,11 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
  * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to
  * its range; NaN becomes 0 for integers; infinities and NaN stay in floats. Without meta->store_as that type is
- *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, everything else mode 2 (f32). Of `store_as`, U8 is mode 0 with an
- *     IMOD stamp, C64 mode 4, U4 mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the
+ *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, complex mode 4, everything else mode 2 (f32). Of `store_as`, U8 is mode 0 with an
+ *     IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4 mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the
  *     suffix is .mrcs .st .ali; rank 4 is a stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values
  *     stored.
- *   NPY: the array's dtype; bf16, which it does not have, as f32.
+ *   NPY: the array's dtype; bf16, which it does not have, as f32, c32 as c64.
  *   PNG: u8 and u16; bool as 1 bit, black and white. [h,w], or [h,w,c] with c <= 4: grey, grey + alpha, RGB, RGBA.
  *     Other dtypes are refused unless `store_as` asks for U8 or U16; `weft view` stretches their contrast.
  *   TIFF: the array's dtype, bool as u8, bf16 as f32. [h,w]; [n,h,w] as n pages; [n,h,w,c] with c from 2 to 4. A rank 3 whose last

@@ -128,6 +128,14 @@ WF_API wf_val wf_asinh(wf_val a);
 WF_API wf_val wf_acosh(wf_val a);
 /* inverse hyperbolic tangent; NaN for |a| > 1. Floats. */
 WF_API wf_val wf_atanh(wf_val a);
+/* real part, of the parts' dtype; of a real number: itself. Any dtype. */
+WF_API wf_val wf_real(wf_val a);
+/* imaginary part, of the parts' dtype; of a real number: 0. Any dtype. */
+WF_API wf_val wf_imag(wf_val a);
+/* complex conjugate. Any dtype. */
+WF_API wf_val wf_conj(wf_val a);
+/* angle in radians: atan2(imag(a), real(a)). Any dtype. */
+WF_API wf_val wf_phase(wf_val a);
 /* a + b; integers wrap. Numbers. */
 WF_API wf_val wf_add(wf_val a, wf_val b);
 /* a - b; integers wrap. Numbers. */
@@ -168,6 +176,10 @@ WF_API wf_val wf_copysign(wf_val a, wf_val b);
 WF_API wf_val wf_nextafter(wf_val a, wf_val b);
 /* a * 2^b rounded once; b truncated to an integer. Floats. */
 WF_API wf_val wf_ldexp(wf_val a, wf_val b);
+/* the complex number a + i b. Any dtype. */
+WF_API wf_val wf_complex(wf_val a, wf_val b);
+/* the complex number of absolute value a and angle b in radians. Any dtype. */
+WF_API wf_val wf_polar(wf_val a, wf_val b);
 /* bitwise and; of bools: logical. Bools and integers. */
 WF_API wf_val wf_and(wf_val a, wf_val b);
 /* bitwise or; of bools: logical. Bools and integers. */
@@ -281,6 +293,10 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_asinh(a) wf_asinh(WF_V(a))
 #define wf_acosh(a) wf_acosh(WF_V(a))
 #define wf_atanh(a) wf_atanh(WF_V(a))
+#define wf_real(a) wf_real(WF_V(a))
+#define wf_imag(a) wf_imag(WF_V(a))
+#define wf_conj(a) wf_conj(WF_V(a))
+#define wf_phase(a) wf_phase(WF_V(a))
 #define wf_add(a, b) wf_add(WF_V(a), WF_V(b))
 #define wf_sub(a, b) wf_sub(WF_V(a), WF_V(b))
 #define wf_mul(a, b) wf_mul(WF_V(a), WF_V(b))
@@ -301,6 +317,8 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_copysign(a, b) wf_copysign(WF_V(a), WF_V(b))
 #define wf_nextafter(a, b) wf_nextafter(WF_V(a), WF_V(b))
 #define wf_ldexp(a, b) wf_ldexp(WF_V(a), WF_V(b))
+#define wf_complex(a, b) wf_complex(WF_V(a), WF_V(b))
+#define wf_polar(a, b) wf_polar(WF_V(a), WF_V(b))
 #define wf_and(a, b) wf_and(WF_V(a), WF_V(b))
 #define wf_or(a, b) wf_or(WF_V(a), WF_V(b))
 #define wf_xor(a, b) wf_xor(WF_V(a), WF_V(b))

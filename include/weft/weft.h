@@ -76,8 +76,9 @@ WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 WF_API const char *wf_version(void);
 
 /* ---- dtypes, devices, shapes -------------------------------------------------------------------------------- */
-/* Computation: WF_BOOL to WF_F64. The complex codes are reserved: arrays of them are refused with WF_ERR_UNSUPPORTED. A
- * bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even. */
+/* A bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even. c32,
+ * c64 and c128 are complex numbers, pairs (real, imaginary) of f16, f32 and f64. docs/numerics.md says what each
+ * operation means for every dtype. */
 typedef enum wf_dtype {
     WF_NONE,
     WF_BOOL,
@@ -295,6 +296,8 @@ WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
 
 /* Constants of a given dtype, and run-time parameters (changing one never recompiles). */
 WF_API wf_val wf_const(wf_graph *graph, wf_dtype dtype, double value);
+/* re + i im, of a complex dtype; 2.0 + 3.0 * I of <complex.h> would lose its imaginary part on the way. */
+WF_API wf_val wf_const_complex(wf_graph *graph, wf_dtype dtype, double re, double im);
 WF_API wf_val wf_const_i64(wf_graph *graph, wf_dtype dtype, int64_t bits); /* integers beyond 2^53; u64 as its bits */
 WF_API wf_val wf_param(wf_graph *graph, const char *name, wf_dtype dtype, double initial);
 /* An array to be bound at launch, borrowed from the graph. Every extent is open. */
@@ -317,7 +320,7 @@ typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
  * Values do not cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in f64
- * and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. `axes` must be WF_ALL_AXES. */
+ * and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. Complex numbers: WF_ADD only. `axes` must be WF_ALL_AXES. */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 /* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);

@@ -45,8 +45,7 @@ static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, co
     if (!ctx)
         return false;
     if (!wf__computable(dtype)) {
-        wf__error(ctx, (unsigned)dtype > WF_C128 || dtype == WF_NONE ? WF_ERR_ARG : WF_ERR_UNSUPPORTED,
-                  "%s: arrays of dtype %s are not supported", function, wf_dtype_name(dtype));
+        wf__error(ctx, WF_ERR_ARG, "%s: there are no arrays of dtype %s", function, wf_dtype_name(dtype));
         return false;
     }
     if (shape->rank < 0 || shape->rank > WF_MAX_RANK) {

@@ -142,8 +142,14 @@ static wf_status finish(wf_graph *g)
     wf__recording *rec = &g->program.rec;
     for (uint32_t i = 0; i < g->var_n; ++i) {
         const wf__variable *var = &g->var[i];
-        if (var->red >= 0 && rec->ir.node[var->value].op != WF__RED)
-            wf__setred(&rec->ir, (uint32_t)var->red, 0, var->value);
+        if (var->red < 0)
+            continue;
+        bool pairs = wf__is_complex(var->dtype);
+        for (uint32_t k = 0; k <= pairs; ++k) {
+            wf__ref value = !pairs ? var->value : k ? wf__imag(&rec->ir, var->value) : wf__real(&rec->ir, var->value);
+            if (rec->ir.node[value].op != WF__RED)
+                wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
+        }
     }
     wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
@@ -265,7 +271,7 @@ wf_array *wf_formal(wf_graph *g, const char *name, wf_dtype dtype, int rank)
     return a;
 }
 
-wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
+static wf_val real_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)
         return wf__value(g, 0);
@@ -304,6 +310,14 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
     return wf__value(g, wf__param(&p->rec.ir, dtype));
 }
 
+/* A complex parameter's imaginary part is 0: its value at a launch is one number. */
+wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
+{
+    unsigned part = wf__part_dtype(dtype);
+    wf_val v = real_param(g, name, part ? (wf_dtype)part : dtype, initial);
+    return part && v.h.num != 0 ? wf_cast(v, dtype) : v;
+}
+
 wf_val wf_const(wf_graph *g, wf_dtype dtype, double value)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)
@@ -313,6 +327,20 @@ wf_val wf_const(wf_graph *g, wf_dtype dtype, double value)
         return wf__value(g, 0);
     }
     return wf__value(g, wf__number(g, value, dtype, "wf_const"));
+}
+
+wf_val wf_const_complex(wf_graph *g, wf_dtype dtype, double re, double im)
+{
+    if (!g || wf__graph_ir(g)->status != WF_OK)
+        return wf__value(g, 0);
+    if (!wf__is_complex(dtype)) {
+        wf__poison(g, WF_ERR_DTYPE, "wf_const_complex: %s is not a complex dtype", wf_dtype_name(dtype));
+        return wf__value(g, 0);
+    }
+    unsigned t = wf__part_dtype(dtype);
+    wf__ir *ir = wf__graph_ir(g);
+    wf__ref x = wf__const_f64(ir, t, re);
+    return wf__value(g, wf__complex(ir, x, wf__const_f64(ir, t, im)));
 }
 
 wf_val wf_const_i64(wf_graph *g, wf_dtype dtype, int64_t bits)

@@ -363,6 +363,47 @@ static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *func
     return false;
 }
 
+/* A reduction with its initial value; -1 after poisoning. */
+static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_join join)
+{
+    wf__recording *rec = &g->program.rec;
+    if (initial && rec->ir.node[initial].op != WF__CONST)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduced: the initial value must be a constant");
+    if (!recording(g) || !wf__grow(&rec->initial, &g->program.initial_cap, rec->ir.red_n + 1, sizeof *rec->initial)) {
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a reduction");
+        return -1;
+    }
+    uint32_t k = wf__red_new(&rec->ir, dtype, join);
+    if (!recording(g))
+        return -1;
+    rec->initial[k] = wf__bits(&rec->ir.node[initial]);
+    return (int32_t)k;
+}
+
+/* Sums of complex numbers are sums of their parts; for other joins there is no such rule. */
+static bool joins_parts(wf_graph *g, wf_join join, const char *function)
+{
+    if (join == WF_ADD)
+        return true;
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_ADD only", function);
+    return false;
+}
+
+static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_join join)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    unsigned t = wf__part_dtype(dtype);
+    wf__ref re = wf__real(ir, initial), im = wf__imag(ir, initial);
+    int32_t k = new_reduction(g, t, re, join), second = k < 0 ? -1 : new_reduction(g, t, im, join);
+    if (second < 0)
+        return poison(g).h;
+    re = wf__red(ir, (uint32_t)k, 0);
+    im = wf__red(ir, (uint32_t)second, 0);
+    return new_variable(
+        g,
+        (wf__variable){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__complex(ir, re, im) });
+}
+
 wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
 {
     if (!recording(g))
@@ -372,24 +413,21 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
         wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: only in section WF_CALL of a recording begun with .reduce");
         return poison(g).h;
     }
-    if (wf__is_half(dtype))
-        dtype = WF_F32; /* a partial sum has no use for a short mantissa */
-    if (!wf__computable(dtype) || !joinable(g, join, dtype, "wf_reduced"))
+    if (wf__is_half(dtype) || dtype == WF_C32)
+        dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* a partial sum has no use for a short mantissa */
+    bool pairs = wf__is_complex(dtype);
+    if (!wf__computable(dtype) ||
+        !(pairs ? joins_parts(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced")))
         return poison(g).h;
     wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");
-    if (first && rec->ir.node[first].op != WF__CONST)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduced: the initial value must be a constant");
-    if (!recording(g) || !wf__grow(&rec->initial, &g->program.initial_cap, rec->ir.red_n + 1, sizeof *rec->initial)) {
-        wf__poison(g, WF_ERR_MEMORY, "out of memory for a reduction");
+    if (pairs && first)
+        return complex_reduced(g, dtype, first, join);
+    int32_t k = new_reduction(g, dtype, first, join);
+    if (k < 0)
         return poison(g).h;
-    }
-    uint32_t k = wf__red_new(&rec->ir, dtype, join);
-    if (!recording(g))
-        return poison(g).h;
-    rec->initial[k] = wf__bits(&rec->ir.node[first]);
     return new_variable(
         g, (wf__variable){
-               .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = (int32_t)k, .value = wf__red(&rec->ir, k, 0) });
+               .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__red(&rec->ir, (uint32_t)k, 0) });
 }
 
 void wf_section(wf_graph *g, wf_section_id section)
@@ -409,7 +447,15 @@ void wf_section(wf_graph *g, wf_section_id section)
         for (uint32_t i = 0; i < g->var_n; ++i)
             if (g->var[i].red == (int32_t)k)
                 g->var[i].post = result;
+            else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
+                g->var[i].post = wf__complex(&rec->post, g->var[i].post, result);
     }
+}
+
+static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, uint32_t shape)
+{
+    wf__node n = { .op = WF__REDUCE, .dtype = (uint8_t)wf__dtype(ir, value), .a = value, .b = join, .shape = shape };
+    return wf__append(ir, &n);
 }
 
 wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
@@ -433,15 +479,21 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
         return poison(g);
     }
     unsigned t = wf__dtype(ir, value);
-    if ((join == WF_ADD || join == WF_MUL) && !wf__is_float(t))
+    bool pairs = wf__is_complex(t);
+    if ((join == WF_ADD || join == WF_MUL) && !wf__is_float(t) && !pairs)
         t = t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
     value = wf__cast(ir, value, t);
-    if (!value || !joinable(g, join, t, "wf_reduce"))
+    if (!value || !(pairs ? joins_parts(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
         return poison(g);
     for (int d = 0; d < shape.rank; ++d)
         shape.dim[d] = 1;
-    wf__node n = { .op = WF__REDUCE, .dtype = (uint8_t)t, .a = value, .b = join, .shape = wf__shape_id(ir, &shape) };
-    return wf__value(g, wf__append(ir, &n));
+    uint32_t id = wf__shape_id(ir, &shape);
+    if (!pairs)
+        return wf__value(g, reduce_real(ir, join, value, id));
+    wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
+    re = re ? reduce_real(ir, join, re, id) : 0;
+    im = im ? reduce_real(ir, join, im, id) : 0;
+    return wf__value(g, wf__complex(ir, re, im));
 }
 
 wf_array *(wf_keep)(wf_val v)

@@ -83,7 +83,10 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
         a.v = wf_ne(a.v, 0);
     if (!logic && t == WF_BOOL)
         a.v = wf_cast(a.v, WF_I32);
-    if (moments && t != WF_F32 && t != WF_F64)
+    if (kind == WF__FOLD_STD && wf__is_complex(t))
+        return wf__text_mistake(r, WF_ERR_DTYPE, node->at,
+                                "std of complex numbers: say sqrt(mean(abs(a - mean(a))**2))");
+    if (moments && !wf__is_complex(t) && t != WF_F32 && t != WF_F64)
         a.v = wf_cast(a.v, wf__is_half(t) ? WF_F32 : WF_F64);
     switch (kind) {
     case WF__FOLD_SUM:
@@ -164,7 +167,8 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
     if (r->failed || r->convert.why[0])
         return poison_of(r);
     wf__tval outside = node->b ? r->value[node->b] : wf__tval_number(0, false);
-    if (wf__tval_is_number(outside) && outside.real && !wf__is_float(wf_array_dtype(arg->as.array)))
+    if (wf__tval_is_number(outside) && outside.real && !wf__is_float(wf_array_dtype(arg->as.array)) &&
+        !wf__is_complex(wf_array_dtype(arg->as.array)))
         return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "the value outside is not a whole number, %.*s is %s", len,
                                 name, wf_dtype_name(wf_array_dtype(arg->as.array)));
     return wf__tval_node(wf_read_border_n(r->graph, arg->as.array, (wf_border)node->border, outside.v,

@@ -191,8 +191,8 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 
 wf_dtype wf__text_dtype_named(const char *name, size_t len)
 {
-    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
-                                    WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
+    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
+                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
     for (size_t i = 0; i < WF__COUNT(all); i++) {
         const char *known = wf_dtype_name(all[i]);
         if (strlen(known) == len && memcmp(known, name, len) == 0)
@@ -277,7 +277,7 @@ static void consider_functions(nearest *best)
         consider(best, name, strlen(name));
     for (size_t i = 0; i < WF__COUNT(folds); i++)
         consider(best, folds[i].name, strlen(folds[i].name));
-    for (int t = WF_BOOL; t <= WF_F64; t++)
+    for (int t = WF_BOOL; t <= WF_C128; t++)
         consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
 

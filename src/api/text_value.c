@@ -81,7 +81,7 @@ static bool whole(wf__tval a) /* a number that an i64 holds exactly */
 
 static wf_dtype float_of(wf_dtype t)
 {
-    if (wf__is_float(t))
+    if (wf__is_float(t) || wf__is_complex(t))
         return t;
     return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
 }
@@ -110,7 +110,7 @@ static void to_floats(wf__tval *a, int n)
 {
     wf_dtype widest = widest_float(a, n);
     for (int i = 0; i < n; i++)
-        if (dtype(a[i]) != WF_NONE && !wf__is_float(dtype(a[i])))
+        if (dtype(a[i]) != WF_NONE && !wf__is_float(dtype(a[i])) && !wf__is_complex(dtype(a[i])))
             a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(dtype(a[i])));
 }
 
@@ -198,6 +198,7 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
     case WF__T_FIRST_BOOL:
         return wf__tval_select(c, a[0], a[1], a[2]);
     case WF__T_FLT:
+    case WF__T_CPLX:
         to_floats(a, op->arity);
         break;
     case WF__T_NUM:

@@ -50,7 +50,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
 
 bool wf__number_fits(double value, unsigned dtype)
 {
-    if (wf__is_float(dtype))
+    if (wf__is_float(dtype) || wf__is_complex(dtype))
         return true;
     if (value != floor(value) || value != value)
         return false;
@@ -102,7 +102,7 @@ wf_shape wf_val_shape(wf_val v)
 }
 
 /* ---- bringing dtypes together: C's usual conversions, without the promotion of small integers to int ---- */
-static unsigned common_dtype(unsigned a, unsigned b)
+static unsigned common_real(unsigned a, unsigned b)
 {
     if (a == b)
         return a;
@@ -115,6 +115,13 @@ static unsigned common_dtype(unsigned a, unsigned b)
     if (wf__size(a) == wf__size(b))
         return WF_NONE; /* signed with unsigned */
     return wf__size(a) > wf__size(b) ? a : b;
+}
+
+static unsigned common_dtype(unsigned a, unsigned b)
+{
+    unsigned x = wf__is_complex(a) ? wf__part_dtype(a) : a, y = wf__is_complex(b) ? wf__part_dtype(b) : b;
+    unsigned t = common_real(x, y);
+    return x == a && y == b ? t : wf__complex_dtype(t);
 }
 
 typedef struct operand {
@@ -160,11 +167,14 @@ static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsign
 static bool allowed(wf_graph *g, unsigned op, unsigned t)
 {
     char name[32];
-    if (wf__types_allow(wf__op_table[op].types, t))
+    if (wf__op_allows(op, t))
         return true;
-    const char *advice = op == WF__OP_div && wf__is_int(t)     ? "say wf_idiv (truncates) or cast to a float first"
-                         : wf__op_table[op].types == WF__T_FLT ? "cast to a float first"
-                                                               : "cast first";
+    const char *advice =
+        op == WF__OP_div && wf__is_int(t)                      ? "say wf_idiv (truncates) or cast to a float first"
+        : t == WF_BF16 && wf__op_table[op].types == WF__T_CPLX ? "there is no complex bf16; cast to f32 first"
+        : wf__is_complex(t)                                    ? "it is complex; say wf_real or wf_abs"
+        : wf__op_table[op].types == WF__T_FLT || wf__op_table[op].types == WF__T_CPLX ? "cast to a float first"
+                                                                                      : "cast first";
     wf__poison(g, WF_ERR_DTYPE, "%s: not for %s; %s", function_name(op, name), wf_dtype_name((wf_dtype)t), advice);
     return false;
 }
@@ -187,6 +197,13 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     }
     if (info->types == WF__T_FIRST_BOOL)
         return v[0].h.num != 0 ? v[1] : v[2];
+    if (info->types == WF__T_CPLX) { /* numbers are real: complex(1, 2) is none, wf_const_complex makes a value of it */
+        const wf_val point[2] = { number(0), v[0] };
+        return op == WF__OP_real || op == WF__OP_conj ? v[0]
+               : op == WF__OP_imag                    ? number(0)
+               : op == WF__OP_phase                   ? on_numbers(WF__OP_atan2, point)
+                                                      : number(NAN);
+    }
     unsigned t = integer ? WF_I64 : WF_F64;
     if (info->flags & WF__EXPAND) {
         wf__ir ir;
@@ -237,9 +254,12 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             return wf__value(g, 0);
         if (!allowed(g, op, t))
             return wf__value(g, 0);
-        for (unsigned i = first; i < arity; ++i)
+        for (unsigned i = first; i < arity; ++i) { /* what is real stays real beside a complex number */
+            bool real = wf__is_complex(t) && (o[i].number || !wf__is_complex(wf__dtype(ir, o[i].ref)));
+            unsigned to = real ? wf__part_dtype(t) : t;
             o[i].ref =
-                o[i].number ? wf__number(g, o[i].v.h.num, t, function_name(op, name)) : wf__cast(ir, o[i].ref, t);
+                o[i].number ? wf__number(g, o[i].v.h.num, to, function_name(op, name)) : wf__cast(ir, o[i].ref, to);
+        }
         if (first && o[0].number)
             o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
         else if (first && wf__dtype(ir, o[0].ref) != WF_BOOL) {

@@ -12,7 +12,7 @@ static val make_edge(wf__gen *g, unsigned dtype, unsigned border)
     val around = g->function, f = wf__gen_function(g, "edge", vector, params, 5, true);
     g->function = f;
     wf__gen_at(g, wf__gen_block(g, "edge"));
-    val nowhere = g->L->BuildAlloca(g->b, g->i64, "");
+    val nowhere = g->L->BuildAlloca(g->b, g->L->ArrayType(g->i64, 2), "");
     val index = g_add(g, wf__gen_splat(g, g->L->GetParam(f, 1), g->width), wf__gen_iota(g, g->i64, g->width, 0, 1));
     wf__where at = { .way = WF__SCATTERED, .base = g->L->GetParam(f, 0), .scaled = true };
     at.offset = wf__border_map(g, border, index, g->L->GetParam(f, 2), g->width);

@@ -148,6 +148,6 @@ val wf__frame_room(wf__frame *f, LLVMTypeRef type)
 val wf__frame_nowhere(wf__frame *f)
 {
     if (!f->nowhere)
-        f->nowhere = wf__frame_room(f, f->g->i64);
+        f->nowhere = wf__frame_room(f, f->g->L->ArrayType(f->g->i64, 2)); /* the largest element */
     return f->nowhere;
 }

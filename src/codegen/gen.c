@@ -37,7 +37,11 @@ static LLVMTypeRef scalar_type(wf__gen *g, unsigned dtype)
         return g->f32;
     case WF_F64:
         return g->f64;
-    default:
+    case WF_C32: /* a pair of parts: taken apart and joined in op.c */
+        return g->i32;
+    case WF_C128:
+        return g->L->IntTypeInContext(g->context, 128);
+    default: /* c64 too */
         return g->i64;
     }
 }

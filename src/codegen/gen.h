@@ -1,7 +1,8 @@
 /* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
  *
  * A value of width 1 is a scalar, of width w > 1 a vector of w lanes. Bools are i1 in registers and bytes 0 or 1 in
- * memory; f16 and bf16 are 16-bit integers in both. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
+ * memory; f16 and bf16 are 16-bit integers in both, complex numbers
+ * integers of their size. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
  * with poison values until the driver looks.
  */
 #ifndef WEFT_GEN_H
@@ -27,12 +28,12 @@ typedef struct wf__gen {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
-    val function;                                /* being emitted */
-    val cold[WF__COLD_COUNT][2];                 /* bodies of rare paths, by width: scalar, vector */
-    val edge[WF_F64 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
-    val wrap;                                    /* periodic indices far outside; NULL: not made yet */
-    val nontemporal, likely;                     /* metadata, made when first needed */
-    wf__intrinsic intrinsic[8];                  /* those last looked for */
+    val function;                                 /* being emitted */
+    val cold[WF__COLD_COUNT][2];                  /* bodies of rare paths, by width: scalar, vector */
+    val edge[WF_C128 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
+    val wrap;                                     /* periodic indices far outside; NULL: not made yet */
+    val nontemporal, likely;                      /* metadata, made when first needed */
+    wf__intrinsic intrinsic[8];                   /* those last looked for */
     unsigned intrinsic_n;
     wf__str *error;
     bool failed;

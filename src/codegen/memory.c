@@ -6,10 +6,13 @@
 
 static bool has_masked(const wf__gen *g, unsigned dtype)
 {
-    return g->isa == WF__ISA_AVX512 || (g->isa == WF__ISA_AVX2 && wf__size(dtype) >= 4);
+    return (g->isa == WF__ISA_AVX512 || (g->isa == WF__ISA_AVX2 && wf__size(dtype) >= 4)) && wf__size(dtype) <= 8;
 }
 
-static bool has_gather(const wf__gen *g, unsigned dtype) { return g->isa == WF__ISA_AVX512 && wf__size(dtype) >= 4; }
+static bool has_gather(const wf__gen *g, unsigned dtype)
+{
+    return g->isa == WF__ISA_AVX512 && wf__size(dtype) >= 4 && wf__size(dtype) <= 8;
+}
 
 static void set_align(wf__gen *g, val call, unsigned parameter, unsigned align)
 {
@@ -61,7 +64,7 @@ static val load_lanes(wf__gen *g, unsigned dtype, const wf__where *at, val mask,
             p = g_select(g, on, p, nowhere);
         }
         v = g_load(g, element, p);
-        g->L->SetAlignment(v, wf__size(dtype));
+        g->L->SetAlignment(v, wf__align(dtype));
         r = g->L->BuildInsertElement(g->b, r, v, g_i32(g, l), "");
     }
     return mask ? g_select(g, mask, r, other) : r;
@@ -76,7 +79,7 @@ static val gather(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val
     val pointers = g_gep(g, at->scaled ? element : g->i8, at->base, offset);
     val args[3] = { pointers, mask ? mask : wf__gen_int(g, g->i1, g->width, 1),
                     mask ? other : g->L->GetPoison(vector) };
-    return masked_call(g, "llvm.masked.gather", vector, pointers, 0, wf__size(dtype), args, 3);
+    return masked_call(g, "llvm.masked.gather", vector, pointers, 0, wf__align(dtype), args, 3);
 }
 
 /* `mask` NULL: all lanes. `nowhere`: where lanes that are off may read. */
@@ -92,13 +95,13 @@ val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, v
     val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
     if (!mask) {
         val v = g_load(g, vector, p);
-        g->L->SetAlignment(v, wf__size(dtype));
+        g->L->SetAlignment(v, wf__align(dtype));
         return against ? reverse(g, v, g->width) : v;
     }
     if (!has_masked(g, dtype))
         return load_lanes(g, dtype, at, mask, other, nowhere);
     val args[3] = { p, against ? reverse(g, mask, g->width) : mask, against ? reverse(g, other, g->width) : other };
-    val v = masked_call(g, "llvm.masked.load", vector, p, 0, wf__size(dtype), args, 3);
+    val v = masked_call(g, "llvm.masked.load", vector, p, 0, wf__align(dtype), args, 3);
     return against ? reverse(g, v, g->width) : v;
 }
 
@@ -109,7 +112,7 @@ static val load_scalar(wf__inst *in, unsigned dtype, val p, val on, val other)
     if (on)
         p = g_select(g, on, p, wf__frame_nowhere(in->f));
     val v = g_load(g, wf__gen_memory_type(g, dtype, 1), p);
-    g->L->SetAlignment(v, wf__size(dtype));
+    g->L->SetAlignment(v, wf__align(dtype));
     return on ? g_select(g, on, v, other) : v;
 }
 
@@ -181,7 +184,7 @@ static void store_lanes(wf__inst *in, unsigned dtype, const wf__where *at, val m
         if (mask)
             p = g_select(g, g->L->BuildExtractElement(g->b, mask, g_i32(g, l), ""), p, nowhere);
         g->L->SetAlignment(g->L->BuildStore(g->b, g->L->BuildExtractElement(g->b, v, g_i32(g, l), ""), p),
-                           wf__size(dtype));
+                           wf__align(dtype));
     }
 }
 
@@ -194,7 +197,7 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
         offset = g_mul(g, wf__gen_splat(g, at->stride, g->width), wf__gen_iota(g, g->i64, g->width, 0, 1));
     val pointers = g_gep(g, at->scaled ? element : g->i8, at->base, offset);
     val args[3] = { v, pointers, mask ? mask : wf__gen_int(g, g->i1, g->width, 1) };
-    masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__size(dtype), args, 3);
+    masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__align(dtype), args, 3);
 }
 
 /* Past the cache: the caller promises rows aligned to the vector. */
@@ -211,7 +214,7 @@ static void store_plain(wf__inst *in, const wf__node *n, val p, val v)
     unsigned size = wf__size(n->dtype);
     val store = g->L->BuildStore(g->b, v, p);
     if (!streams(in, n)) {
-        g->L->SetAlignment(store, size);
+        g->L->SetAlignment(store, wf__align(n->dtype));
         return;
     }
     unsigned bytes = size * (unsigned)g->width;
@@ -249,7 +252,7 @@ void wf__emit_store(wf__inst *in, const wf__node *n)
         v = against ? reverse(g, v, g->width) : v;
         if (mask) {
             val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
-            masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__size(n->dtype), args, 3);
+            masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(n->dtype), args, 3);
         } else {
             store_plain(in, n, p, v);
         }

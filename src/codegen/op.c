@@ -219,9 +219,40 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     }
 }
 
+/* Lane l of a pair of vectors is lanes 2l and 2l + 1 of one vector of parts. */
+static val take_part(wf__gen *g, bool second, unsigned dtype, int w, val z)
+{
+    LLVMTypeRef lane = wf__gen_type(g, wf__part_dtype(dtype), 1);
+    val all = g_bits(g, z, g->L->VectorType(lane, 2 * (unsigned)w));
+    if (w == 1)
+        return g->L->BuildExtractElement(g->b, all, g_i32(g, second), "");
+    return g->L->BuildShuffleVector(g->b, all, g->L->GetPoison(g->L->TypeOf(all)),
+                                    wf__gen_iota(g, g->i32, w, second, 2), "");
+}
+
+static val join_parts(wf__gen *g, unsigned dtype, int w, val re, val im)
+{
+    LLVMTypeRef lane = wf__gen_type(g, dtype, 1), whole = wf__gen_type(g, wf__complex_dtype(dtype), w);
+    if (w == 1) {
+        val all = g->L->BuildInsertElement(g->b, g->L->GetPoison(g->L->VectorType(lane, 2)), re, g_i32(g, 0), "");
+        return g_bits(g, g->L->BuildInsertElement(g->b, all, im, g_i32(g, 1), ""), whole);
+    }
+    val order[2 * WF__LANES];
+    for (int i = 0; i < w; i++) {
+        order[2 * i] = g_i32(g, i);
+        order[2 * i + 1] = g_i32(g, w + i);
+    }
+    val mask = g->L->ConstVector(order, 2 * (unsigned)w);
+    return g_bits(g, g->L->BuildShuffleVector(g->b, re, im, mask, ""), whole);
+}
+
 val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3])
 {
     val r = NULL;
+    if (op == WF__OP_real || op == WF__OP_imag)
+        return take_part(g, op == WF__OP_imag, dtype, w, x[0]);
+    if (op == WF__OP_complex)
+        return join_parts(g, dtype, w, x[0], x[1]);
     if (op >= WF__OP_eq && op <= WF__OP_ge)
         r = compare(g, op, dtype, x[0], x[1]);
     else if (op == WF__OP_select)

@@ -312,7 +312,7 @@ int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *li
         const wf__node *n = &body->node[i];
         if (!live[i] || vary[i].kind != WF__VARYING || n->dtype == WF_BOOL)
             continue;
-        unsigned size = wf__size(n->dtype);
+        unsigned size = wf__align(n->dtype); /* of complex numbers the parts */
         most = size > most ? size : most;
         word |= size < 8;
     }

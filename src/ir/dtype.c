@@ -14,4 +14,4 @@ size_t wf_dtype_size(wf_dtype dtype)
     return (unsigned)dtype < WF__COUNT(sizes) ? sizes[dtype] : 0;
 }
 
-bool wf__computable(wf_dtype t) { return t == WF_BOOL || wf__is_int(t) || wf__is_float(t); }
+bool wf__computable(wf_dtype t) { return t >= WF_BOOL && t <= WF_C128; }

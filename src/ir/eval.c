@@ -108,6 +108,7 @@ static inline uint64_t wf__mulhi(int64_t a, int64_t b, unsigned bits, bool is_si
 #define CASES_BITS(R, im, fm) INT_CASES(R, im) BOOL_CASE(R, im)
 #define CASES_ANY(R, im, fm) INT_CASES(R, im) FLT_CASES(R, fm) BOOL_CASE(R, im)
 #define CASES_FIRST_BOOL(R, im, fm)
+#define CASES_CPLX(R, im, fm)
 
 #define WF_OP(name, arity, types, result, flags, im, fm, doc)                                                    \
     static void eval_##name(unsigned dtype, void *out, const void *av, const void *bv, const void *cv, size_t n) \
@@ -142,6 +143,30 @@ static void select_bits(unsigned bytes, void *out, const uint8_t *a, const void 
     }
 }
 
+/* `size`: of a part. To and from pairs. */
+static void join_parts(size_t size, char *out, const char *re, const char *im, size_t n)
+{
+    for (size_t i = 0; i < n; ++i) {
+        memcpy(out + 2 * i * size, re + i * size, size);
+        memcpy(out + (2 * i + 1) * size, im + i * size, size);
+    }
+}
+
+static void take_part(size_t size, char *out, const char *z, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        memcpy(out + i * size, z + 2 * i * size, size);
+}
+
+static void eval_parts(unsigned op, unsigned dtype, void *out, const char *a, const char *b, size_t n)
+{
+    size_t size = wf__align(dtype);
+    if (op == WF__OP_complex)
+        join_parts(size, out, a, b, n);
+    else
+        take_part(size, out, op == WF__OP_imag ? a + size : a, n);
+}
+
 void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void *b, const void *c, size_t n)
 {
     typedef void eval_fn(unsigned, void *, const void *, const void *, const void *, size_t);
@@ -151,6 +176,10 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 #undef WF_OP
     };
     WF__ASSERT(table[op] && !(wf__op_table[op].flags & WF__EXPAND));
+    if (wf__op_is_parts(op)) {
+        eval_parts(op, dtype, out, a, b, n);
+        return;
+    }
     if (op == WF__OP_select) {
         select_bits(wf__size(dtype), out, a, b, c, n);
         return;

@@ -42,7 +42,7 @@ typedef enum wf__op {
     WF__OP_COUNT
 } wf__op;
 
-enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4 };
+enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4, WF__CPLX = 8 };
 typedef enum wf__types {
     WF__T_NONE,
     WF__T_NUM,
@@ -50,7 +50,8 @@ typedef enum wf__types {
     WF__T_FLT,
     WF__T_BITS,
     WF__T_ANY,
-    WF__T_FIRST_BOOL
+    WF__T_FIRST_BOOL,
+    WF__T_CPLX /* complex.c decides */
 } wf__types;
 typedef struct wf__op_info {
     const char *name; /* "add" */
@@ -67,24 +68,42 @@ int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations onl
 /* ---- dtypes ---- */
 static inline bool wf__is_half(unsigned t) { return t == WF_F16 || t == WF_BF16; } /* computed in f32: half.c */
 static inline bool wf__is_float(unsigned t) { return t >= WF_F16 && t <= WF_F64; }
+static inline bool wf__is_complex(unsigned t) { return t >= WF_C32 && t <= WF_C128; } /* pairs of reals: complex.c */
+static inline unsigned wf__part_dtype(unsigned t) /* of a complex dtype; else WF_NONE */
+{
+    return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : WF_NONE;
+}
+static inline unsigned wf__complex_dtype(unsigned t) /* with parts of dtype t; WF_NONE: there is none */
+{
+    return t == WF_F16 ? WF_C32 : t == WF_F32 ? WF_C64 : t == WF_F64 ? WF_C128 : WF_NONE;
+}
 static inline bool wf__is_int(unsigned t) { return t >= WF_I8 && t <= WF_U64; }
 static inline bool wf__is_signed(unsigned t) { return t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64; }
 static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
 {
-    return t == WF_BOOL || t == WF_I8 || t == WF_U8       ? 1
-           : t == WF_I16 || t == WF_U16 || wf__is_half(t) ? 2
-           : t == WF_I32 || t == WF_U32 || t == WF_F32    ? 4
-                                                          : 8;
+    return t == WF_BOOL || t == WF_I8 || t == WF_U8                   ? 1
+           : t == WF_I16 || t == WF_U16 || wf__is_half(t)             ? 2
+           : t == WF_I32 || t == WF_U32 || t == WF_F32 || t == WF_C32 ? 4
+           : t == WF_C128                                             ? 16
+                                                                      : 8;
 }
+static inline unsigned wf__align(unsigned t) { return wf__is_complex(t) ? wf__size(t) / 2 : wf__size(t); }
 static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
 {
     return t == WF_F16 ? 10 : t == WF_BF16 ? 7 : t == WF_F32 ? 23 : 52;
 }
 static inline unsigned wf__bias(unsigned t) { return t == WF_F16 ? 15 : t == WF_F64 ? 1023 : 127; } /* of a float */
-bool wf__computable(wf_dtype t); /* bool, i8..u64, f16, bf16, f32, f64 */
+bool wf__computable(wf_dtype t); /* not WF_NONE, and in range */
 /* Whether operands of dtype t are allowed by the class: one bit per dtype. */
 extern const uint32_t wf__types_mask[];
 static inline bool wf__types_allow(unsigned types, unsigned t) { return wf__types_mask[types] >> t & 1; }
+/* The same of an op, with complex dtypes. */
+static inline bool wf__op_allows(unsigned op, unsigned t)
+{
+    const wf__op_info *info = &wf__op_table[op];
+    bool pairs = wf__is_complex(t) ? info->flags & WF__CPLX : info->types == WF__T_CPLX && wf__complex_dtype(t);
+    return wf__types_allow(info->types, t) || pairs;
+}
 
 /* ---- nodes ---- */
 typedef uint32_t wf__ref;
@@ -199,14 +218,26 @@ uint64_t wf__join_neutral(wf_join join, unsigned dtype);
 unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
 
 /* ---- expansion: ops as other ops, built through the builder ---- */
-/* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast and casts from
- * and to f32. `dtype`: of the (last) operand, `to`: of the result. */
+/* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast, complex and casts
+ * from and to f32. `dtype`: of the (last) operand, `to`: of the result. */
 static inline bool wf__expands(unsigned op, unsigned dtype, unsigned to)
 {
     if (op == WF__CAST)
         return (wf__is_half(dtype) && to != WF_F32) || (wf__is_half(to) && dtype != WF_F32);
-    return (wf__op_table[op].flags & WF__EXPAND) || (wf__is_half(dtype) && op != WF__BITCAST && op != WF__OP_select);
+    bool moves = op == WF__BITCAST || op == WF__OP_select || op == WF__OP_complex;
+    return (wf__op_table[op].flags & WF__EXPAND) || (wf__is_half(dtype) && !moves);
 }
+/* `real`, `imag`, `complex`: what is recorded of complex arithmetic. */
+static inline bool wf__op_is_parts(unsigned op)
+{
+    return op == WF__OP_real || op == WF__OP_imag || op == WF__OP_complex;
+}
+/* Operations that meet complex numbers, recorded as operations on the parts (complex.c); the builder comes here by itself. */
+wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3]);
+wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to);
+wf__ref wf__real(wf__ir *ir, wf__ref z);
+wf__ref wf__imag(wf__ir *ir, wf__ref z);
+wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im);
 /* Such a node as other ones (half.c). */
 wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3]);
 /* expand.c, math_*.c: EXPAND ops; each of f32 and f64 */

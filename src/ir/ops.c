@@ -1,7 +1,7 @@
 /* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in eval.c. */
 #include "ir/ir.h"
 
-enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND };
+enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX };
 enum { SAME = false, BOOL = true };
 
 const wf__op_info wf__op_table[WF__OP_COUNT] = {
@@ -19,7 +19,7 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__COLD] = { "cold", 0, WF__T_NONE, false, 0, "" },
     [WF__REDUCE] = { "reduce", 0, WF__T_NONE, false, 0, "" },
     [WF__IOTA] = { "iota", 0, WF__T_NONE, false, 0, "" },
-    [WF__CAST] = { "cast", 1, WF__T_ANY, false, 0, "converts to the node's dtype" },
+    [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
 #define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
     [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
@@ -47,7 +47,8 @@ const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
                                     [WF__T_FLT] = FLT_BITS,
                                     [WF__T_BITS] = BOOL_BIT | INT_BITS,
                                     [WF__T_ANY] = BOOL_BIT | INT_BITS | FLT_BITS,
-                                    [WF__T_FIRST_BOOL] = BOOL_BIT | INT_BITS | FLT_BITS };
+                                    [WF__T_FIRST_BOOL] = BOOL_BIT | INT_BITS | FLT_BITS,
+                                    [WF__T_CPLX] = 0 };
 
 unsigned wf__join_op(wf_join join)
 {

@@ -106,7 +106,7 @@ static uint32_t slot(reader *r)
 
 static unsigned dtype(reader *r)
 {
-    for (unsigned t = WF_BOOL; t <= WF_F64; ++t)
+    for (unsigned t = WF_BOOL; t <= WF_C128; ++t)
         if (wf__computable((wf_dtype)t) && word(r, wf_dtype_name((wf_dtype)t)))
             return t;
     fail(r, "a dtype");

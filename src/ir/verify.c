@@ -71,7 +71,12 @@ static bool check_pure(const checker *c, const wf__node *n)
             return false;
     unsigned last = ir->node[refs[info->arity - 1]].dtype;
     if (n->op == WF__CAST)
-        return wf__computable((wf_dtype)n->dtype) || bad(c, "dtype");
+        return !wf__is_complex(n->dtype) && !wf__is_complex(last) ? true : bad(c, "dtype");
+    if (wf__op_is_parts(n->op)) {
+        bool pair = n->op == WF__OP_complex;
+        unsigned whole = pair ? n->dtype : last, own = wf__part_dtype(whole);
+        return (own && (pair ? last == own && wf__dtype(ir, n->a) == own : n->dtype == own)) || bad(c, "parts");
+    }
     if (n->op == WF__BITCAST)
         return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) ||
                bad(c, "sizes differ");
@@ -92,7 +97,9 @@ static bool check_structural(const checker *c, const wf__node *n)
         return true;
     case WF__CONST: {
         unsigned bits = n->dtype == WF_BOOL ? 1 : 8 * wf__size(n->dtype);
-        return bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
+        return wf__is_complex(n->dtype)
+                   ? bad(c, "a complex constant")
+                   : bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
     }
     case WF__PARAM:
         return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
@@ -141,7 +148,8 @@ bool wf__verify(const wf__ir *ir, wf__str *error)
     }
     for (uint32_t k = 0; k < ir->red_n; ++k) {
         unsigned op = wf__join_op((wf_join)ir->red[k].join);
-        if (!op || !wf__types_allow(wf__op_table[op].types, ir->red[k].dtype) || wf__is_half(ir->red[k].dtype)) {
+        if (!op || !wf__types_allow(wf__op_table[op].types, ir->red[k].dtype) || wf__is_half(ir->red[k].dtype) ||
+            wf__is_complex(ir->red[k].dtype)) {
             wf__str_addf(error, "reduction %u: a join that its dtype does not have", (unsigned)k);
             return false;
         }

@@ -2,7 +2,8 @@
  *
  * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only nodes
  * CONST PARAM INDEX EXTENT DIM LOAD STORE RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so that f16
- * and bf16 values are only loaded, stored, selected, bitcast, and cast from and to f32); every tuple is explicit
+ * and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to f32; complex ones only loaded,
+ * stored, taken apart and joined); every tuple is explicit
  * (none is 0) and its refs are i64; slot steps are filled in. `element` slots have one stride per loop axis.
  */
 #ifndef WEFT_KERNEL_H

@@ -17,7 +17,7 @@ struct wf__interp {
     uint32_t most_nodes_in_cold;
 };
 
-enum { LANES = WF__LANES, ROW = LANES * 8 }; /* bytes per node's buffer */
+enum { LANES = WF__LANES, ROW = LANES * 16 }; /* bytes per node's buffer */
 
 typedef struct frame { /* one evaluation of one ir over one chunk */
     const wf__interp *interp;

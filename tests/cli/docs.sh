@@ -27,11 +27,11 @@ while IFS= read -r text; do
 done < texts
 # every function that the page names is there, and every function of the tool's table is named
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
-for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9]+$' | sort -u); do
+for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
     weft calc "$f()" 2> err || true
     grep -q "takes [0-9] argument" err || die "docs/text.md: there is no function $f: $(cat err)"
 done
-table=$(sed -nE 's/^WF_API wf_val wf_([a-z0-9]+)\(wf_val.*/\1/p' "$WEFT_SOURCE/include/weft/ops.h")
+table=$(sed -nE 's/^WF_API wf_val wf_([a-z0-9_]+)\(wf_val.*/\1/p' "$WEFT_SOURCE/include/weft/ops.h")
 for f in $table; do
     grep -qw "$f" functions || [ "$f" = cast ] || [ "$f" = bitcast ] || die "docs/text.md does not name $f"
 done

@@ -97,8 +97,15 @@ const wf__io_type *wf__io_type_of(wf_stored stored)
     return NULL;
 }
 
+wf_dtype wf__io_loaded_as(const wf__io_type *type)
+{
+    return type->stored == WF_STORED_C64 ? WF_C64 : type->stored == WF_STORED_C128 ? WF_C128 : type->dtype;
+}
+
 const wf__io_type *wf__io_type_native(wf_dtype dtype)
 {
+    if (dtype >= WF_C32)
+        return wf__io_type_of(dtype == WF_C128 ? WF_STORED_C128 : WF_STORED_C64);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].dtype == dtype && types[i].bytes == wf_dtype_size(dtype))
             return &types[i];
@@ -110,6 +117,7 @@ wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, c
                              int *rank)
 {
     const wf__io_type *chosen;
+    bool is_complex = source->array_dtype >= WF_C32;
     if (meta->store_as != WF_STORED_DEFAULT) {
         chosen = wf__io_type_of(meta->store_as);
         if (!chosen)
@@ -119,13 +127,17 @@ wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, c
             return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "%s cannot store %s%s", format,
                                chosen->name, advice);
     } else {
-        chosen = wf__io_type_native(source->dtype);
+        chosen = wf__io_type_native(source->array_dtype);
         if (!chosen || !(defaults & 1u << chosen->stored))
-            chosen = wf__io_type_of(fallback);
+            chosen = wf__io_type_of(!is_complex ? fallback : allowed & IO_BIT(C64) ? WF_STORED_C64 : WF_STORED_DEFAULT);
         if (!chosen)
             return wf__io_fail(source->ctx, source->path, WF_ERR_DTYPE, "%s cannot store %s%s", format,
-                               wf_dtype_name(source->dtype), advice);
+                               wf_dtype_name(source->array_dtype), advice);
     }
+    if (is_complex && chosen->parts == 1)
+        return wf__io_fail(source->ctx, source->path, WF_ERR_DTYPE,
+                           "%s values cannot be stored as %s: save their abs, real or imag",
+                           wf_dtype_name(source->array_dtype), chosen->name);
     int axes = source->shape.rank;
     if (chosen->parts == 2 && (axes < 1 || source->shape.dim[axes - 1] != 2))
         return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,

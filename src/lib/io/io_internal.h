@@ -21,7 +21,7 @@
 
 /* ---- stored types --------------------------------------------------------------------------------------------- */
 
-/* X(stored, name, bytes of a part in memory order, parts of a value, dtype it is loaded as). U4: bytes when unpacked.
+/* X(stored, name, bytes of a part in memory order, parts of a value, dtype that a part is loaded as). U4: bytes when unpacked.
  * */
 #define IO_TYPES(X)                \
     X(BOOL, "bool", 1, 1, WF_BOOL) \
@@ -51,7 +51,9 @@ typedef struct wf__io_type {
 #define IO_BIT(name) (1u << WF_STORED_##name)
 /* The row of `stored`; NULL for WF_STORED_DEFAULT and what is out of range. */
 const wf__io_type *wf__io_type_of(wf_stored stored);
-/* The type that stores `dtype` as it is; NULL for dtypes that arrays do not have. */
+/* The dtype that values are loaded as: of complex ones not that of the parts. */
+wf_dtype wf__io_loaded_as(const wf__io_type *type);
+/* The type that stores `dtype` as it is; NULL for dtypes that no file has. */
 const wf__io_type *wf__io_type_native(wf_dtype dtype);
 
 /* ---- errors and small helpers ----------------------------------------------------------------------------------- */
@@ -122,11 +124,12 @@ wf_status wf__io_finish(wf__io_writer *writer, wf_status status);
 
 /* ---- conversion ------------------------------------------------------------------------------------------------- */
 
-/* An array to be saved. Axes are merged where their strides allow it. */
+/* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a last
+ * axis of extent 2. */
 typedef struct wf__io_source {
     wf_context *ctx;
     const char *path;
-    wf_dtype dtype;
+    wf_dtype dtype, array_dtype;
     wf_shape shape;   /* of the array */
     const char *data; /* element [0, ..., 0] */
     int64_t count;

@@ -292,9 +292,7 @@ static void plan(const header *h, wf__io_image *image, wf__io_layout *layout)
     }
     shape->dim[shape->rank++] = extent[1];
     shape->dim[shape->rank++] = extent[0];
-    if (parts > 1)
-        shape->dim[shape->rank++] = parts;
-    image->dtype = h->type->dtype;
+    image->dtype = wf__io_loaded_as(h->type);
 
     *layout = (wf__io_layout){ .type = h->type, .swap = h->swap, .offset = h->data_at, .rank = 3 };
     for (int i = 0; i < 3; i++) {

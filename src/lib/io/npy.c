@@ -250,12 +250,10 @@ static wf_status read_header(wf__io_reader *r, header *h)
 
 static void describe(const header *h, wf__io_image *image)
 {
-    image->dtype = h->type->dtype;
+    image->dtype = wf__io_loaded_as(h->type);
     image->meta.stored = h->type->stored;
     image->shape = (wf_shape){ .rank = h->rank };
     memcpy(image->shape.dim, h->dim, sizeof h->dim);
-    if (h->type->parts > 1)
-        image->shape.dim[image->shape.rank++] = h->type->parts;
 }
 
 static wf_status npy_probe(wf__io_reader *r, wf__io_image *image)
@@ -278,7 +276,10 @@ static wf_array *npy_load(wf__io_reader *r, wf__io_image *image)
     if (!array)
         return NULL;
     wf__io_layout layout = { .type = h.type, .swap = h.swap, .offset = h.data_at };
-    wf__io_layout_c(&layout, &image->shape);
+    wf_shape shape = image->shape; /* of parts */
+    if (h.type->parts > 1)
+        shape.dim[shape.rank++] = h.type->parts;
+    wf__io_layout_c(&layout, &shape);
     if (h.fortran) /* the file's axes run the other way; the parts of a complex number stay together */
         for (int low = 0, high = h.rank - 1; low < high; low++, high--) {
             int64_t extent = layout.extent[low], stride = layout.stride[low];

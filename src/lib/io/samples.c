@@ -182,6 +182,7 @@ wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_sou
     *source = (wf__io_source){ .ctx = wf_array_context(array),
                                .path = path,
                                .dtype = wf_array_dtype(array),
+                               .array_dtype = wf_array_dtype(array),
                                .shape = wf_array_shape(array),
                                .count = wf_array_count(array) };
     wf_status status = wf_map(array, &data, strides);
@@ -189,8 +190,19 @@ wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_sou
         return status;
     source->data = data;
     int64_t size = (int64_t)wf_dtype_size(source->dtype);
+    for (int d = 0; d < source->shape.rank; d++)
+        strides[d] *= size;
+    if (source->dtype >= WF_C32) {
+        if (source->shape.rank == WF_MAX_RANK)
+            return wf__io_fail(source->ctx, path, WF_ERR_UNSUPPORTED, "a complex array of %d axes", WF_MAX_RANK);
+        source->dtype = source->dtype == WF_C32 ? WF_F16 : source->dtype == WF_C64 ? WF_F32 : WF_F64;
+        size = (int64_t)wf_dtype_size(source->dtype);
+        strides[source->shape.rank] = size;
+        source->shape.dim[source->shape.rank++] = 2;
+        source->count *= 2;
+    }
     for (int d = 0; d < source->shape.rank; d++) {
-        int64_t extent = source->shape.dim[d], step = strides[d] * size;
+        int64_t extent = source->shape.dim[d], step = strides[d];
         if (extent == 1)
             continue;
         int last = source->rank - 1;

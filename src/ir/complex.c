@@ -1,0 +1,503 @@
+/* complex.c - complex numbers as pairs of reals. The builder calls wf__complex_op for every operation that meets one, and
+ * what is recorded are operations on the parts: of complex dtypes there are only loads, stores, the conditions' other
+ * sides of loads, and three nodes: `complex` joins two parts, `real` and `imag` take them apart. So folding, differentiation
+ * and backends know nothing about complex arithmetic.
+ *
+ * c32 is computed in f32 and rounded once. Division, absolute value, square root and logarithm of c32 and c64 are done in a
+ * format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64); those of
+ * c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect.
+ */
+#include "ir/math.h"
+#include <math.h>
+
+typedef struct pair {
+    wf__ref re, im;
+} pair;
+
+static wf__ref k(wf__ir *ir, unsigned t, double v) { return wf__const_f64(ir, t, v); }
+static wf__ref op1(wf__ir *ir, unsigned op, wf__ref a) { return wf__op1(ir, op, a); }
+static wf__ref add(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_add, a, b); }
+static wf__ref sub(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_sub, a, b); }
+static wf__ref mul(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_mul, a, b); }
+static wf__ref divide(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_div, a, b); }
+static wf__ref both(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_and, a, b); }
+static wf__ref either(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_or, a, b); }
+static wf__ref pick(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
+static wf__ref fma_of(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c) { return wf__op3(ir, WF__OP_fma, a, b, c); }
+
+/* ---- parts ---- */
+static wf__ref part(wf__ir *ir, unsigned op, wf__ref z)
+{
+    if (!z || ir->status != WF_OK)
+        return 0;
+    const wf__node *n = &ir->node[z];
+    wf__ref own = n->op == WF__OP_complex ? op == WF__OP_real ? n->a : n->b : 0;
+    if (own && ir->node[own].shape == n->shape && (!ir->arrays || wf__shape_known(ir, n->shape)))
+        return own;
+    wf__node m = { .op = (uint16_t)op, .dtype = (uint8_t)wf__part_dtype(n->dtype), .a = z, .shape = n->shape };
+    return wf__append(ir, &m);
+}
+
+wf__ref wf__real(wf__ir *ir, wf__ref z) { return part(ir, WF__OP_real, z); }
+wf__ref wf__imag(wf__ir *ir, wf__ref z) { return part(ir, WF__OP_imag, z); }
+
+wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im)
+{
+    if (!re || !im || ir->status != WF_OK)
+        return 0;
+    const wf__node *a = &ir->node[re], *b = &ir->node[im];
+    if (a->op == WF__OP_real && b->op == WF__OP_imag && a->a == b->a)
+        return a->a;
+    wf__node n = { .op = WF__OP_complex, .dtype = (uint8_t)wf__complex_dtype(a->dtype), .a = re, .b = im };
+    n.shape = wf__broadcast_id(ir, "complex", a->shape, b->shape);
+    return wf__append(ir, &n);
+}
+
+static pair parts(wf__ir *ir, wf__ref z) /* of a real number too */
+{
+    unsigned t = wf__dtype(ir, z);
+    if (!wf__is_complex(t))
+        return (pair){ z, wf__const_bits(ir, t, 0) };
+    pair p;
+    p.re = wf__real(ir, z);
+    p.im = wf__imag(ir, z);
+    return p;
+}
+
+static pair converted(wf__ir *ir, pair p, unsigned t)
+{
+    pair r;
+    r.re = wf__cast(ir, p.re, t);
+    r.im = wf__cast(ir, p.im, t);
+    return r;
+}
+
+static wf__ref joined(wf__ir *ir, pair p, unsigned t)
+{
+    pair r = converted(ir, p, t);
+    return wf__complex(ir, r.re, r.im);
+}
+
+static pair choose(wf__ir *ir, wf__ref c, pair a, pair b)
+{
+    pair r;
+    r.re = pick(ir, c, a.re, b.re);
+    r.im = pick(ir, c, a.im, b.im);
+    return r;
+}
+
+/* ---- products and their sums ---- */
+static pair product(wf__ir *ir, pair a, pair b)
+{
+    wf__ref rr = mul(ir, a.re, b.re), ii = mul(ir, a.im, b.im), ri = mul(ir, a.re, b.im), ir_ = mul(ir, a.im, b.re);
+    pair r;
+    r.re = sub(ir, rr, ii);
+    r.im = add(ir, ri, ir_);
+    return r;
+}
+
+/* a*b + c*d without cancellation of rounding errors. */
+static wf__ref two_products(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c, wf__ref d, bool room)
+{
+    wf__ref w = mul(ir, c, d);
+    if (room)
+        return add(ir, mul(ir, a, b), w);
+    wf__ref lost = fma_of(ir, c, d, op1(ir, WF__OP_neg, w)), zero = k(ir, wf__dtype(ir, w), 0);
+    lost = pick(ir, wf__op2(ir, WF__OP_eq, lost, lost), lost, zero); /* w is infinite */
+    return add(ir, fma_of(ir, a, b, w), lost);
+}
+
+/* ---- scaling by powers of two ---- */
+typedef struct scale {
+    wf__ref down; /* times it the larger part is in [1, 4), or is infinite, zero, NaN or was subnormal */
+    wf__ref back; /* 1 / down */
+    wf__ref exponent;
+} scale;
+
+/* halve: the exponents of `down` are even; `back` is the square root of what it was. */
+static scale scale_of(wf__ir *ir, pair z, bool halve)
+{
+    wf__ref re = op1(ir, WF__OP_abs, z.re), size = wf__op2(ir, WF__OP_fmax, re, op1(ir, WF__OP_abs, z.im));
+    wf__math math = wf__math_of(ir, size), *m = &math;
+    wf__ref field = m_bit_op(m, WF__OP_shr, m_bits(m, size), (uint64_t)m->mantissa);
+    wf__ref e = m_bit_op(m, WF__OP_sub, field, (uint64_t)m->bias);
+    if (halve)
+        e = m_bit_op(m, WF__OP_shr, e, 1);
+    int64_t most = halve ? (m->bias - 1) / 2 : m->bias - 1, least = -most;
+    e = m_bit_op(m, WF__OP_max, m_bit_op(m, WF__OP_min, e, (uint64_t)most), (uint64_t)least);
+    wf__ref twice = halve ? m_shl(m, e, 1) : e;
+    wf__ref low = m_op2(m, WF__OP_sub, m_bits_k(m, (uint64_t)m->bias), twice);
+    wf__ref high = m_bit_op(m, WF__OP_add, e, (uint64_t)m->bias);
+    scale s;
+    s.down = m_float(m, m_shl(m, low, m->mantissa));
+    s.back = m_float(m, m_shl(m, high, m->mantissa));
+    s.exponent = e;
+    return s;
+}
+
+static pair times(wf__ir *ir, pair z, wf__ref x)
+{
+    pair r;
+    r.re = mul(ir, z.re, x);
+    r.im = mul(ir, z.im, x);
+    return r;
+}
+
+static wf__ref any_infinite(wf__ir *ir, pair z)
+{
+    wf__ref re = op1(ir, WF__OP_isinf, z.re), im = op1(ir, WF__OP_isinf, z.im);
+    return either(ir, re, im);
+}
+
+static wf__ref all_finite(wf__ir *ir, pair z)
+{
+    wf__ref re = op1(ir, WF__OP_isfinite, z.re), im = op1(ir, WF__OP_isfinite, z.im);
+    return both(ir, re, im);
+}
+
+static wf__ref is_zero(wf__ir *ir, pair z)
+{
+    wf__ref zero = k(ir, wf__dtype(ir, z.re), 0), re = wf__op2(ir, WF__OP_eq, z.re, zero);
+    return both(ir, re, wf__op2(ir, WF__OP_eq, z.im, zero));
+}
+
+static wf__ref norm(wf__ir *ir, pair z, bool room) /* the sum of squares */
+{
+    wf__ref square = mul(ir, z.im, z.im);
+    return room ? add(ir, mul(ir, z.re, z.re), square) : fma_of(ir, z.re, z.re, square);
+}
+
+static wf__ref absolute(wf__ir *ir, pair z, bool room)
+{
+    wf__ref infinite = k(ir, wf__dtype(ir, z.re), (double)INFINITY), r;
+    if (room)
+        r = op1(ir, WF__OP_sqrt, norm(ir, z, true));
+    else {
+        scale s = scale_of(ir, z, false);
+        wf__ref root = op1(ir, WF__OP_sqrt, norm(ir, times(ir, z, s.down), false));
+        r = mul(ir, root, s.back);
+    }
+    return pick(ir, any_infinite(ir, z), infinite, r);
+}
+
+/* ---- division ---- */
+static wf__ref unit_of_infinity(wf__ir *ir, wf__ref a) /* +-1 for an infinity, else +-0 */
+{
+    unsigned t = wf__dtype(ir, a);
+    wf__ref one = k(ir, t, 1), zero = k(ir, t, 0), size = pick(ir, op1(ir, WF__OP_isinf, a), one, zero);
+    return wf__op2(ir, WF__OP_copysign, size, a);
+}
+
+static pair quotient_numerator(wf__ir *ir, pair a, pair b, bool room) /* a times the conjugate of b */
+{
+    pair r;
+    r.re = two_products(ir, a.re, b.re, a.im, b.im, room);
+    r.im = two_products(ir, a.im, b.re, op1(ir, WF__OP_neg, a.re), b.im, room);
+    return r;
+}
+
+/* Where both parts came out NaN: what C's Annex G gives for zero divisors and infinite operands. */
+static pair mend_quotient(wf__ir *ir, pair r, pair a, pair b)
+{
+    unsigned t = wf__dtype(ir, r.re);
+    wf__ref infinite = k(ir, t, (double)INFINITY), zero = k(ir, t, 0), by_nothing = is_zero(ir, b);
+    wf__ref re_nan = op1(ir, WF__OP_isnan, r.re), lost = both(ir, re_nan, op1(ir, WF__OP_isnan, r.im));
+    pair by_zero = times(ir, a, wf__op2(ir, WF__OP_copysign, infinite, b.re));
+    pair unit;
+    unit.re = unit_of_infinity(ir, a.re);
+    unit.im = unit_of_infinity(ir, a.im);
+    pair large = times(ir, quotient_numerator(ir, unit, b, true), infinite);
+    unit.re = unit_of_infinity(ir, b.re);
+    unit.im = unit_of_infinity(ir, b.im);
+    pair small = times(ir, quotient_numerator(ir, a, unit, true), zero);
+    wf__ref is_large = any_infinite(ir, a), is_small = any_infinite(ir, b);
+    is_large = both(ir, is_large, all_finite(ir, b));
+    is_small = both(ir, is_small, all_finite(ir, a));
+    pair other = choose(ir, both(ir, lost, is_large), large, r);
+    other = choose(ir, both(ir, lost, is_small), small, other);
+    return choose(ir, both(ir, lost, by_nothing), by_zero, other);
+}
+
+static pair quotient(wf__ir *ir, pair a, pair b, bool room)
+{
+    pair r;
+    if (room) {
+        pair n = quotient_numerator(ir, a, b, true);
+        wf__ref d = norm(ir, b, true);
+        r.re = divide(ir, n.re, d);
+        r.im = divide(ir, n.im, d);
+        return mend_quotient(ir, r, a, b);
+    }
+    scale sa = scale_of(ir, a, false), sb = scale_of(ir, b, false);
+    pair c = times(ir, a, sa.down), d = times(ir, b, sb.down), n = quotient_numerator(ir, c, d, false);
+    wf__ref size = norm(ir, d, false), by = wf__op2(ir, WF__OP_sub, sa.exponent, sb.exponent);
+    by = wf__cast(ir, by, wf__dtype(ir, size));
+    r.re = divide(ir, n.re, size);
+    r.im = divide(ir, n.im, size);
+    r.re = wf__op2(ir, WF__OP_ldexp, r.re, by);
+    r.im = wf__op2(ir, WF__OP_ldexp, r.im, by);
+    return mend_quotient(ir, r, a, b);
+}
+
+/* ---- functions ---- */
+/* The root in the right half plane; its larger part comes from a sum without cancellation, the other by division. */
+static pair square_root(wf__ir *ir, pair z, bool room)
+{
+    unsigned t = wf__dtype(ir, z.re);
+    wf__ref zero = k(ir, t, 0), infinite = k(ir, t, (double)INFINITY), half = k(ir, t, 0.5), back = 0;
+    pair w = z;
+    if (!room) {
+        scale s = scale_of(ir, z, true);
+        w = times(ir, z, s.down);
+        back = s.back;
+    }
+    wf__ref size = op1(ir, WF__OP_sqrt, norm(ir, w, room)), re = op1(ir, WF__OP_abs, w.re);
+    wf__ref large = op1(ir, WF__OP_sqrt, mul(ir, add(ir, size, re), half));
+    wf__ref small = divide(ir, mul(ir, op1(ir, WF__OP_abs, w.im), half), large);
+    if (back) {
+        large = mul(ir, large, back);
+        small = mul(ir, small, back);
+    }
+    wf__ref nothing = is_zero(ir, z);
+    wf__ref tall = op1(ir, WF__OP_isinf, z.im), left = wf__op2(ir, WF__OP_lt, z.re, zero);
+    wf__ref flat = op1(ir, WF__OP_isinf, z.re); /* the imaginary part is not infinite */
+    large = pick(ir, flat, infinite, large);
+    small = pick(ir, both(ir, flat, wf__op2(ir, WF__OP_eq, z.im, z.im)), zero, small);
+    pair r;
+    r.re = pick(ir, left, small, large);
+    r.im = wf__op2(ir, WF__OP_copysign, pick(ir, left, large, small), z.im);
+    r.re = pick(ir, nothing, zero, r.re);
+    r.im = pick(ir, nothing, z.im, r.im);
+    r.re = pick(ir, tall, infinite, r.re);
+    r.im = pick(ir, tall, z.im, r.im);
+    r.im = pick(ir, wf__op2(ir, WF__OP_eq, z.im, z.im), r.im, z.im);
+    return r;
+}
+
+/* log|z|. Near the unit circle from |z|^2 - 1, which the parts give without cancellation. */
+static wf__ref log_absolute(wf__ir *ir, pair z, bool room)
+{
+    unsigned t = wf__dtype(ir, z.re);
+    wf__ref x = op1(ir, WF__OP_abs, z.re), y = op1(ir, WF__OP_abs, z.im), one = k(ir, t, 1), half = k(ir, t, 0.5);
+    wf__ref a = wf__op2(ir, WF__OP_max, x, y), b = wf__op2(ir, WF__OP_min, x, y);
+    wf__ref p = mul(ir, a, a), q = mul(ir, b, b), square = add(ir, p, q), beyond = add(ir, sub(ir, p, one), q), far;
+    if (room)
+        far = mul(ir, op1(ir, WF__OP_log, square), half);
+    else {
+        wf__ref e = fma_of(ir, a, a, op1(ir, WF__OP_neg, p)), f = fma_of(ir, b, b, op1(ir, WF__OP_neg, q));
+        beyond = add(ir, beyond, add(ir, e, f));
+        scale s = scale_of(ir, z, false);
+        wf__ref root = op1(ir, WF__OP_sqrt, norm(ir, times(ir, z, s.down), false));
+        wf__ref twos = wf__cast(ir, s.exponent, t), rest = op1(ir, WF__OP_log, root);
+        far = fma_of(ir, twos, k(ir, t, 0x1.62e42fefa39efp-1), rest);
+    }
+    wf__ref near = mul(ir, op1(ir, WF__OP_log1p, beyond), half);
+    wf__ref close = wf__op2(ir, WF__OP_gt, square, half), infinite = k(ir, t, (double)INFINITY);
+    close = both(ir, close, wf__op2(ir, WF__OP_lt, square, k(ir, t, 2)));
+    wf__ref r = pick(ir, close, near, far);
+    return pick(ir, any_infinite(ir, z), infinite, r);
+}
+
+/* e^re may overflow where its product with a small cosine does not: the exponent is taken in two steps. */
+static pair exponential(wf__ir *ir, pair z)
+{
+    unsigned t = wf__dtype(ir, z.re);
+    double limit = t == WF_F64 ? 700 : 80, step = t == WF_F64 ? 512 : 64;
+    wf__ref big = wf__op2(ir, WF__OP_gt, z.re, k(ir, t, limit)), zero = k(ir, t, 0);
+    wf__ref e = op1(ir, WF__OP_exp, pick(ir, big, sub(ir, z.re, k(ir, t, step)), z.re));
+    wf__ref one = k(ir, t, 1), far = k(ir, t, t == WF_F64 ? 0x1.9476504ba852ep+738 : 0x1.425982p+92),
+            rest = pick(ir, big, far, one);
+    pair r;
+    r.re = mul(ir, mul(ir, e, op1(ir, WF__OP_cos, z.im)), rest);
+    r.im = mul(ir, mul(ir, e, op1(ir, WF__OP_sin, z.im)), rest);
+    wf__ref straight = wf__op2(ir, WF__OP_eq, z.im, zero), gone = wf__op2(ir, WF__OP_eq, e, zero);
+    r.re = pick(ir, gone, zero, r.re);
+    r.re = pick(ir, straight, mul(ir, e, rest), r.re);
+    r.im = pick(ir, gone, wf__op2(ir, WF__OP_copysign, zero, z.im), r.im);
+    r.im = pick(ir, straight, z.im, r.im);
+    return r;
+}
+
+static pair logarithm(wf__ir *ir, pair z, bool room)
+{
+    pair r;
+    r.re = log_absolute(ir, z, room);
+    r.im = wf__op2(ir, WF__OP_atan2, z.im, z.re);
+    return r;
+}
+
+/* exp(b log a); 1 for b = 0, 0 for a = 0 and a positive real part of b. */
+static pair power(wf__ir *ir, pair a, pair b, bool room)
+{
+    unsigned t = wf__dtype(ir, a.re);
+    wf__ref zero = k(ir, t, 0), one = k(ir, t, 1);
+    pair r = exponential(ir, product(ir, b, logarithm(ir, a, room)));
+    wf__ref none = is_zero(ir, a), unity = is_zero(ir, b);
+    none = both(ir, none, wf__op2(ir, WF__OP_gt, b.re, zero));
+    r = choose(ir, none, (pair){ zero, zero }, r);
+    return choose(ir, unity, (pair){ one, zero }, r);
+}
+
+static pair circle(wf__ir *ir, wf__ref radius, wf__ref angle)
+{
+    pair r;
+    r.re = mul(ir, radius, op1(ir, WF__OP_cos, angle));
+    r.im = mul(ir, radius, op1(ir, WF__OP_sin, angle));
+    return r;
+}
+
+/* ---- dispatch ---- */
+static wf__ref unary(wf__ir *ir, unsigned op, wf__ref z)
+{
+    unsigned t = wf__part_dtype(wf__dtype(ir, z)), wide = t == WF_F16 ? WF_F32 : t, most = t == WF_F32 ? WF_F64 : wide;
+    bool room = t != WF_F64;
+    pair p = parts(ir, z), w;
+    switch (op) {
+    case WF__OP_real:
+        return p.re;
+    case WF__OP_imag:
+        return p.im;
+    case WF__OP_conj:
+        return wf__complex(ir, p.re, op1(ir, WF__OP_neg, p.im));
+    case WF__OP_phase:
+        return wf__op2(ir, WF__OP_atan2, p.im, p.re);
+    case WF__OP_neg:
+        w.re = op1(ir, WF__OP_neg, p.re);
+        w.im = op1(ir, WF__OP_neg, p.im);
+        return wf__complex(ir, w.re, w.im);
+    case WF__OP_isnan:
+    case WF__OP_isinf:
+    case WF__OP_isfinite:
+        w.re = op1(ir, op, p.re);
+        w.im = op1(ir, op, p.im);
+        return op == WF__OP_isfinite ? both(ir, w.re, w.im) : either(ir, w.re, w.im);
+    case WF__OP_abs:
+        return wf__cast(ir, absolute(ir, converted(ir, p, most), room), t);
+    case WF__OP_sqrt:
+        return joined(ir, square_root(ir, converted(ir, p, most), room), t);
+    case WF__OP_exp:
+        return joined(ir, exponential(ir, converted(ir, p, wide)), t);
+    case WF__OP_log:
+        w.re = wf__cast(ir, log_absolute(ir, converted(ir, p, most), room), t);
+        w.im = wf__op2(ir, WF__OP_atan2, p.im, p.re);
+        return wf__complex(ir, w.re, w.im);
+    default: /* rcp */
+        w.re = k(ir, most, 1);
+        w.im = k(ir, most, 0);
+        return joined(ir, quotient(ir, w, converted(ir, p, most), room), t);
+    }
+}
+
+/* With a real operand: its imaginary part is none, not 0, so that no 0 * infinity arises. */
+static wf__ref mixed(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
+{
+    bool first = !wf__is_complex(wf__dtype(ir, x));
+    wf__ref real = first ? x : y;
+    pair z = parts(ir, first ? y : x), r;
+    r.re = first ? wf__op2(ir, op, real, z.re) : wf__op2(ir, op, z.re, real);
+    if (op == WF__OP_mul || op == WF__OP_div)
+        r.im = first ? wf__op2(ir, op, real, z.im) : wf__op2(ir, op, z.im, real);
+    else
+        r.im = first && op == WF__OP_sub ? op1(ir, WF__OP_neg, z.im) : z.im;
+    return wf__complex(ir, r.re, r.im);
+}
+
+static wf__ref binary(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
+{
+    unsigned tx = wf__part_dtype(wf__dtype(ir, x)), ty = wf__part_dtype(wf__dtype(ir, y)), t = tx ? tx : ty;
+    unsigned wide = t == WF_F16 ? WF_F32 : t, most = t == WF_F32 ? WF_F64 : wide;
+    bool arithmetic = op == WF__OP_add || op == WF__OP_sub || op == WF__OP_mul || (op == WF__OP_div && tx);
+    if (arithmetic && (!tx || !ty))
+        return mixed(ir, op, x, y);
+    pair a = parts(ir, x), b = parts(ir, y), r;
+    switch (op) {
+    case WF__OP_add:
+    case WF__OP_sub:
+        r.re = wf__op2(ir, op, a.re, b.re);
+        r.im = wf__op2(ir, op, a.im, b.im);
+        return wf__complex(ir, r.re, r.im);
+    case WF__OP_mul:
+        a = converted(ir, a, wide);
+        return joined(ir, product(ir, a, converted(ir, b, wide)), t);
+    case WF__OP_div:
+        a = converted(ir, a, most);
+        return joined(ir, quotient(ir, a, converted(ir, b, most), t != WF_F64), t);
+    case WF__OP_pow:
+        a = converted(ir, a, most);
+        return joined(ir, power(ir, a, converted(ir, b, most), t != WF_F64), t);
+    default: /* eq, ne */
+        r.re = wf__op2(ir, op, a.re, b.re);
+        r.im = wf__op2(ir, op, a.im, b.im);
+        return op == WF__OP_eq ? both(ir, r.re, r.im) : either(ir, r.re, r.im);
+    }
+}
+
+static wf__ref from_reals(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
+{
+    unsigned t = wf__dtype(ir, x), wide = t == WF_F16 ? WF_F32 : t;
+    if (op == WF__OP_complex)
+        return wf__complex(ir, x, y);
+    wf__ref radius = wf__cast(ir, x, wide);
+    return joined(ir, circle(ir, radius, wf__cast(ir, y, wide)), t);
+}
+
+static wf__ref real_unary(wf__ir *ir, unsigned op, wf__ref x)
+{
+    unsigned t = wf__dtype(ir, x);
+    if (op == WF__OP_real || op == WF__OP_conj)
+        return x;
+    wf__ref zero = k(ir, t, 0);
+    return op == WF__OP_phase ? wf__op2(ir, WF__OP_atan2, zero, x)
+                              : pick(ir, wf__op2(ir, WF__OP_eq, x, x), zero, zero); /* of x's shape */
+}
+
+wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
+{
+    const wf__op_info *info = &wf__op_table[op];
+    unsigned t[3] = { 0 }, arity = info->arity;
+    if (ir->status != WF_OK)
+        return 0;
+    bool any = false, fits = true;
+    for (unsigned i = op == WF__OP_select; i < arity; ++i) {
+        t[i] = wf__dtype(ir, x[i]);
+        any = any || wf__is_complex(t[i]);
+    }
+    for (unsigned i = op == WF__OP_select; i < arity; ++i) /* complex of one dtype, and its parts' */
+        for (unsigned j = op == WF__OP_select; j < arity; ++j)
+            fits = fits && (wf__is_complex(t[i]) ? t[i] : wf__complex_dtype(t[i])) ==
+                               (wf__is_complex(t[j]) ? t[j] : wf__complex_dtype(t[j]));
+    fits = fits && (wf__is_complex(t[arity - 1]) || wf__complex_dtype(t[arity - 1]));
+    bool makes = op == WF__OP_complex || op == WF__OP_polar;
+    if (!fits || (any ? makes || !wf__op_allows(op, t[arity - 1]) : info->types != WF__T_CPLX)) {
+        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s", info->name, wf_dtype_name((wf_dtype)t[0]),
+                    arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)t[arity - 1]) : "");
+        return 0;
+    }
+    if (makes)
+        return from_reals(ir, op, x[0], x[1]);
+    if (arity == 1)
+        return any ? unary(ir, op, x[0]) : real_unary(ir, op, x[0]);
+    if (arity == 2)
+        return binary(ir, op, x[0], x[1]);
+    pair a = parts(ir, x[1]), r = choose(ir, x[0], a, parts(ir, x[2]));
+    return wf__complex(ir, r.re, r.im);
+}
+
+wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to)
+{
+    unsigned from = wf__dtype(ir, z);
+    if (wf__is_complex(to)) {
+        unsigned t = wf__part_dtype(to);
+        wf__ref re = wf__is_complex(from) ? wf__real(ir, z) : z;
+        re = wf__cast(ir, re, t);
+        wf__ref im = wf__is_complex(from) ? wf__cast(ir, wf__imag(ir, z), t) : k(ir, t, 0);
+        return wf__complex(ir, re, im);
+    }
+    if (to == WF_BOOL) {
+        wf__ref re = wf__cast(ir, wf__real(ir, z), to);
+        return either(ir, re, wf__cast(ir, wf__imag(ir, z), to));
+    }
+    wf__ir_fail(ir, WF_ERR_DTYPE, "cast: %s to %s would lose the imaginary part; say wf_real or wf_abs",
+                wf_dtype_name((wf_dtype)from), wf_dtype_name((wf_dtype)to));
+    return 0;
+}
