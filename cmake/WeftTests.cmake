@@ -93,7 +93,9 @@ if(WEFT_TESTS)
     endif()
     if(TARGET gen_ops)
         set_target_properties(gen_ops PROPERTIES EXCLUDE_FROM_ALL OFF)
-        add_test(NAME generated_header COMMAND ${source}/tools/check_generated $<TARGET_FILE:gen_ops>)
+        set_target_properties(gen_numerics PROPERTIES EXCLUDE_FROM_ALL OFF)
+        add_test(NAME generated_header
+            COMMAND ${source}/tools/check_generated $<TARGET_FILE:gen_ops> $<TARGET_FILE:gen_numerics>)
     endif()
 endif()
 

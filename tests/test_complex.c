@@ -416,6 +416,8 @@ static void test_promotion(void **state)
     assert_int_equal(wf_val_dtype(wf_abs(c)), WF_F32);
     assert_int_equal(wf_val_dtype(wf_phase(c)), WF_F32);
     assert_int_equal(wf_val_dtype(wf_eq(c, 1)), WF_BOOL);
+    assert_int_equal(wf_val_dtype(wf_select(wf_eq(c, 1), c, wf_const(g, WF_F32, 1))), WF_C64);
+    assert_int_equal(wf_val_dtype(wf_select(wf_eq(c, 1), 1, c)), WF_C64);
     assert_int_equal(wf_val_dtype(wf_isnan(c)), WF_BOOL);
     assert_int_equal(wf_val_dtype(wf_imag(wf_const(g, WF_F16, 1))), WF_F16);
     assert_int_equal(wf_val_dtype(wf_complex(1, wf_const(g, WF_F16, 1))), WF_C32);

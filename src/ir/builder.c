@@ -262,7 +262,8 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
         ok = ok && ta == WF_BOOL && wf__dtype(ir, b) == last;
     else
         ok = ok && ta == last && (arity < 3 || wf__dtype(ir, b) == last);
-    if (!ok && (types == WF__T_CPLX || wf__is_complex(ta) || wf__is_complex(last)))
+    if (!ok && (types == WF__T_CPLX || wf__is_complex(ta) || wf__is_complex(last) ||
+                (arity > 2 && wf__is_complex(wf__dtype(ir, b)))))
         return false; /* not here, but in complex.c */
     if (!ok)
         wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s%s%s", wf__op_table[op].name,
