@@ -170,7 +170,7 @@ void wf__body_key(const wf__ir *ir, wf__str *key)
 static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { how->nontemporal | how->long_rows << 1, (uint32_t)e->target->isa,
+    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1, (uint32_t)e->target->isa,
                         (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);
