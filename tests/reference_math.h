@@ -1,5 +1,5 @@
-/* reference_math.h - the exact values of functions that the C library lacks, in double and long double: for test_math.c and
- * tools/ulp.c. Errors are a few units of the last place of their own type.
+/* reference_math.h - the exact values of functions that the C library lacks, in double and long double: for test_math.c
+ * and tools/ulp.c. Errors are a few units of the last place of their own type.
  */
 #ifndef REFERENCE_MATH_H
 #define REFERENCE_MATH_H
@@ -58,7 +58,8 @@ static inline double sinc_d(double x)
 }
 static inline double exp10_d(double x) { return pow(10, x); }
 static inline long double exp10_l(long double x) { return powl(10, x); }
-/* What errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 what lgamma is a difference of. */
+/* What errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 what lgamma is a
+ * difference of. */
 static inline double bessel_size(double x) { return fabs(x) < 1 ? 0 : sqrt(2 / (double)pi_l / fabs(x)); }
 static inline double lgamma_size(double x) { return x < 0 ? 1 + fabs(lgamma(-x)) : 0; }
 #endif

@@ -1,7 +1,5 @@
 /* test_array.c - arrays, views, user memory: contents by index against plain C, ownership, and every refusal. */
-#include "weft_test.h"
-
-static wf_context *ctx;
+#include "on_devices.h"
 
 static wf_array *counting(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
 
@@ -422,20 +420,6 @@ static void test_names(void **state)
     assert_string_equal(wf_message(ctx), "");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx = test_context(0, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,5 +438,5 @@ int main(void)
         cmocka_unit_test(test_context_outlived),
         cmocka_unit_test(test_names),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, on_default, off);
 }

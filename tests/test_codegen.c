@@ -1,5 +1,5 @@
-/* test_codegen.c - generated code against the interpreter, bit for bit: every operation on every dtype over special values,
- * every way of addressing, every border mode, tiles, reductions; on every instruction set of this machine. */
+/* test_codegen.c - generated code against the interpreter, bit for bit: every operation on every dtype over special
+ * values, every way of addressing, every border mode, tiles, reductions; on every instruction set of this machine. */
 #include "codegen_harness.h"
 #include <setjmp.h>
 #include <stdarg.h>

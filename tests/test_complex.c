@@ -1,12 +1,11 @@
-/* test_complex.c - complex numbers: every operation beside C's own <complex.h> in long double, special values, the same bits
- * from the interpreter, the CPU and the folder, reductions, promotion, memory in any layout.
+/* test_complex.c - complex numbers: every operation beside C's own <complex.h> in long double, special values, the same
+ * bits from the interpreter, the CPU and the folder, reductions, promotion, memory in any layout.
  */
-#include "weft_test.h"
+#include "on_devices.h"
 #include "ir/ir.h"
 #include <complex.h>
 #undef I
 
-static wf_context *ctx;
 static const wf_dtype pairs[] = { WF_C32, WF_C64, WF_C128 };
 
 typedef long double complex wide;
@@ -573,20 +572,6 @@ static void test_text(void **state)
     wf_release(out);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    ctx = test_context(0, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,5 +579,5 @@ int main(void)
         cmocka_unit_test(test_values),     cmocka_unit_test(test_promotion), cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_reductions), cmocka_unit_test(test_memory),    cmocka_unit_test(test_text),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, on_default, off);
 }

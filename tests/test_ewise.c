@@ -1,9 +1,7 @@
 /* test_ewise.c - lazy array graphs: broadcasting, mixed dtypes, several outputs, every kind of overlap between what is read
  * and written, program order, kept arrays, poison and its messages. On the CPU and on the interpreter.
  */
-#include "weft_test.h"
-
-static wf_context *ctx;
+#include "on_devices.h"
 
 static wf_array *counting(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
 
@@ -574,27 +572,6 @@ static void test_fast_math(void **state)
     }
 }
 
-static int on_cpu(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int on_interpreter(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_INTERP, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +600,5 @@ int main(void)
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_fast_math),
     };
-    int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
-    return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);
+    return RUN_ON_ALL(tests);
 }

@@ -2,10 +2,9 @@
  * multiply-add lies on the right side of the midpoints to the neighbours of what came out, on the CPU, in the
  * interpreter and in the folder.
  */
-#include "weft_test.h"
+#include "on_devices.h"
 #include "ir/ir.h"
 
-static wf_context *ctx;
 static const wf_dtype halves[] = { WF_F16, WF_BF16 };
 
 static uint16_t infinity_of(wf_dtype t) { return t == WF_F16 ? 0x7c00 : 0x7f80; }
@@ -291,25 +290,11 @@ static void test_reductions(void **state)
         }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    ctx = test_context(0, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conversions), cmocka_unit_test(test_integers),   cmocka_unit_test(test_arithmetic),
         cmocka_unit_test(test_all_values),  cmocka_unit_test(test_reductions),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, on_default, off);
 }

@@ -1,9 +1,7 @@
 /* test_iwise.c - index spaces: reading and writing by index, borders near and far outside, extents of 0 and 1, stencils in
  * place, sizes and positions as values. On the CPU and on the interpreter, against plain C.
  */
-#include "weft_test.h"
-
-static wf_context *ctx;
+#include "on_devices.h"
 
 static void release_all(wf_array **a, int n)
 {
@@ -386,27 +384,6 @@ static void test_refused_spaces(void **state)
     RELEASE(a, wide);
 }
 
-static int on_cpu(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int on_interpreter(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_INTERP, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +395,5 @@ int main(void)
         cmocka_unit_test(test_elements_in_spaces), cmocka_unit_test(test_one_point),
         cmocka_unit_test(test_eight_axes),         cmocka_unit_test(test_refused_spaces),
     };
-    int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
-    return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);
+    return RUN_ON_ALL(tests);
 }

@@ -1,9 +1,7 @@
 /* test_kernel.c - prepared kernels: formals and parameters, other shapes and layouts at each launch, everything that is
  * refused, kept arrays, and what a dump shows.
  */
-#include "weft_test.h"
-
-static wf_context *ctx;
+#include "on_devices.h"
 
 static void release_all(wf_array **a, int n)
 {
@@ -395,27 +393,6 @@ static void test_nothing_is_compiled_twice(void **state)
     wf_kernel_free(k);
 }
 
-static int on_cpu(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int on_interpreter(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_INTERP, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +409,5 @@ int main(void)
         cmocka_unit_test(test_dumps),
         cmocka_unit_test(test_nothing_is_compiled_twice),
     };
-    int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
-    return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);
+    return RUN_ON_ALL(tests);
 }

@@ -3,7 +3,8 @@
  * runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements: tools/ulp.c.
  */
 #include "reference_math.h"
-#include "test_math_rows.h"
+#include "test_math_hard_f32.h"
+#include "test_math_hard_f64.h"
 #include "weft_test.h"
 #include <float.h>
 

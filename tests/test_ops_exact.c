@@ -1,9 +1,7 @@
 /* test_ops_exact.c - what operations mean, beside the C library and plain C: signs, integer division, rotation, the parts
  * of floats and their neighbours. That all devices agree is tested for every operation by test_ops.
  */
-#include "weft_test.h"
-
-static wf_context *ctx;
+#include "on_devices.h"
 
 static const double special[] = { 0.0,
                                   -0.0,
@@ -214,20 +212,6 @@ static void test_integers(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    ctx = test_context(0, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,5 +219,5 @@ int main(void)
         cmocka_unit_test(test_half_parts),
         cmocka_unit_test(test_integers),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, on_default, off);
 }

@@ -1,11 +1,9 @@
 /* test_reduce.c - reductions: every join and dtype against plain C, the same bits for any number of threads and on the
  * interpreter, several at once, empty arrays, initial values joined in once, WF_POST, sums fused with what they sum.
  */
-#include "weft_test.h"
+#include "on_devices.h"
 #include "ir/ir.h"
 #include "test_eval.h"
-
-static wf_context *ctx;
 
 static void release_all(wf_array **a, int n)
 {
@@ -510,27 +508,6 @@ static void test_misused_variables(void **state)
         assigned(how, how < 4);
 }
 
-static int on_cpu(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int on_interpreter(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_INTERP, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +526,5 @@ int main(void)
         cmocka_unit_test(test_refused_reductions),
         cmocka_unit_test(test_misused_variables),
     };
-    int failed = cmocka_run_group_tests_name("cpu", tests, on_cpu, tear_down);
-    return failed + cmocka_run_group_tests_name("interpreter", tests, on_interpreter, tear_down);
+    return RUN_ON_ALL(tests);
 }

@@ -1,7 +1,7 @@
 /* test_strides.c - random shapes of rank 0 to 8 and random layouts (permuted, padded, negative, repeated, views of views),
  * computed as lazy arrays and as index spaces, against loops in plain C that know nothing but addresses.
  */
-#include "weft_test.h"
+#include "on_devices.h"
 
 enum { MOST = 6000 };
 
@@ -13,7 +13,6 @@ typedef struct operand {
     int64_t stride[WF_MAX_RANK];
 } operand;
 
-static wf_context *ctx;
 static uint64_t seed;
 
 static int64_t below(int64_t n) { return n > 0 ? (int64_t)(test_random(&seed) % (uint64_t)n) : 0; }
@@ -219,20 +218,6 @@ static void test_shared_order_is_one_loop(void **state)
         wf_release(all[i]);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,5 +225,5 @@ int main(void)
         cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_shared_order_is_one_loop),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, on_cpu, off);
 }

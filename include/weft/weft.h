@@ -76,9 +76,9 @@ WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 WF_API const char *wf_version(void);
 
 /* ---- dtypes, devices, shapes -------------------------------------------------------------------------------- */
-/* A bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even. c32,
- * c64 and c128 are complex numbers, pairs (real, imaginary) of f16, f32 and f64. docs/numerics.md says what each
- * operation means for every dtype. */
+/* A bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even.
+ * c32, c64 and c128 are complex numbers, pairs (real, imaginary) of f16, f32 and f64. docs/numerics.md says what
+ * each operation means for every dtype. */
 typedef enum wf_dtype {
     WF_NONE,
     WF_BOOL,
@@ -316,11 +316,12 @@ typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, W
  * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
 typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
-/* Sections of a reducing graph; recording starts in WF_CALL. In WF_POST, wf_out writes results to arrays of one element.
- * Values do not cross sections; reduced variables do. */
+/* Sections of a reducing graph; recording starts in WF_CALL. In WF_POST, wf_out writes results to arrays of one
+ * element. Values do not cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
-/* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in f64
- * and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. Complex numbers: WF_ADD only. `axes` must be WF_ALL_AXES. */
+/* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in
+ * f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. Complex numbers: WF_ADD only.
+ * `axes` must be WF_ALL_AXES. */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 /* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
@@ -335,8 +336,8 @@ typedef struct wf_launch_opts {
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);
 typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM } wf_dump;
-/* Text of what was recorded (TRACE), of the IR after each pass (PASSES), and of the code made for the layouts of `args`.
- * At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
+/* Text of what was recorded (TRACE), of the IR after each pass (PASSES), and of the code made for the layouts of
+ * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
 

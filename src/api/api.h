@@ -153,7 +153,6 @@ wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *functi
 /* A value or number as `dtype`, converting. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
-wf_graph *wf__graph_of(wf_val v);
 
 /* ---- launching (launch.c) ---- */
 void wf__program_key(const wf__program *p, wf__str *key); /* of the recording */

@@ -1,5 +1,5 @@
-/* context.c - contexts, errors, devices. The one file that joins the code generator to the engine: a build without LLVM is
- * the same build with the folder src/codegen missing. */
+/* context.c - contexts, errors, devices. The one file that joins the code generator to the engine: a build without
+ * LLVM is the same build with the folder src/codegen missing. */
 #include "api/api.h"
 #include <stdio.h>
 

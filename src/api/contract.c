@@ -1,6 +1,7 @@
-/* contract.c - what a reducing recording may do with its reduced variables. Lanes accumulate on their own and are joined
- * afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that do not
- * depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has no meaning.
+/* contract.c - what a reducing recording may do with its reduced variables. Lanes accumulate on their own and are
+ * joined afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that
+ * do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has
+ * no meaning.
  */
 #include "api/api.h"
 #include "ir/pass.h"

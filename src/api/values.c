@@ -3,8 +3,6 @@
 #include "api/api.h"
 #include <math.h>
 
-wf_graph *wf__graph_of(wf_val v) { return v.h.graph; }
-
 wf_val wf__value(wf_graph *g, wf__ref ref)
 {
     double id = ref ? (double)ref + (g->section == WF_POST ? WF__POST_BASE : 0) : 0;

@@ -109,15 +109,6 @@ void wf__str_addn(wf__str *s, const char *text, size_t n)
     s->at[s->len] = 0;
 }
 
-char *wf__str_room(wf__str *s, size_t n)
-{
-    if (!reserve(s, n))
-        return NULL;
-    s->len += n;
-    s->at[s->len] = 0;
-    return s->at + s->len - n;
-}
-
 void wf__str_add(wf__str *s, const char *text) { wf__str_addn(s, text, strlen(text)); }
 
 void wf__str_addv(wf__str *s, const char *format, va_list args)

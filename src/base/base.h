@@ -55,7 +55,6 @@ void wf__str_add(wf__str *s, const char *text);
 void wf__str_addn(wf__str *s, const char *text, size_t n);
 void wf__str_addf(wf__str *s, const char *format, ...) WF__PRINTF(2, 3);
 void wf__str_addv(wf__str *s, const char *format, va_list args);
-char *wf__str_room(wf__str *s, size_t n);  /* n bytes appended for the caller to write; NULL when memory ran out */
 void wf__str_free(wf__str *s);             /* leaves an empty builder */
 const char *wf__str_get(const wf__str *s); /* "" when empty */
 

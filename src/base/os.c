@@ -36,10 +36,6 @@ void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
 
-void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
-
-void wf__run_once(wf__once *once, void (*fn)(void)) { pthread_once(once, fn); }
-
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
 {
     if (wf__alloc_fails()) {

@@ -1,7 +1,7 @@
 /* os.h - the only door to the operating system: threads, clock, dynamic libraries, pages, folders and files.
  *
- * Thin on purpose: Linux first, other POSIX systems where a plain equivalent exists. Nothing here keeps state. Functions
- * that can fail return false (or NULL, or -1) with errno set where libc set it; nothing prints or aborts.
+ * Thin on purpose: Linux first, other POSIX systems where a plain equivalent exists. Nothing here keeps state.
+ * Functions that can fail return false (or NULL, or -1) with errno set where libc set it; nothing prints or aborts.
  */
 #ifndef WEFT_OS_H
 #define WEFT_OS_H
@@ -13,9 +13,7 @@
 typedef pthread_t wf__thread;
 typedef pthread_mutex_t wf__mutex;
 typedef pthread_cond_t wf__cond;
-typedef pthread_once_t wf__once;
 #define WF__MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
-#define WF__ONCE_INIT PTHREAD_ONCE_INIT
 
 bool wf__mutex_init(wf__mutex *m);
 void wf__mutex_free(wf__mutex *m);
@@ -26,8 +24,6 @@ bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);
 void wf__cond_wait(wf__cond *c, wf__mutex *m);
 void wf__cond_signal(wf__cond *c);
-void wf__cond_broadcast(wf__cond *c);
-void wf__run_once(wf__once *once, void (*fn)(void));
 
 /* Starts a thread that receives no signals (they stay with the threads of the program). */
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
@@ -104,8 +100,8 @@ typedef struct wf__piece {
     size_t n;
 } wf__piece;
 /* Writes the pieces, one after the other, as a new file `name` (mode 0600) that appears whole or not at all: a
- * temporary file in the same folder, then a rename over whatever `name` was. `durable`: synced to disk first. No signal is raised at
- * a file size limit. */
+ * temporary file in the same folder, then a rename over whatever `name` was. `durable`: synced to disk first. No
+ * signal is raised at a file size limit. */
 bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, bool durable);
 #define WF__TEMP_PREFIX ".tmp-" /* of temporary files that a killed process may leave */
 #endif

@@ -1,5 +1,6 @@
-/* border.c - reading beyond the edges: which lanes are inside (WF_BORDER_VALUE), or which element inside an index stands
- * for (the other modes). Right for every index, however far outside, and for every extent; nothing divides by zero.
+/* border.c - reading beyond the edges: which lanes are inside (WF_BORDER_VALUE), or which element inside an index
+ * stands for (the other modes). Right for every index, however far outside, and for every extent; nothing divides by
+ * zero.
  *
  * Tests that depend on the lane by its number alone are made as bits of a scalar: lanes a..b-1 are (1 << b) - (1 << a).
  */
@@ -72,7 +73,8 @@ static val clamp_to_width(wf__inst *in, val x)
     return g_select(g, g_icmp(g, LLVMIntSLT, x, w), x, w);
 }
 
-/* The lanes l that are on and for which 0 <= base + l < dim. Differences that wrap belong to indices far from any array: then `to` is 0. */
+/* The lanes l that are on and for which 0 <= base + l < dim. Differences that wrap belong to indices far from any
+ * array: then `to` is 0. */
 static val in_range(wf__inst *in, val base, val dim)
 {
     wf__gen *g = in->g;

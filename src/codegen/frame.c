@@ -1,5 +1,5 @@
-/* frame.c - what a kernel reads from its arguments: addresses, strides, extents, parameters; each loaded once, before the
- * loops, when it is first asked for.
+/* frame.c - what a kernel reads from its arguments: addresses, strides, extents, parameters; each loaded once, before
+ * the loops, when it is first asked for.
  */
 #include "codegen/body.h"
 
@@ -84,8 +84,9 @@ val wf__frame_param(wf__frame *f, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
-/* The address of a table of constants plus 0, as LLVM does not know. It sees constants, so that loads need no order, but not
- * that they are inside the table: it would take them out of the loop, to find then that there are no registers for so many. */
+/* The address of a table of constants plus 0, as LLVM does not know. It sees constants, so that loads need no order,
+ * but not that they are inside the table: it would take them out of the loop, to find then that there are no
+ * registers for so many. */
 static val table_address(wf__gen *g, val table)
 {
     LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);

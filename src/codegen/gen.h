@@ -1,9 +1,9 @@
 /* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
  *
  * A value of width 1 is a scalar, of width w > 1 a vector of w lanes. Bools are i1 in registers and bytes 0 or 1 in
- * memory; f16 and bf16 are 16-bit integers in both, complex numbers
- * integers of their size. Nothing here may fail on valid IR; what cannot be expressed sets `failed` with a message, and emission goes on
- * with poison values until the driver looks.
+ * memory; f16 and bf16 are 16-bit integers in both, complex numbers integers of their size. Nothing here may fail on
+ * valid IR; what cannot be expressed sets `failed` with a message, and emission goes on with poison values until the
+ * driver looks.
  */
 #ifndef WEFT_GEN_H
 #define WEFT_GEN_H

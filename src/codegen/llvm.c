@@ -1,8 +1,8 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has a context and a target machine of its own, so any number of threads compile side by side; machines
- * are kept for the next compilation. The only thing done once is registering the target. LLVM never gets to print or to end
- * the process: diagnostics go to a handler, and its fatal errors are turned into ours.
+ * Every compilation has a context and a target machine of its own, so any number of threads compile side by side;
+ * machines are kept for the next compilation. The only thing done once is registering the target. LLVM never gets to
+ * print or to end the process: diagnostics go to a handler, and its fatal errors are turned into ours.
  */
 #include "base/os.h"
 #include "codegen/body.h"
@@ -226,8 +226,8 @@ static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
     return ok;
 }
 
-/* Always: LLVM may crash on invalid IR, and a library must not; a body that fails here is interpreted. Costs a percent of
- * a compilation. */
+/* Always: LLVM may crash on invalid IR, and a library must not; a body that fails here is interpreted. Costs a
+ * percent of a compilation. */
 static bool verify(compilation *c, wf__str *error)
 {
     char *text = NULL;

@@ -7,8 +7,8 @@
  *
  * Where rows are long and points may be computed twice, FAST alone does whole rows, its last step back from their end.
  *
- * SAFE's code is there once, in a loop over the two segments; a row outside that box is all left segment. Indices ascend
- * within a row, so that reductions meet their lanes in order.
+ * SAFE's code is there once, in a loop over the two segments; a row outside that box is all left segment. Indices
+ * ascend within a row, so that reductions meet their lanes in order.
  */
 #include "codegen/body.h"
 
@@ -48,8 +48,8 @@ static void split_row(nest *t)
     t->end = t->steps_back ? g_select(g, some, b, hi) : t->chi;
 }
 
-/* The last points of a row, and the last rows, are fewer than a tile. If nothing that is read is written, the tile may as
- * well step back and do some points again: the same values go to the same places. */
+/* The last points of a row, and the last rows, are fewer than a tile. If nothing that is read is written, the tile
+ * may as well step back and do some points again: the same values go to the same places. */
 static bool may_step_back(const wf__frame *f)
 {
     for (uint32_t i = 0; i < f->body->slot_n; i++)
@@ -59,9 +59,9 @@ static bool may_step_back(const wf__frame *f)
 }
 
 /* ---- counting ----
- * Addresses are made here the way the processor wants them. LLVM's loop strength reduction would take them apart again, and
- * for a large body that costs more time than all the rest of compiling. It sees indices in integers only, so on x86 they
- * are kept in vectors of one lane, which become plain registers. */
+ * Addresses are made here the way the processor wants them. LLVM's loop strength reduction would
+ * take them apart again, and for a large body that costs more time than all the rest of compiling. It sees indices
+ * in integers only, so on x86 they are kept in vectors of one lane, which become plain registers. */
 typedef struct counter {
     val phi, index; /* index: as i64 */
     block loop;

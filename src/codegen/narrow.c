@@ -1,6 +1,7 @@
-/* narrow.c - index arithmetic in 32 bits. Indices are 64 bits wide, but conversions of 64-bit vectors are slow or missing in
- * most processors. FAST therefore runs only where lane indices are small enough that the conversions and comparisons of
- * `index * constant + constant` are right in 32 bits; the points beyond are left to SAFE, which does it the long way.
+/* narrow.c - index arithmetic in 32 bits. Indices are 64 bits wide, but conversions of 64-bit vectors are slow or
+ * missing in most processors. FAST therefore runs only where lane indices are small enough that the conversions and
+ * comparisons of `index * constant + constant` are right in 32 bits; the points beyond are left to SAFE, which does it
+ * the long way.
  */
 #include "codegen/body.h"
 

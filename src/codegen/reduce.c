@@ -1,7 +1,7 @@
 /* reduce.c - accumulators, in exactly the order of kernel.h: lane j of a row joins virtual accumulator j % WF__LANES.
  *
- * Instance i of a reduction holds virtual accumulators i*w .. i*w + w-1. FAST keeps all instances in registers; SAFE finds
- * the one that belongs to its lanes on the stack.
+ * Instance i of a reduction holds virtual accumulators i*w .. i*w + w-1. FAST keeps all instances in registers; SAFE
+ * finds the one that belongs to its lanes on the stack.
  */
 #include "codegen/body.h"
 

@@ -1,13 +1,13 @@
 /* tiling.c - how many lanes a vector has, and how many points a step of the inner loop does at once.
  *
- * Columns hide latency: a long chain of dependent operations leaves the processor idle once its window of instructions is
- * full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's tile
- * loads each element once for all its outputs. Both cost registers, code and compile time, so the least tile that comes
- * close to the best estimate is taken.
+ * Columns hide latency: a long chain of dependent operations leaves the processor idle once its window of instructions
+ * is full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's
+ * tile loads each element once for all its outputs. Both cost registers, code and compile time, so the least tile that
+ * comes close to the best estimate is taken.
  *
  * Compile time counts where little work is to be expected: a large body that neither streams to memory nor reduces is
- * compiled without columns for latency, and once instead of twice: FAST alone where rows are long, SAFE alone where masked
- * lanes cost next to nothing.
+ * compiled without columns for latency, and once instead of twice: FAST alone where rows are long, SAFE alone where
+ * masked lanes cost next to nothing.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"

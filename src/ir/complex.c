@@ -1,11 +1,11 @@
-/* complex.c - complex numbers as pairs of reals. The builder calls wf__complex_op for every operation that meets one, and
- * what is recorded are operations on the parts: of complex dtypes there are only loads, stores, the conditions' other
- * sides of loads, and three nodes: `complex` joins two parts, `real` and `imag` take them apart. So folding, differentiation
- * and backends know nothing about complex arithmetic.
+/* complex.c - complex numbers as pairs of reals. The builder calls wf__complex_op for every operation that meets one,
+ * and what is recorded are operations on the parts: of complex dtypes there are only loads, stores, the conditions'
+ * other sides of loads, and three nodes: `complex` joins two parts, `real` and `imag` take them apart. So folding,
+ * differentiation and backends know nothing about complex arithmetic.
  *
- * c32 is computed in f32 and rounded once. Division, absolute value, square root and logarithm of c32 and c64 are done in a
- * format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64); those of
- * c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect.
+ * c32 is computed in f32 and rounded once. Division, absolute value, square root and logarithm of c32 and c64 are done
+ * in a format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64);
+ * those of c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect.
  */
 #include "ir/math.h"
 #include <math.h>

@@ -93,8 +93,8 @@ static wf__ref power(const wf__math *m, wf__ref n)
     return m_float(m, m_shl(m, biased, m->mantissa));
 }
 
-/* Factors are powers of two; all but the last leave results that are normal, overflow for good or vanish for good, so that
- * only one product rounds. */
+/* Factors are powers of two; all but the last leave results that are normal, overflow for good or vanish for good,
+ * so that only one product rounds. */
 static wf__ref ldexp_of(const wf__math *m, wf__ref a, wf__ref b)
 {
     int top = m->bias, bottom = 1 - m->bias, up = m->bias, down = bottom + m->mantissa + 1, steps = 2;

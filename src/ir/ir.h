@@ -5,8 +5,8 @@
  * the same array from front to back. References are 32-bit node ids; 0 is "none" (a value: poison). An operand is
  * always an earlier node.
  *
- * One recording describes one point ("lane") of an index space of `rank` axes; the last axis is the one that vectors run
- * along. Array graphs use the same nodes: there a value is a whole array and tuple 0 means "element by element".
+ * One recording describes one point ("lane") of an index space of `rank` axes; the last axis is the one that vectors
+ * run along. Array graphs use the same nodes: there a value is a whole array and tuple 0 means "element by element".
  */
 #ifndef WEFT_IR_H
 #define WEFT_IR_H
@@ -166,8 +166,9 @@ void wf__ir_free(wf__ir *ir);
 void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* the first wins */
 
 /* ---- builder ----
- * Operands must be live refs of this ir; a 0 operand poisons silently (its error is set already). Dtypes must fit the op
- * (front ends convert first): a mismatch is WF_ERR_DTYPE. All return the new (or an equal, or a simpler) node, or 0. */
+ * Operands must be live refs of this ir; a 0 operand poisons silently (its error is set already).
+ * Dtypes must fit the op (front ends convert first): a mismatch is WF_ERR_DTYPE. All return the new (or an equal, or
+ * a simpler) node, or 0. */
 wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits);
 wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value); /* converted as a cast from f64 would */
 wf__ref wf__param(wf__ir *ir, unsigned dtype);                   /* a new parameter */
@@ -218,8 +219,8 @@ uint64_t wf__join_neutral(wf_join join, unsigned dtype);
 unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
 
 /* ---- expansion: ops as other ops, built through the builder ---- */
-/* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast, complex and casts
- * from and to f32. `dtype`: of the (last) operand, `to`: of the result. */
+/* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast,
+ * complex and casts from and to f32. `dtype`: of the (last) operand, `to`: of the result. */
 static inline bool wf__expands(unsigned op, unsigned dtype, unsigned to)
 {
     if (op == WF__CAST)
@@ -232,7 +233,8 @@ static inline bool wf__op_is_parts(unsigned op)
 {
     return op == WF__OP_real || op == WF__OP_imag || op == WF__OP_complex;
 }
-/* Operations that meet complex numbers, recorded as operations on the parts (complex.c); the builder comes here by itself. */
+/* Operations that meet complex numbers, recorded as operations on the parts (complex.c); the builder comes here by
+ * itself. */
 wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3]);
 wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to);
 wf__ref wf__real(wf__ir *ir, wf__ref z);

@@ -71,8 +71,9 @@ typedef struct wf__poly {
     int n;
     double c[28]; /* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
 } wf__poly;
-/* Horner's scheme; the upper part of long ones as two interleaved chains in x^2, which shortens the latency for one more
- * multiplication (none where x2, x^2, is there already; else 0). The last steps, whose rounding counts, stay Horner's. */
+/* Horner's scheme; the upper part of long ones as two interleaved chains in x^2, which shortens the latency for one
+ * more multiplication (none where x2, x^2, is there already; else 0). The last steps, whose rounding counts, stay
+ * Horner's. */
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2);
 
 /* ---- pieces that several functions use ---- */
@@ -87,8 +88,8 @@ wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic);
 wf__ref wf__m_exp2_sum(const wf__math *m, wf__ref x,
                        wf__ref lo); /* 2^(x + lo), lo small beside x; any lo where x is huge */
 
-/* x = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for x > 0, denormals included; anything for other x. e is of x's
- * dtype (math_log.c). */
+/* x = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for x > 0, denormals included; anything for other x. e is of
+ * x's dtype (math_log.c). */
 typedef struct wf__m_parts {
     wf__ref e, f;
 } wf__m_parts;
@@ -104,8 +105,8 @@ typedef struct wf__m_residue {
 } wf__m_residue;
 wf__m_residue wf__m_ln2_residue(const wf__math *m, wf__ref x, double magic);
 
-/* |x| = quadrant * pi/2 + hi + lo, |hi| <= pi/4 (a little more for f32), lo about an ulp of hi (but up to 2^-7 of a tiny hi).
- * The quadrant's low two bits are those of `q`, an integer of the dtype's size. */
+/* |x| = quadrant * pi/2 + hi + lo, |hi| <= pi/4 (a little more for f32), lo about an ulp of hi (but up to 2^-7 of a
+ * tiny hi). The quadrant's low two bits are those of `q`, an integer of the dtype's size. */
 typedef struct wf__m_angle {
     wf__ref q, hi, lo;
 } wf__m_angle;

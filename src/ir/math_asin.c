@@ -1,7 +1,8 @@
 /* math_asin.c - asin, acos and their pi-scaled forms.
  *
- * asin v = v + v^3 p(v^2) for |v| <= 1/2; beyond, asin |x| = pi/2 - 2 asin sqrt((1 - |x|) / 2), whose argument's square is
- * exact. All are base + v + v^3 p with base one of 0, pi/2, pi, added as a sum of two. Where |x| > 1 the root is NaN.
+ * asin v = v + v^3 p(v^2) for |v| <= 1/2; beyond, asin |x| = pi/2 - 2 asin sqrt((1 - |x|) / 2), whose argument's square
+ * is exact. All are base + v + v^3 p with base one of 0, pi/2, pi, added as a sum of two. Where |x| > 1 the root is
+ * NaN.
  */
 #include "ir/math.h"
 

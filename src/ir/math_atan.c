@@ -1,8 +1,8 @@
 /* math_atan.c - atan, atan2 and their pi-scaled forms.
  *
- * atan z = z + z^3 p(z^2) on [0, 1] with a minimax polynomial; |x| > 1 through pi/2 - atan(1/x), with one division for both
- * cases and pi/2 as a sum of two constants, the smaller of which joins the small term. atan2 divides the smaller by the
- * larger of |y|, |x| and adds 0, pi/2 or pi; special values as in C11 F.10.1.4.
+ * atan z = z + z^3 p(z^2) on [0, 1] with a minimax polynomial; |x| > 1 through pi/2 - atan(1/x), with one division for
+ * both cases and pi/2 as a sum of two constants, the smaller of which joins the small term. atan2 divides the smaller
+ * by the larger of |y|, |x| and adds 0, pi/2 or pi; special values as in C11 F.10.1.4.
  */
 #include "ir/math.h"
 #include <math.h>

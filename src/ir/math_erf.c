@@ -1,9 +1,9 @@
 /* math_erf.c - erf, erfc and erfinv.
  *
- * erfc x = e^(-x^2) q(t) / (1 + 2 x) for x >= 0, with t = (x - K) / (x + K) and q a polynomial (the mapping is that of Shepherd and
- * Laframboise, Mathematics of Computation 36, 1981); x^2 as a sum of two. erf x is x + x p(x^2) below 1 and 1 - erfc x beyond.
- * erfinv x = x p(w) with w = -log(1 - x^2); near 1 a polynomial in sqrt(w), which is a rare path (both as in Giles, GPU Computing
- * Gems, 2011).
+ * erfc x = e^(-x^2) q(t) / (1 + 2 x) for x >= 0, with t = (x - K) / (x + K) and q a polynomial (the mapping is that of
+ * Shepherd and Laframboise, Mathematics of Computation 36, 1981); x^2 as a sum of two. erf x is x + x p(x^2) below 1
+ * and 1 - erfc x beyond. erfinv x = x p(w) with w = -log(1 - x^2); near 1 a polynomial in sqrt(w), which is a rare path
+ * (both as in Giles, GPU Computing Gems, 2011).
  */
 #include "ir/math.h"
 #include <math.h>
@@ -44,7 +44,8 @@ static const wf__poly erfinv_poly[2] = {
             0x1.a78b04769c91ep-61,  -0x1.9b6dca0ae2188p-62, 0x1.29406efaf5477p-66,  0x1.e5ca817433b09p-69,
             -0x1.5b28b2f400527p-72 } }
 };
-/* erfinv x / x in sqrt(w) - 3 (f32); in sqrt(w) - 3.25 for w < 16 and sqrt(w) - 5 (f64): 2^-27.084 and 2^-54.967 and 2^-55.705 */
+/* erfinv x / x in sqrt(w) - 3 (f32); in sqrt(w) - 3.25 for w < 16 and sqrt(w) - 5 (f64): 2^-27.084 and 2^-54.967 and
+ * 2^-55.705 */
 static const wf__poly erfinv_tail[2] = {
     { 11,
       { 0x1.6a9efcp+1, 0x1.006dcap+0, 0x1.357e38p-7, -0x1.f4e248p-8, 0x1.74dd78p-8, -0x1.d385b6p-9, 0x1.81b238p-10,

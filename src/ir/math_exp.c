@@ -2,12 +2,12 @@
  *
  * Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): x = k ln2 + r with k an integer and
  * |r| <= ln2/2, ln2 as a sum of two constants, and a minimax polynomial for e^r - 1. k comes from adding 1.5*2^mantissa
- * plus the exponent's bias, so that shifting the sum's bits left makes 2^k without a conversion. A float cannot hold 2^k
- * for all results: for x < 0 the scale is 2^(k+up), which is normal, and a last product with 2^-up rounds results that are
- * denormal; for x >= 0 it is 2^(k-8) and the product with 2^8 overflows where it should. Far below, where the result is 0,
- * x is clamped so that the scale's exponent field and hence the scale are exactly 0: no product underflows there (such
- * products are slow on many processors, and tails of Gaussians are common). Where x is a negated square or the like, only
- * the first case is built; it gives the same bits.
+ * plus the exponent's bias, so that shifting the sum's bits left makes 2^k without a conversion. A float cannot hold
+ * 2^k for all results: for x < 0 the scale is 2^(k+up), which is normal, and a last product with 2^-up rounds results
+ * that are denormal; for x >= 0 it is 2^(k-8) and the product with 2^8 overflows where it should. Far below, where the
+ * result is 0, x is clamped so that the scale's exponent field and hence the scale are exactly 0: no product underflows
+ * there (such products are slow on many processors, and tails of Gaussians are common). Where x is a negated square or
+ * the like, only the first case is built; it gives the same bits.
  */
 #include "ir/math.h"
 
@@ -200,7 +200,8 @@ wf__m_residue wf__m_ln2_residue(const wf__math *m, wf__ref x, double magic)
     return a;
 }
 
-/* e^x - 1 = (2^k - 1) + 2^k r + 2^k (e^r - 1 - r): the first sum with its rounding error. All 2^8 times smaller, as in exp. */
+/* e^x - 1 = (2^k - 1) + 2^k r + 2^k (e^r - 1 - r): the first sum with its rounding error. All 2^8 times smaller, as
+ * in exp. */
 wf__ref wf__m_expm1(const wf__math *m, wf__ref x)
 {
     static const double low[2] = { -18, -38 }, high[2] = { 89, 710 };

@@ -1,13 +1,15 @@
 /* math_gamma.c - tgamma and lgamma.
  *
- * With c = x + 1/4 rounded and u = x - c, which is exact: gamma(x) = gamma(2 + u) (x-1)(x-2)...(2+u) for c > 2, and gamma(2 + u) / x or
- * gamma(2 + u) / (x (x + 1)) for c = 1 and 0; log gamma(2 + u) is u times a polynomial. From 8 on Stirling's series. In f64 tgamma
- * carries its logarithm as a sum of two; f32 is computed in f64. Negative arguments, by reflection, are a rare path.
+ * With c = x + 1/4 rounded and u = x - c, which is exact: gamma(x) = gamma(2 + u) (x-1)(x-2)...(2+u) for c > 2, and
+ * gamma(2 + u) / x or gamma(2 + u) / (x (x + 1)) for c = 1 and 0; log gamma(2 + u) is u times a polynomial. From 8 on
+ * Stirling's series. In f64 tgamma carries its logarithm as a sum of two; f32 is computed in f64. Negative arguments,
+ * by reflection, are a rare path.
  */
 #include "ir/math.h"
 #include <math.h>
 
-/* log gamma(2 + u) / u on [-3/4, 1/4], relative: 2^-32.205 and 2^-56.169; the long ones for f64 (tools/minimax.py, as all here) */
+/* log gamma(2 + u) / u on [-3/4, 1/4], relative: 2^-32.205 and 2^-56.169; the long ones for f64 (tools/minimax.py,
+ * as all here) */
 static const wf__poly lgamma_poly[2] = {
     { 11,
       { 0x1.b0ee607238657p-2, 0x1.4a34cc6dcadaap-2, -0x1.13e001b8b2438p-4, 0x1.513151356a104p-6, -0x1.e40b695064c28p-8,
@@ -98,7 +100,8 @@ static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
     return m_select(m, number, y, x);
 }
 
-/* gamma(-y) = -pi / (y sin(pi y) gamma(y)). 2^128 times as much until the end: gamma(y) may overflow where this does not vanish. */
+/* gamma(-y) = -pi / (y sin(pi y) gamma(y)). 2^128 times as much until the end: gamma(y) may overflow where this does
+ * not vanish. */
 static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
 {
     wf__ref y = m_neg(m, x), sine = wf__m_trigpi(m, WF__OP_sinpi, y), power, whole = m_eq(m, sine, 0);

@@ -1,14 +1,14 @@
 /* math_hyper.c - sinh, cosh and the inverse hyperbolic functions.
  *
- * |x| = k ln2 + r as for exp. With A = (2^k + 2^-k)/2 and B = (2^k - 2^-k)/2, sinh x = B cosh r + A sinh r and cosh x = A cosh r
- * + B sinh r: no division, and two polynomials of half the length. A and B are 2^8 times smaller, for the same reason as
- * in exp; they share all but the last steps.
+ * |x| = k ln2 + r as for exp. With A = (2^k + 2^-k)/2 and B = (2^k - 2^-k)/2, sinh x = B cosh r + A sinh r and cosh x =
+ * A cosh r + B sinh r: no division, and two polynomials of half the length. A and B are 2^8 times smaller, for the same
+ * reason as in exp; they share all but the last steps.
  */
 #include "ir/math.h"
 #include <math.h>
 
-/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 in r^2 on |r| <= ln2/2. Minimax: 2^-34.1 and 2^-61.7 relative to sinh r; 2^-33.2
- * and 2^-70.0 (Remez exchange, tools/minimax.py, as all here). */
+/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 in r^2 on |r| <= ln2/2. Minimax: 2^-34.1 and 2^-61.7 relative to sinh r;
+ * 2^-33.2 and 2^-70.0 (Remez exchange, tools/minimax.py, as all here). */
 static const wf__poly sinh_poly[2] = { { 3, { 0x1.555556p-3, 0x1.110fep-7, 0x1.a293aep-13 } },
                                        { 5,
                                          { 0x1.5555555555559p-3, 0x1.111111110f648p-7, 0x1.a01a01b00c38cp-13,
@@ -78,8 +78,8 @@ static wf__ref odd(const wf__math *m, const wf__poly *p, wf__ref x)
     return m_fma(m, cube, wf__m_poly(m, &p[m->wide], z, 0), x);
 }
 
-/* log(u + lo) = log u + lo / u for lo about an ulp of u >= 1: 1/u to 6 % is enough. half_rest, divided by twice a number that is
- * (1 + slope/u^2)/2 times u, counts too. 2^more times u is meant. */
+/* log(u + lo) = log u + lo / u for lo about an ulp of u >= 1: 1/u to 6 % is enough. half_rest, divided by twice a
+ * number that is (1 + slope/u^2)/2 times u, counts too. 2^more times u is meant. */
 static wf__ref log_of_sum(const wf__math *m, wf__ref u, wf__ref lo, wf__ref half_rest, double slope, wf__ref more)
 {
     wf__m_parts a = wf__m_split_normal(m, u);

@@ -1,14 +1,14 @@
 /* math_log.c - log, log2, log10 and log1p.
  *
- * x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), by integer arithmetic on the bits (as in the kernels of fdlibm): with the
- * bits of sqrt(1/2) subtracted, the exponent field counts e and the rest is the mantissa's distance from sqrt(1/2). A
- * polynomial for log(1 + f), whose leading term f is exact; no division and no table.
+ * x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), by integer arithmetic on the bits (as in the kernels of fdlibm): with
+ * the bits of sqrt(1/2) subtracted, the exponent field counts e and the rest is the mantissa's distance from sqrt(1/2).
+ * A polynomial for log(1 + f), whose leading term f is exact; no division and no table.
  */
 #include "ir/math.h"
 #include <math.h>
 
-/* (log(1 + f) - f) / f^2. Minimax, relative to log(1 + f): 2^-27.8 and 2^-58.2 (Remez exchange; each coefficient rounded in
- * turn, the later ones fitted again). */
+/* (log(1 + f) - f) / f^2. Minimax, relative to log(1 + f): 2^-27.8 and 2^-58.2 (Remez exchange; each coefficient
+ * rounded in turn, the later ones fitted again). */
 static const wf__poly log_poly[2] = { { 9,
                                         { -0x1.fffff8p-2, 0x1.55554ep-2, -0x1.000428p-2, 0x1.99a4bap-3, -0x1.542846p-3,
                                           0x1.22672ap-3, -0x1.0f269ap-3, 0x1.0874a2p-3, -0x1.38d7aep-4 } },

@@ -1,12 +1,12 @@
 /* math_pow.c - x^y = 2^(y log2 |x|), with signs and special values as in C11 F.10.4.4.
  *
- * f32: both steps in f64, where polynomials to about 2^-36 and 2^-29 are enough, and the conversion of the result does the
- * overflow, the denormals and all but 2^-5 of the rounding.
+ * f32: both steps in f64, where polynomials to about 2^-36 and 2^-29 are enough, and the conversion of the result does
+ * the overflow, the denormals and all but 2^-5 of the rounding.
  *
- * f64: log2 |x| as a sum of two floats with a relative error of about 2^-66 (the exponent y log2 |x| may reach 1075 and an
- * error of 2^-54 in it is a quarter of an ulp of the result). With s = f / (2 + f), log2(1 + f) = 2/ln2 (s + s^3/3 + s^5/5 +
- * ...); the first two terms and s itself are sums of two, by Dekker's and Knuth's error-free transformations with fused
- * multiply-adds.
+ * f64: log2 |x| as a sum of two floats with a relative error of about 2^-66 (the exponent y log2 |x| may reach 1075 and
+ * an error of 2^-54 in it is a quarter of an ulp of the result). With s = f / (2 + f), log2(1 + f) = 2/ln2 (s + s^3/3 +
+ * s^5/5 + ...); the first two terms and s itself are sums of two, by Dekker's and Knuth's error-free transformations
+ * with fused multiply-adds.
  */
 #include "ir/math.h"
 #include <math.h>

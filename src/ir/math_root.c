@@ -21,8 +21,8 @@ static const wf__poly cbrt_poly[2] = {
         -0x1.2178193bae921p-3, 0x1.7e16fcbf8ca91p-4 } }
 };
 
-/* x = 2^(3k) t with t in [sqrt(1/8), sqrt(8)]: r = t^(-1/3) by a polynomial and one step of an iteration without division,
- * then y = t r^2 is improved by y^3 - t, computed without cancellation. */
+/* x = 2^(3k) t with t in [sqrt(1/8), sqrt(8)]: r = t^(-1/3) by a polynomial and one step of an iteration without
+ * division, then y = t r^2 is improved by y^3 - t, computed without cancellation. */
 wf__ref wf__m_cbrt(const wf__math *m, wf__ref x)
 {
     double magic = m->magic + m->bias;

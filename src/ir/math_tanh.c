@@ -1,11 +1,11 @@
-/* math_tanh.c - hyperbolic tangent: an odd minimax polynomial for |x| < 0.8, else 1 - 2 / (e^(2|x|) + 1), where the quotient
- * is small enough that its errors hardly count. Both are computed; the exponential needs no care for overflow because
- * tanh is 1 to the last bit long before.
+/* math_tanh.c - hyperbolic tangent: an odd minimax polynomial for |x| < 0.8, else 1 - 2 / (e^(2|x|) + 1), where the
+ * quotient is small enough that its errors hardly count. Both are computed; the exponential needs no care for overflow
+ * because tanh is 1 to the last bit long before.
  */
 #include "ir/math.h"
 
-/* (tanh x - x) / x^3 in x^2 on |x| <= 0.8. Minimax, relative to tanh x: 2^-28.0 and 2^-56.3 (Remez exchange; each coefficient
- * rounded in turn, the later ones fitted again). */
+/* (tanh x - x) / x^3 in x^2 on |x| <= 0.8. Minimax, relative to tanh x: 2^-28.0 and 2^-56.3 (Remez exchange; each
+ * coefficient rounded in turn, the later ones fitted again). */
 static const wf__poly tanh_poly[2] = {
     { 6, { -0x1.55553ep-2, 0x1.110b58p-3, -0x1.b92b2ep-5, 0x1.5d160cp-6, -0x1.e5e522p-8, 0x1.a0086p-10 } },
     { 13,

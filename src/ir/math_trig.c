@@ -1,19 +1,20 @@
 /* math_trig.c - sin, cos, tan; sinpi, cospi, tanpi and sinc.
  *
- * |x| = n pi/2 + r. For |x| up to 2^20 (f32) or 2^36 (f64), Cody and Waite's reduction with fused multiply-adds: pi/2 as
- * A + B + C, each a full float. x - nA is exact; subtracting the rounded product w of n and B is not, but (x - nA) - r is
- * exact again (x - nA is a multiple of an ulp of A), which gives what r lacks. r as a sum of two keeps the error of sin near
- * r = 2^-k, where an ulp of the result is half an ulp of r, and of tan near 1 ulp. Beyond: math_trig_big.c.
+ * |x| = n pi/2 + r. For |x| up to 2^20 (f32) or 2^36 (f64), Cody and Waite's reduction with fused multiply-adds: pi/2
+ * as A + B + C, each a full float. x - nA is exact; subtracting the rounded product w of n and B is not, but (x - nA) -
+ * r is exact again (x - nA is a multiple of an ulp of A), which gives what r lacks. r as a sum of two keeps the error
+ * of sin near r = 2^-k, where an ulp of the result is half an ulp of r, and of tan near 1 ulp. Beyond: math_trig_big.c.
  *
- * sin r and cos r are both computed and one selected: n's low bits, left in the magic sum, give choice and sign. sin and cos
- * of one x share everything but that; so do the pi-scaled ones, whose reduction is exact. Working with |x| and applying the sign last keeps sin(-0) = -0.
+ * sin r and cos r are both computed and one selected: n's low bits, left in the magic sum, give choice and sign. sin
+ * and cos of one x share everything but that; so do the pi-scaled ones, whose reduction is exact. Working with |x| and
+ * applying the sign last keeps sin(-0) = -0.
  */
 #include "ir/math.h"
 #include <math.h>
 
-/* Minimax (Remez exchange; each coefficient rounded in turn, the later ones fitted again) on |r| <= 0.81 (f32: n from the
- * rounded 2/pi may be off a little) and 0.7855 (f64), in s = r^2.
- * (sin r - r) / (r s), relative to sin r: 2^-27.6 and 2^-57.9 */
+/* Minimax (Remez exchange; each coefficient rounded in turn, the later ones fitted again) on |r| <= 0.81 (f32: n
+ * from the rounded 2/pi may be off a little) and 0.7855 (f64), in s = r^2. (sin r - r) / (r s), relative to sin r:
+ * 2^-27.6 and 2^-57.9 */
 static const wf__poly sin_poly[2] = { { 3, { -0x1.555542p-3, 0x1.1105fap-7, -0x1.98d742p-13 } },
                                       { 6,
                                         { -0x1.5555555555548p-3, 0x1.111111110f73p-7, -0x1.a01a019be91b4p-13,
@@ -133,8 +134,8 @@ static turns reduce_turns(const wf__math *m, wf__ref x)
     return (turns){ .angle = { .q = m_bits(m, sum), .hi = hi, .lo = lo }, .r = r };
 }
 
-/* Signs of zeros and poles as in C23 F.10.1: sinpi of an integer has the sign of x; cospi is never -0; tanpi of n/2 has that
- * of x for even n/2, n = 1, 5, 9 and so on. */
+/* Signs of zeros and poles as in C23 F.10.1: sinpi of an integer has the sign of x; cospi is never -0; tanpi of n/2
+ * has that of x for even n/2, n = 1, 5, 9 and so on. */
 wf__ref wf__m_trigpi(const wf__math *m, unsigned op, wf__ref x)
 {
     turns a = reduce_turns(m, x);

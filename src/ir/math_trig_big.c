@@ -1,11 +1,11 @@
 /* math_trig_big.c - reduction of large arguments modulo pi/2, in integers; the body of COLD nodes.
  *
- * Payne and Hanek, Radian Reduction for Trigonometric Functions (SIGNUM Newsletter 18, 1983): of x * 2/pi only the value
- * modulo 4 matters. With x = M * 2^e, the bits of 2/pi above 2^(1-e) contribute multiples of 4, so a window of 2/pi that
- * starts there is cut out and multiplied by the integer M; the product's two top bits are the quadrant, the rest its
- * fraction. Windows of 96 (f32) and 192 bits (f64) leave 62 and 126 bits of fraction. No f32 or f64 comes closer to a multiple
- * of pi/2 than 2^-29.9 and 2^-61.5 of a quadrant (by continued fractions, as in Muller, Elementary Functions, section
- * 11.3), so what is left after cancellation still has some bits more than the result needs.
+ * Payne and Hanek, Radian Reduction for Trigonometric Functions (SIGNUM Newsletter 18, 1983): of x * 2/pi only the
+ * value modulo 4 matters. With x = M * 2^e, the bits of 2/pi above 2^(1-e) contribute multiples of 4, so a window of
+ * 2/pi that starts there is cut out and multiplied by the integer M; the product's two top bits are the quadrant, the
+ * rest its fraction. Windows of 96 (f32) and 192 bits (f64) leave 62 and 126 bits of fraction. No f32 or f64 comes
+ * closer to a multiple of pi/2 than 2^-29.9 and 2^-61.5 of a quadrant (by continued fractions, as in Muller, Elementary
+ * Functions, section 11.3), so what is left after cancellation still has some bits more than the result needs.
  *
  * The window comes out of the table by selects, one level for each bit of its position: there are no loads here.
  */

@@ -1,5 +1,6 @@
 /* numbering.h - value numbering: the table in which the builder finds a node's equal. Inlined into builder.c, where the
- * fields of a node made just now are still in registers: written to memory one by one and read back as words, they would stall.
+ * fields of a node made just now are still in registers: written to memory one by one and read back as words, they would
+ * stall.
  *
  * An open table with linear probing. An entry is a node's id in its low bits, as many as index the table, and the upper
  * bits of the node's hash above: most misses need no look at a node. 0: empty.

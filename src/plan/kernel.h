@@ -1,20 +1,20 @@
 /* kernel.h - what a backend gets: one lowered recording ("body") with its layout, and the calling convention.
  *
- * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only nodes
- * CONST PARAM INDEX EXTENT DIM LOAD STORE RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so that f16
- * and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to f32; complex ones only loaded,
- * stored, taken apart and joined); every tuple is explicit
- * (none is 0) and its refs are i64; slot steps are filled in. `element` slots have one stride per loop axis.
+ * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only
+ * nodes CONST PARAM INDEX EXTENT DIM LOAD STORE RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so
+ * that f16 and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to f32; complex ones
+ * only loaded, stored, taken apart and joined); every tuple is explicit (none is 0) and its refs are i64; slot steps
+ * are filled in. `element` slots have one stride per loop axis.
  */
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
 #include "ir/ir.h"
 
 /* Reductions: lane j of a row (j: its index along the lane axis) accumulates in virtual accumulator j % WF__LANES,
- * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined pairwise,
- * k with k + s for s = WF__LANES/2, ..., 1. Boxes begin and end on multiples of WF__LANES along the lane axis (but for
- * the end of the space). So the bits depend on the shape alone, not on the vector width or number of threads. Every
- * backend keeps this order exactly. */
+ * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined
+ * pairwise, k with k + s for s = WF__LANES/2, ..., 1. Boxes begin and end on multiples of WF__LANES along the lane
+ * axis (but for the end of the space). So the bits depend on the shape alone, not on the vector width or number of
+ * threads. Every backend keeps this order exactly. */
 enum { WF__LANES = 32 };
 
 typedef struct wf__mem {
@@ -29,8 +29,8 @@ typedef struct wf__call {
     const int64_t *extent; /* of each loop axis of the whole space */
 } wf__call;
 
-/* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low bytes,
- * starting from the join's neutral element. */
+/* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low
+ * bytes, starting from the join's neutral element. */
 typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
 
 /* Target of code generation. Widest first. */
@@ -44,15 +44,15 @@ typedef struct wf__target {
     const char *triple;   /* "x86_64-unknown-linux-gnu" */
 } wf__target;
 
-/* What `long_rows` promises: a box has LONG_ROW points along the lane axis or more, whose extent is at most LONGEST_ROW. No
- * step of an inner loop is longer than LONG_ROW, unless a test asks for it. */
+/* What `long_rows` promises: a box has LONG_ROW points along the lane axis or more, whose extent is at most
+ * LONGEST_ROW. No step of an inner loop is longer than LONG_ROW, unless a test asks for it. */
 enum { WF__LONG_ROW = 128, WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
-    bool
-        nontemporal; /* stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in
-                         every row at multiples of the vector width; ends with a store fence */
-    bool long_rows;  /* no box is empty; each has enough points along the lane axis, which is not too long */
+    /* Stream the stores of WF__STEP_UNIT element slots past the cache: addresses are 64-byte aligned in every row at
+     * multiples of the vector width; ends with a store fence. */
+    bool nontemporal;
+    bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
 
@@ -76,8 +76,8 @@ typedef struct wf__codegen_ops {
     void (*free)(wf__codegen *);
 } wf__codegen_ops;
 extern const wf__codegen_ops wf__llvm; /* src/codegen */
-/* The interpreter: the same contract as wf__entry, for any body. Prepared once per body, which must outlive it; run from
- * any thread, each with `scratch` of wf__interp_scratch bytes, 64-byte aligned. */
+/* The interpreter: the same contract as wf__entry, for any body. Prepared once per body, which must outlive it; run
+ * from any thread, each with `scratch` of wf__interp_scratch bytes, 64-byte aligned. */
 typedef struct wf__interp wf__interp;
 wf__interp *wf__interp_new(const wf__ir *body, wf__str *error); /* NULL: without memory, or an unusable cold body */
 void wf__interp_free(wf__interp *);
@@ -85,8 +85,8 @@ size_t wf__interp_scratch(const wf__interp *);
 void wf__interp_run(const wf__interp *, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
                     uint64_t *acc);
 
-/* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] + c*width; loads
- * that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions: column c uses
- * instance c % (WF__LANES / width). */
+/* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] +
+ * c*width; loads that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions:
+ * column c uses instance c % (WF__LANES / width). */
 bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out);
 #endif

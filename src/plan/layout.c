@@ -1,5 +1,6 @@
-/* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of extent
- * 1, walks reversed axes from their other end, merges axes that memory makes one, and gives every element access its address: one index per loop axis.
+/* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of
+ * extent 1, walks reversed axes from their other end, merges axes that memory makes one, and gives every element access
+ * its address: one index per loop axis.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"
@@ -105,8 +106,8 @@ static bool collect(layout *l)
     return true;
 }
 
-/* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as others. Not
- * where the index is a value, nor in reductions, whose order depends on the shape alone. */
+/* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
+ * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->proto;

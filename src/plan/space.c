@@ -1,9 +1,10 @@
 /* space.c - the stages of an index space: the recorded operator, then what follows its reductions.
  *
- * Points may run in any order and several at once, so what a point reads must not be what another one writes. Where memory
- * that is written is read at another element than the point's own (a stencil in place, a view shifted against another),
- * the operator reads a copy made before it instead: every point sees what was there before the launch. Only reads that
- * come after a store of the same operator to that memory read the memory itself: they are the point's own business.
+ * Points may run in any order and several at once, so what a point reads must not be what another one writes. Where
+ * memory that is written is read at another element than the point's own (a stencil in place, a view shifted against
+ * another), the operator reads a copy made before it instead: every point sees what was there before the launch. Only
+ * reads that come after a store of the same operator to that memory read the memory itself: they are the point's own
+ * business.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"

@@ -14,8 +14,8 @@ wf__map *wf__map_new(void (*free_value)(void *value)); /* free_value may be NULL
 void wf__map_free(wf__map *map);                       /* frees the values; NULL is fine */
 /* `hash` is wf__hash_128(key, key_len), computed once by the caller. NULL: not there. */
 void *wf__map_get(const wf__map *map, wf__hash128 hash, const void *key, size_t key_len);
-/* Copies the key and takes `value` (not NULL). Returns what the map now holds for the key: `value`, or the value that another
- * thread put first (then the caller still owns its own), or NULL when memory ran out (the same). */
+/* Copies the key and takes `value` (not NULL). Returns what the map now holds for the key: `value`, or the value
+ * that another thread put first (then the caller still owns its own), or NULL when memory ran out (the same). */
 void *wf__map_put(wf__map *map, wf__hash128 hash, const void *key, size_t key_len, void *value);
 size_t wf__map_count(const wf__map *map);
 

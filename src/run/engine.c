@@ -141,7 +141,7 @@ int wf__engine_llvm_major(wf__engine *e, bool open)
 /* ---- keys: everything that code depends on ---- */
 static void add(wf__str *key, const void *p, size_t n) { wf__str_addn(key, p, n); }
 
-void wf__body_key(const wf__ir *ir, wf__str *key)
+static void body_key(const wf__ir *ir, wf__str *key)
 {
     uint32_t head[] = { (uint32_t)ir->rank, ir->n, ir->slot_n, ir->red_n, ir->param_n, ir->tuple_n };
     add(key, head, sizeof head);
@@ -176,7 +176,7 @@ static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *
                  e->target->features);
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
-    wf__body_key(body, key);
+    body_key(body, key);
 }
 
 /* ---- code ---- */

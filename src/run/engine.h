@@ -34,9 +34,9 @@ typedef struct wf__engine_counts {
 } wf__engine_counts;
 wf__engine_counts wf__engine_count(const wf__engine *engine);
 
-/* Runs a plan: base[objects] are the addresses of elements [0, ..., 0]; param[params] the values. `interpret`: by the interpreter, on this thread.
- * Synchronous; from any thread. false: status and error say why; arrays may then be half-written only if memory ran out
- * between stages. */
+/* Runs a plan: base[objects] are the addresses of elements [0, ..., 0]; param[params] the values. `interpret`: by
+ * the interpreter, on this thread. Synchronous; from any thread. false: status and error say why; arrays may then be
+ * half-written only if memory ran out between stages. */
 typedef struct wf__failure {
     wf_status status;
     wf__str text;
@@ -45,7 +45,8 @@ bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const
                     wf__failure *failure);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 
-/* The code of one body. `how`: all but the target, which is the engine's. NULL: no compiler (not an error; *failed false), or it failed on this body (reported in `error`). */
+/* The code of one body. `how`: all but the target, which is the engine's. NULL: no compiler (not an error; *failed
+ * false), or it failed on this body (reported in `error`). */
 wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__str *error);
 /* LLVM IR or assembly of one body. */
 bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,

@@ -30,5 +30,4 @@ struct wf__engine {
 };
 
 void wf__engine_log(wf__engine *e, int level, const char *text);
-void wf__body_key(const wf__ir *ir, wf__str *key); /* everything of a body that code depends on */
 #endif

@@ -1,8 +1,8 @@
-/* interp.c - the reference interpreter: walks a body's nodes over chunks of lanes, one loop per node (wf__eval). The oracle
- * that every other backend is compared with, and the backend of machines without LLVM.
+/* interp.c - the reference interpreter: walks a body's nodes over chunks of lanes, one loop per node (wf__eval). The
+ * oracle that every other backend is compared with, and the backend of machines without LLVM.
  *
- * A chunk is WF__LANES lanes, beginning at a multiple of WF__LANES of the lane index, so that lane l of a chunk is virtual
- * accumulator l of the reduction contract (kernel.h).
+ * A chunk is WF__LANES lanes, beginning at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
+ * virtual accumulator l of the reduction contract (kernel.h).
  */
 #include "plan/kernel.h"
 

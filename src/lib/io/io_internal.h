@@ -21,7 +21,8 @@
 
 /* ---- stored types --------------------------------------------------------------------------------------------- */
 
-/* X(stored, name, bytes of a part in memory order, parts of a value, dtype that a part is loaded as). U4: bytes when unpacked.
+/* X(stored, name, bytes of a part in memory order, parts of a value, dtype that a part is loaded as). U4: bytes when
+ * unpacked.
  * */
 #define IO_TYPES(X)                \
     X(BOOL, "bool", 1, 1, WF_BOOL) \
@@ -124,8 +125,8 @@ wf_status wf__io_finish(wf__io_writer *writer, wf_status status);
 
 /* ---- conversion ------------------------------------------------------------------------------------------------- */
 
-/* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a last
- * axis of extent 2. */
+/* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a
+ * last axis of extent 2. */
 typedef struct wf__io_source {
     wf_context *ctx;
     const char *path;

@@ -1,8 +1,8 @@
 /* png.c - PNG images through libpng.
  *
  * Loading is set to give whole bytes: palettes and transparent colours are expanded, grey below 8 bits is scaled, 16
- * bits come in the machine's order. libpng reports errors through on_error, which jumps: every function that calls setjmp keeps its state
- * in a struct `job` and changes no local variable afterwards.
+ * bits come in the machine's order. libpng reports errors through on_error, which jumps: every function that calls
+ * setjmp keeps its state in a struct `job` and changes no local variable afterwards.
  */
 #include "foreign.h"
 #include <png.h>
