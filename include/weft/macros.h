@@ -100,6 +100,16 @@ static inline wf_arg wf__arg_num(const char *s, double d)
 #define wf_keep(v) wf_keep(WF_V(v))
 #define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
 #define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
+
+/* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which WF_END
+ * or wf_run reports with the line that opened it; a C `else` after one does not compile. */
+#define WF_IF(g, cond) if (!wf_if_(g, WF_HERE, WF_V(cond))) {} else
+#define WF_ELSE(g) if (!wf_else_(g, WF_HERE)) {} else
+#define WF_LOOP(g) if (!wf_loop_(g, WF_HERE)) {} else
+#define WF_WHILE(g, cond) if (!wf_loop_(g, WF_HERE) || !wf_while_(g, WF_HERE, WF_V(cond))) {} else
+#define WF_FOR(g, i, lo, hi, step) if (!wf_for_(g, WF_HERE, &(i), WF_V(lo), WF_V(hi), WF_V(step))) {} else
+#define WF_END(g) wf_end_(g, WF_HERE)
+
 #define wf_expr(g, text, args) wf_expr_n(g, text, args)
 #define wf_text_record(g, text, ...) wf_text_record_n(g, text, WF_NAMED(__VA_ARGS__))
 #define wf_text(ctx, text, ...) wf_text_n(ctx, text, WF_NAMED(__VA_ARGS__))

@@ -120,6 +120,7 @@ enum {
     WF_FOLD = 1,            /* constant propagation and algebraic rules */
     WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
     WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
+    WF_LOOP_OPT = 8,        /* loops lose variables that are not used or never change; short ones are written out */
     /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
      * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
@@ -256,7 +257,7 @@ typedef struct wf_space {
     wf_axes reduce;          /* WF_ALL_AXES, or 0: none */
     wf_device device;        /* 0: the context's default */
     uint32_t flags_on,
-        flags_off; /* for this recording, beside the context's: WF_FOLD, WF_VALUE_NUMBERING, WF_FAST_MATH */
+        flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */
@@ -308,6 +309,21 @@ WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
 WF_API wf_val wf_get(wf_var var);
 WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
 WF_API void wf_inc(wf_var var, wf_val value);
+
+/* Control flow, in index spaces; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and
+ * WF_FOR(g, i, lo, hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points
+ * is a real branch. All branches are recorded: these functions return true, always. Values of a block are not seen
+ * after it, variables are. `here` names the source line for messages and is borrowed until the recording ends. */
+WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
+WF_API bool wf_else_(wf_graph *graph, const char *here);
+WF_API bool wf_loop_(wf_graph *graph, const char *here); /* until wf_break */
+WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
+/* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
+ * integer dtype, i64 if all are numbers. The bounds are computed once. */
+WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
+WF_API void wf_end_(wf_graph *graph, const char *here);
+WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
+WF_API void wf_continue(wf_graph *graph);
 
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
 typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR } wf_join;

@@ -114,12 +114,18 @@ typedef struct wf__program {
     char *name;
 } wf__program;
 
+typedef struct wf__block wf__block; /* control.c */
+
 struct wf_graph {
     wf_context *ctx;
     wf_graph *next, *prev; /* in ctx->open */
     wf__program program;
     wf__variable *var;
     uint32_t var_n, var_cap;
+    wf__block *block; /* open ones, the outermost first */
+    uint32_t block_n, block_cap;
+    wf__ref *state; /* of their variables */
+    uint32_t state_n, state_cap;
     wf_array **kept; /* retained; ready once the recording has run */
     uint32_t kept_n, kept_cap;
     const char *here;
@@ -144,6 +150,12 @@ static inline wf__ir *wf__graph_ir(wf_graph *g)
     return g->section == WF_POST ? &g->program.rec.post : &g->program.rec.ir;
 }
 #define WF__POST_BASE 2147483648.0 /* ids of values of WF_POST begin here */
+wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
+/* control.c: a bool, the lanes that take part where the recording is now; 0: all. Was the variable declared outside
+ * the innermost block? A block left open poisons. */
+wf__ref wf__lanes_on(const wf_graph *g);
+bool wf__is_outer(const wf_graph *g, uint32_t var);
+void wf__check_blocks(wf_graph *g);
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
 wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */

@@ -24,6 +24,8 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
 {
     if (n->op == WF__RED)
         return n->a + 1;
+    if (n->op == WF__STATE)
+        return c->joined[n->b];
     if (!wf__op_is_pure(n->op))
         return WF__RED_NONE;
     const unsigned arity = wf__op_table[n->op].arity;
@@ -65,6 +67,10 @@ static bool check_node(const contract *c, const wf__node *n)
     const wf__ir *ir = c->ir;
     if (n->op == WF__SETRED)
         return c->joined[n->c] == n->a + 1 || swallows(ir, n->a, n->c);
+    if (n->op == WF__NEXT) {
+        uint32_t k = c->joined[n->a];
+        return k ? c->joined[n->b] == k || swallows(ir, k - 1, n->b) : !c->tainted[n->b];
+    }
     if (n->op != WF__STORE)
         return true;
     wf__ref operand[WF__MAX_OPERANDS];
@@ -89,7 +95,7 @@ void wf__check_reductions(wf__ir *ir)
         c.tainted[r] = n->op == WF__RED;
         for (uint32_t i = 0; i < count; ++i)
             c.tainted[r] |= c.tainted[operand[i]];
-        if (c.tainted[r] && n->op != WF__STORE && n->op != WF__SETRED)
+        if (c.tainted[r] && n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT)
             c.joined[r] = joined_by(&c, n);
         if (!check_node(&c, n))
             wf__ir_fail(

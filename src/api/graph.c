@@ -75,6 +75,8 @@ static void retire(wf_graph *g)
     if (!keep) {
         wf__program_free(&g->program);
         wf__free(g->var);
+        wf__free(g->block);
+        wf__free(g->state);
         wf__free(g->kept);
         wf__str_free(&g->key);
         wf__free(g);
@@ -96,7 +98,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     }
     g->ctx = ctx;
     g->here = given.here;
-    g->var_n = 0;
+    g->var_n = g->block_n = g->state_n = 0;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
@@ -107,7 +109,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     if (ranked)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags =
-        ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & (WF_FOLD | WF_VALUE_NUMBERING | WF_FAST_MATH);
+        ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->post, 0, flags);
     rec->ir.arrays = rec->kind == WF__ARRAYS;
@@ -151,6 +153,7 @@ static wf_status finish(wf_graph *g)
                 wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
         }
     }
+    wf__check_blocks(g);
     wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
     const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;

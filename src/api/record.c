@@ -137,7 +137,7 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     if (!value || !fits_array(g, value, array) || !slot_of(g, array, true, &slot))
         return;
-    wf__store(wf__graph_ir(g), slot, 0, value, 0);
+    wf__store(wf__graph_ir(g), slot, 0, value, wf__lanes_on(g));
     note_store(g, slot);
 }
 
@@ -185,7 +185,8 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
     if ((border == WF_BORDER_VALUE && !outside) || !index_tuple(g, array, index, function, &tuple) ||
         !slot_of(g, array, false, &slot))
         return poison(g);
-    return wf__value(g, wf__load(wf__graph_ir(g), slot, tuple, border, outside));
+    wf__ref when = border == WF_BORDER_NONE ? wf__lanes_on(g) : 0; /* elsewhere every index is right */
+    return wf__value(g, wf__load_when(wf__graph_ir(g), slot, tuple, border, outside, when));
 }
 
 wf_val wf_read_n(wf_graph *g, const wf_array *array, wf_vals index)
@@ -219,7 +220,7 @@ void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
     if (!value || !index_tuple(g, array, index, "wf_write", &tuple) ||
         !slot_of(g, array, array->shape.rank == 0, &slot))
         return;
-    wf__store(wf__graph_ir(g), slot, tuple, value, 0);
+    wf__store(wf__graph_ir(g), slot, tuple, value, wf__lanes_on(g));
     note_store(g, slot);
 }
 
@@ -288,7 +289,7 @@ wf_val wf_iota(wf_graph *g, wf_shape shape, int axis)
 }
 
 /* ---- variables ---- */
-static wf_var new_variable(wf_graph *g, wf__variable var)
+wf_var wf__new_variable(wf_graph *g, wf__variable var)
 {
     if (!wf__grow(&g->var, &g->var_cap, g->var_n + 1, sizeof *g->var)) {
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a variable");
@@ -311,7 +312,7 @@ wf_var(wf_local)(wf_graph *g, wf_dtype dtype, wf_val initial)
         return poison(g).h;
     wf__variable var = { .dtype = (uint8_t)dtype, .red = -1 };
     *(g->section == WF_POST ? &var.post : &var.value) = value;
-    return new_variable(g, var);
+    return wf__new_variable(g, var);
 }
 
 wf_val wf_get(wf_var var)
@@ -323,6 +324,21 @@ wf_val wf_get(wf_var var)
     return wf__value(g, recording(g) ? wf__resolve(g, (wf_val){ var }, "wf_get", &number) : 0);
 }
 
+/* In a block, what lanes that take no part hold of a variable from outside stays. */
+static void assign(wf_graph *g, uint32_t var, wf__ref value)
+{
+    wf__variable *x = &g->var[var];
+    if (g->section == WF_POST) {
+        x->post = value;
+        return;
+    }
+    if (!x->value)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_set: the variable was declared in a block that has ended");
+    else if (wf__is_outer(g, var))
+        value = wf__op3(wf__graph_ir(g), WF__OP_select, wf__lanes_on(g), value, x->value);
+    x->value = value;
+}
+
 void(wf_set)(wf_var var, wf_val v)
 {
     wf_graph *g = var.graph;
@@ -332,10 +348,9 @@ void(wf_set)(wf_var var, wf_val v)
         wf__poison(g, WF_ERR_ARG, "wf_set: not a variable");
         return;
     }
-    wf__variable *x = &g->var[(uint32_t)(-var.num) - 1];
-    wf__ref value = wf__converted(g, v, x->dtype, "wf_set");
+    wf__ref value = wf__converted(g, v, g->var[(uint32_t)(-var.num) - 1].dtype, "wf_set");
     if (value)
-        *(g->section == WF_POST ? &x->post : &x->value) = value;
+        assign(g, (uint32_t)(-var.num) - 1, value);
 }
 
 void(wf_inc)(wf_var var, wf_val v)
@@ -343,10 +358,12 @@ void(wf_inc)(wf_var var, wf_val v)
     wf_graph *g = var.graph;
     if (!recording(g) || var.num >= 0)
         return;
-    wf__variable *x = &g->var[(uint32_t)(-var.num) - 1];
-    wf__ref by = wf__converted(g, v, x->dtype, "wf_inc"), old = g->section == WF_POST ? x->post : x->value;
+    bool number;
+    uint32_t x = (uint32_t)(-var.num) - 1;
+    wf__ref by = wf__converted(g, v, g->var[x].dtype, "wf_inc");
+    wf__ref old = wf__resolve(g, (wf_val){ var }, "wf_inc", &number);
     if (by && old)
-        *(g->section == WF_POST ? &x->post : &x->value) = wf__op2(wf__graph_ir(g), WF__OP_add, old, by);
+        assign(g, x, wf__op2(wf__graph_ir(g), WF__OP_add, old, by));
 }
 
 /* ---- reductions ---- */
@@ -399,7 +416,7 @@ static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_j
         return poison(g).h;
     re = wf__red(ir, (uint32_t)k, 0);
     im = wf__red(ir, (uint32_t)second, 0);
-    return new_variable(
+    return wf__new_variable(
         g,
         (wf__variable){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__complex(ir, re, im) });
 }
@@ -425,7 +442,7 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
     int32_t k = new_reduction(g, dtype, first, join);
     if (k < 0)
         return poison(g).h;
-    return new_variable(
+    return wf__new_variable(
         g, (wf__variable){
                .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__red(&rec->ir, (uint32_t)k, 0) });
 }
@@ -434,6 +451,7 @@ void wf_section(wf_graph *g, wf_section_id section)
 {
     if (!recording(g) || section == g->section)
         return;
+    wf__check_blocks(g);
     wf__recording *rec = &g->program.rec;
     if (!g->reducing || section != WF_POST) {
         wf__poison(g, WF_ERR_CONTRACT, "wf_section: WF_POST follows WF_CALL, once, in a recording begun with .reduce");

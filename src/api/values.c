@@ -30,7 +30,10 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         wf__ref ref = g->section == WF_POST ? var->post : var->value;
         if (!ref)
             wf__poison(g, WF_ERR_CONTRACT,
-                       "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross", function);
+                       g->section == WF_POST
+                           ? "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross"
+                           : "%s: a variable declared in a block that has ended is used",
+                       function);
         return ref;
     }
     bool post = v.h.num >= WF__POST_BASE;
@@ -40,8 +43,15 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         return 0;
     }
     wf__ref ref = (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
-    if (ref < wf__graph_ir(g)->n)
+    if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
         return ref;
+    if (ref < wf__graph_ir(g)->n) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "%s: a value of a block that has ended is used; keep it in a variable declared before the block "
+                   "(wf_local)",
+                   function);
+        return 0;
+    }
     wf__poison(g, WF_ERR_ARG, "%s: a value of a recording that has ended is used", function);
     return 0;
 }
@@ -281,7 +291,7 @@ static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { 
 static inline wf__ir *plain_ir(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
-    return g->section == WF_CALL && ir->status == WF_OK ? ir : NULL;
+    return g->section == WF_CALL && ir->status == WF_OK && !ir->closed_n ? ir : NULL;
 }
 
 static inline wf_val operation1(unsigned op, wf_val a)

@@ -51,6 +51,16 @@ typedef struct wf__frame {
     int instances;
 } wf__frame;
 
+/* A loop whose body is being emitted. What is made in it on demand is forgotten after it: it may not have run. */
+typedef struct wf__open_loop {
+    wf__ref loop;
+    block before, header, after; /* of a condition: no header */
+    uint32_t memo_n, made_n;     /* what there was before it */
+    val index_vector, index_vector32;
+    wf__ref guard; /* the only one, if it is uniform: true in the body; 0: not so */
+    val guard_value;
+} wf__open_loop;
+
 typedef struct wf__inst {
     wf__frame *f;
     wf__gen *g;
@@ -69,6 +79,10 @@ typedef struct wf__inst {
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
     wf__memo *memo;
     uint32_t memo_n, memo_cap, memo_head[WF__MEMO_HEADS];
+    wf__open_loop open[WF__MOST_NESTED];
+    uint32_t depth; /* loops that are open */
+    val **made;     /* in them: scalars and vectors made on demand */
+    uint32_t made_n, made_cap;
 } wf__inst;
 
 /* ---- frame.c ---- */
@@ -90,6 +104,7 @@ val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
 val wf__inst_vector(wf__inst *in, wf__ref r);
 block *wf__inst_block(wf__inst *in, int level);
 val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c); /* NULL: not made yet */
+void wf__inst_forget(wf__inst *in, uint32_t n); /* all but the first n */
 val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made);
 
 /* ---- address.c ---- */
@@ -135,6 +150,10 @@ enum { WF__MOST_SITES = 8 };
 uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order,
                       uint32_t n);                                   /* COLD nodes at its start that can share */
 void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n); /* emits such a run */
+
+/* ---- loop.c ---- */
+void wf__emit_loop(wf__inst *in, wf__ref r); /* LOOP with its STATEs, or END with its NEXTs */
+void wf__inst_made(wf__inst *in, val *where);  /* *where was made on demand */
 
 /* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
 bool wf__red_begin(wf__frame *f);                           /* in the entry block: room, filled with neutral elements */

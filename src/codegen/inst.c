@@ -90,9 +90,9 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
     size_t accumulators = (size_t)ir->red_n * (size_t)f->instances + 1;
     in->red = wf__alloc0(accumulators * sizeof *in->red);
     in->red_phi = wf__alloc0(accumulators * sizeof *in->red_phi);
-    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->order || !in->red || !in->red_phi ||
-        !wf__analyse(ir, in->vary))
+    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->order || !in->red || !in->red_phi)
         return false;
+    wf__analyse(ir, in->vary);
     mark_effects(in);
     if (!set_levels(in))
         return false;
@@ -119,6 +119,7 @@ void wf__inst_free(wf__inst *in)
     wf__free(in->red);
     wf__free(in->red_phi);
     wf__free(in->memo);
+    wf__free(in->made);
 }
 
 block *wf__inst_block(wf__inst *in, int level)
@@ -142,6 +143,14 @@ val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c)
             return m->made;
     }
     return NULL;
+}
+
+void wf__inst_forget(wf__inst *in, uint32_t n)
+{
+    for (; in->memo_n > n; in->memo_n--) {
+        const wf__memo *m = &in->memo[in->memo_n];
+        *memo_head(in, m->kind, m->a, m->b, m->c) = m->next;
+    }
 }
 
 val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made)
@@ -227,6 +236,7 @@ val wf__inst_scalar(wf__inst *in, wf__ref r)
             wf__gen_fail(in->g, "code generator: node %u is used before it is made", r);
         if (!in->scalar[r])
             in->scalar[r] = wf__gen_const(in->g, n->dtype, 1, 0);
+        wf__inst_made(in, &in->scalar[r]);
     }
     return in->scalar[r];
 }
@@ -269,6 +279,7 @@ val wf__inst_vector(wf__inst *in, wf__ref r)
         wf__gen_fail(g, "code generator: node %u is used before it is made", r);
         v = wf__gen_const(g, n->dtype, g->width, 0);
     }
+    wf__inst_made(in, &in->vector[r]);
     return in->vector[r] = v;
 }
 
@@ -291,6 +302,12 @@ static void emit_varying(wf__inst *in, wf__ref r)
     case WF__COLD:
         wf__emit_cold(in, &r, 1);
         break;
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+        wf__emit_loop(in, r);
+        break;
     default:
         in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
     }
@@ -298,7 +315,7 @@ static void emit_varying(wf__inst *in, wf__ref r)
 
 static void emit(wf__inst *in, wf__ref r)
 {
-    if (in->vary[r].kind == WF__UNIFORM)
+    if (in->vary[r].kind == WF__UNIFORM && in->ir->node[r].op != WF__STATE)
         emit_uniform(in, r);
     else
         emit_varying(in, r);

@@ -211,7 +211,7 @@ static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
 {
     wf__vary *vary = wf__alloc(body->n * sizeof *vary);
     uint8_t *live = wf__alloc0(body->n);
-    bool ok = vary && live && wf__analyse(body, vary);
+    bool ok = vary && live;
     if (ok) {
         for (uint32_t i = 1; i < body->n; i++)
             live[i] = body->node[i].op == WF__STORE || body->node[i].op == WF__SETRED;

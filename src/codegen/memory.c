@@ -141,6 +141,24 @@ static val outside_once(wf__inst *in, const wf__node *n)
     return n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c)) : wf__gen_const(g, held(n->dtype), 1, 0);
 }
 
+/* Adds a predicate to a guard; one known to be true is none. */
+static void only_when(wf__inst *in, wf__ref predicate, wf__guard *guard)
+{
+    wf__gen *g = in->g;
+    if (in->vary[predicate].kind == WF__UNIFORM) {
+        val on = wf__inst_scalar(in, predicate);
+        if (on == wf__gen_int(g, g->i1, 1, 1))
+            return;
+        guard->scalar = guard->scalar ? g_and(g, guard->scalar, on) : on;
+        guard->early = false;
+        return;
+    }
+    val on = wf__inst_vector(in, predicate);
+    if (in->safe && !guard->vector)
+        guard->vector = in->lane_mask;
+    guard->vector = guard->vector ? g_and(g, guard->vector, on) : on;
+}
+
 void wf__emit_load(wf__inst *in, wf__ref r)
 {
     wf__gen *g = in->g;
@@ -148,12 +166,14 @@ void wf__emit_load(wf__inst *in, wf__ref r)
     val mapped[WF_MAX_RANK];
     bool wide[WF_MAX_RANK] = { false }, bordered = n->aux != WF_BORDER_NONE, uniform = in->vary[r].kind == WF__UNIFORM;
     wf__guard guard = { 0 };
-    if (bordered && wf__emit_edge_load(in, r)) {
+    if (bordered && !n->when && wf__emit_edge_load(in, r)) {
         in->vector[r] = from_memory(g, n->dtype, g->width, in->vector[r]);
         return;
     }
     if (bordered)
         wf__border(in, n, &guard, mapped, wide);
+    if (n->when)
+        only_when(in, n->when, &guard);
     wf__where at = wf__address(in, n->a, n->b, bordered ? mapped : NULL, wide);
     bool once = at.way == WF__AT_POINT && (!guard.vector || guard.vector == in->lane_mask) &&
                 (!n->c || in->vary[n->c].kind == WF__UNIFORM);
@@ -229,13 +249,9 @@ static void store_plain(wf__inst *in, const wf__node *n, val p, val v)
 void wf__emit_store(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
-    wf__guard guard = { 0 };
-    if (n->d && in->vary[n->d].kind == WF__UNIFORM)
-        guard.scalar = wf__inst_scalar(in, n->d);
-    else if (n->d)
-        guard.vector = wf__inst_vector(in, n->d);
-    if (in->safe)
-        guard.vector = guard.vector ? g_and(g, guard.vector, in->lane_mask) : in->lane_mask;
+    wf__guard guard = { .vector = in->safe ? in->lane_mask : NULL };
+    if (n->d)
+        only_when(in, n->d, &guard);
     val mask = wf__guard_mask(in, &guard);
     wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
     val v = to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));

@@ -263,6 +263,8 @@ static uint32_t uniform_vectors(const wf__inst *in)
 
 void wf__order(wf__inst *in, int registers)
 {
+    if (in->ir->loops)
+        return; /* bodies stay together */
     uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
     if (!last)
         return;

@@ -37,6 +37,7 @@ typedef struct study {
     uint32_t weight;                     /* LLVM instructions, about */
     uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
     bool bordered;                       /* border modes are used */
+    uint32_t carried;                    /* registers that a loop's states and what they meet take */
     uint32_t latency;                    /* cycles of the longest chain */
     uint32_t registers;                  /* live at once, loads not counted */
     shared_load load[MOST_SHARED];
@@ -194,6 +195,8 @@ static void study_nodes(study *s)
         else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
             s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
         s->weight += weight(n);
+        if (n->op == WF__STATE && !ir->node[n->a].aux)
+            s->carried += registers_of(s, n->dtype);
         s->bordered |= n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
     }
 }
@@ -276,6 +279,18 @@ static bool masks_are_cheap(const study *s)
     return true;
 }
 
+/* Points side by side hide the latency of a loop's chain, as long as what it carries stays in registers. */
+static int loop_columns(const study *s)
+{
+    int columns = 4;
+    uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
+    if (!s->carried || s->weight > LIGHT_NODES)
+        return 1;
+    while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
+        columns /= 2;
+    return columns;
+}
+
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
@@ -287,7 +302,10 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         study_nodes(s);
         study_chain(s, work);
         best_tile(s, &best_r, &best_c);
-        if (s->light && s->weight > ONE_COPY && !s->bordered) {
+        if (body->loops) {
+            best_r = 1;
+            best_c = loop_columns(s);
+        } else if (s->light && s->weight > ONE_COPY && !s->bordered) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
             else if (masks_are_cheap(s))
@@ -297,7 +315,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
     wf__free(s);
     wf__free(work);
     *columns = c > 0 ? c : best_c;
-    *rows = *columns && (body->red_n || body->rank < 2) ? 1 : r > 0 ? r : best_r;
+    *rows = *columns && (body->red_n || body->loops || body->rank < 2) ? 1 : r > 0 ? r : best_r;
     if (body->red_n) { /* whole turns through the accumulators */
         int instances = WF__LANES / g->width;
         *columns = (*columns + instances - 1) / instances * instances;

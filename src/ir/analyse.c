@@ -39,7 +39,8 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
         if (n->aux != WF_BORDER_NONE || slot->step[i] != WF__STEP_ZERO)
             see(&w, wf__tuple_at(ir, n->b)[i]);
     see(&w, n->c);
-    if (slot->written || slot->meets || w.kind != WF__UNIFORM)
+    see(&w, wf__when(ir, n));
+    if (slot->written || slot->meets || n->when || w.kind != WF__UNIFORM)
         w.level = (uint8_t)ir->rank;
     return (wf__vary){ .kind = w.kind, .level = w.level };
 }
@@ -91,9 +92,31 @@ static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node
     return (wf__vary){ .kind = coef ? WF__AFFINE : WF__UNIFORM, .level = w.level, .coef = coef };
 }
 
-bool wf__analyse(const wf__ir *ir, wf__vary *out)
+/* A state is supposed to vary as its initial value does, until a NEXT shows that it does not. */
+static wf__vary vary_state(const wf__ir *ir, const wf__vary *before, const wf__vary *initial)
+{
+    wf__vary v = *initial;
+    if (before && (before->kind != v.kind || before->coef != v.coef))
+        v = (wf__vary){ .kind = WF__VARYING };
+    v.level = (uint8_t)ir->rank;
+    return v;
+}
+
+/* True: the state varies otherwise than supposed, and so may what depends on it. */
+static bool check_next(const wf__ir *ir, const wf__node *n, wf__vary *vary)
+{
+    wf__vary *state = &vary[n->a];
+    const wf__vary *value = &vary[n->b];
+    if (state->kind == WF__VARYING || (state->kind == value->kind && state->coef == value->coef))
+        return false;
+    *state = (wf__vary){ .kind = WF__VARYING, .level = (uint8_t)ir->rank };
+    return true;
+}
+
+static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
 {
     const uint8_t rank = (uint8_t)ir->rank;
+    bool changed = false;
     for (uint32_t i = 0; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
         wf__vary v = { .kind = WF__UNIFORM };
@@ -114,6 +137,13 @@ bool wf__analyse(const wf__ir *ir, wf__vary *out)
         case WF__LOAD:
             v = vary_load(ir, out, n);
             break;
+        case WF__STATE:
+            v = vary_state(ir, first ? NULL : &out[i], &out[n->b]);
+            break;
+        case WF__NEXT:
+            changed |= check_next(ir, n, out);
+            v = (wf__vary){ .kind = WF__VARYING, .level = rank };
+            break;
         case WF__COLD: {
             walk w = { .ir = ir, .vary = out, .kind = WF__UNIFORM };
             see(&w, n->a);
@@ -133,7 +163,13 @@ bool wf__analyse(const wf__ir *ir, wf__vary *out)
         }
         out[i] = v;
     }
-    return true;
+    return changed;
+}
+
+void wf__analyse(const wf__ir *ir, wf__vary *out)
+{
+    for (bool first = true; analyse_once(ir, out, first); first = false)
+        ;
 }
 
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)

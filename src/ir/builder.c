@@ -15,6 +15,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
 {
     uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
+    ir->loops = ir->closed_n = 0;
     ir->rank = rank;
     ir->arrays = false;
     ir->flags = flags;
@@ -44,6 +45,7 @@ void wf__ir_free(wf__ir *ir)
     wf__free(ir->table);
     wf__free(ir->tuple);
     wf__free(ir->tuple_table);
+    wf__free(ir->closed);
     wf__free(ir->slot);
     wf__free(ir->red);
     wf__free(ir->param);
@@ -364,15 +366,17 @@ static uint32_t tuple_shape(wf__ir *ir, uint32_t tuple)
     return shape;
 }
 
-wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other)
+wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when)
 {
     if (ir->status != WF_OK)
         return 0;
+    if (when && ir->node[when].op == WF__CONST && wf__bits(&ir->node[when]))
+        when = 0;
     wf__slot *s = &ir->slot[slot];
     s->read = true;
     if (s->last_store && (ir->flags & WF_FOLD)) { /* the value just stored, if this is the same place */
         const wf__node *store = &ir->node[s->last_store];
-        if (store->b == tuple && !store->d && border == WF_BORDER_NONE &&
+        if (store->b == tuple && !store->d && border == WF_BORDER_NONE && !when &&
             (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))
             return store->c;
     }
@@ -383,8 +387,14 @@ wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf
         n.shape = tuple ? tuple_shape(ir, tuple) : s->shape;
         if (other)
             n.shape = wf__broadcast_id(ir, "read", n.shape, ir->node[other].shape);
-    }
+    } else
+        n.when = when;
     return wf__append(ir, &n);
+}
+
+wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other)
+{
+    return wf__load_when(ir, slot, tuple, border, other, 0);
 }
 
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate)
@@ -392,6 +402,11 @@ void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref
     if (ir->status != WF_OK)
         return;
     wf__slot *s = &ir->slot[slot];
+    if (predicate && ir->node[predicate].op == WF__CONST) {
+        if (!wf__bits(&ir->node[predicate]))
+            return;
+        predicate = 0;
+    }
     wf__node n = { .op = WF__STORE, .dtype = s->dtype, .a = slot, .b = tuple, .c = value, .d = predicate };
     n.shape = ir->arrays ? s->shape : 0;
     wf__ref r = wf__append(ir, &n);

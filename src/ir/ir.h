@@ -24,12 +24,20 @@ typedef enum wf__op {
     WF__DIM,     /* a: slot, b: axis. i64 extent of the slot's array; uniform */
     WF__ARG,     /* a: argument number of a cold body */
     WF__LOAD,    /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
-                   d: epoch (stores to this memory that came before) */
+                   d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
+                   false, nothing is read and the value is that outside. Index spaces only */
     WF__STORE,   /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
     WF__RED,     /* a: reduction, b: instance. Its value so far in this lane's accumulator */
     WF__SETRED,  /* a: reduction, b: instance, c: value. Effect */
     WF__COLD,    /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
                    Where the condition holds: the value of the cold body. Backends branch around it when no lane needs it */
+    /* A loop (loop.c): LOOP, its STATEs, a body, its NEXTs, END. The body runs while any lane has a guard that is true,
+     * for all lanes: what it does must depend on the guard where that matters. Values of the body are not seen outside */
+    WF__LOOP,  /* aux: 1 if the body runs once at most (a condition): its guards' NEXTs are false */
+    WF__STATE, /* a: LOOP, b: initial value, aux: 1 for a guard (bool). In the body its value at the start of the turn,
+                  after END the last one */
+    WF__NEXT,  /* a: STATE, b: its value in the next turn. All take place together at END. Effect */
+    WF__END,   /* a: LOOP. Effect */
     WF__REDUCE,  /* array graphs only. a: value, b: wf_join. All axes */
     WF__IOTA,    /* array graphs only. a: axis of the node's shape. i64 */
     WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
@@ -112,7 +120,10 @@ typedef struct wf__node {
     uint8_t dtype; /* of the result; of the stored value for STORE */
     uint8_t aux;
     uint32_t a, b, c, d;
-    uint32_t shape; /* array graphs: index into shapes; 0 elsewhere and for scalars */
+    union {
+        uint32_t shape; /* array graphs: index into shapes; 0 elsewhere and for scalars */
+        uint32_t when;  /* index spaces: of a LOAD; 0 elsewhere */
+    };
 } wf__node;
 
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
@@ -145,6 +156,9 @@ typedef struct wf__ir {
     uint32_t tuple_n, tuple_cap;
     uint32_t *tuple_table; /* where each tuple is, by its contents */
     uint32_t tuple_table_size, tuples;
+    uint32_t loops;   /* LOOP nodes */
+    uint32_t *closed; /* pairs: first and last node of a loop's body that has ended; ascending, the outermost only */
+    uint32_t closed_n, closed_cap;
     wf__slot *slot;
     uint32_t slot_n, slot_cap;
     wf__reduction *red;
@@ -155,11 +169,12 @@ typedef struct wf__ir {
     uint32_t shape_n, shape_cap;
     int32_t rank;     /* axes of the index space; array graphs: 0 */
     bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
-    uint32_t flags;   /* WF_FOLD | WF_VALUE_NUMBERING */
+    uint32_t flags;   /* some of WF__IR_FLAGS */
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
 } wf__ir;
 
+enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_FAST_MATH };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
 void wf__ir_free(wf__ir *ir);
@@ -186,10 +201,21 @@ wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
+wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
 wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance);
 void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value);
 wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n);
+enum { WF__MOST_NESTED = 64 }; /* loops */
+/* loop.c. The states follow the loop at once, the nexts come right before the end. */
+wf__ref wf__loop(wf__ir *ir, bool once);
+wf__ref wf__state(wf__ir *ir, wf__ref loop, wf__ref initial, bool guard);
+void wf__next(wf__ir *ir, wf__ref state, wf__ref value);
+void wf__end(wf__ir *ir, wf__ref loop);
+bool wf__in_closed(const wf__ir *ir, wf__ref r); /* in the body of a loop that has ended */
+static inline bool wf__is_closed(const wf__ir *ir, wf__ref r) { return ir->closed_n && wf__in_closed(ir, r); }
+wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop); /* its END */
+static inline bool wf__is_loop_op(unsigned op) { return op >= WF__LOOP && op <= WF__END; }
 uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32_t object);
 uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
@@ -205,6 +231,7 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
 static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->node[r]; }
 static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
+static inline wf__ref wf__when(const wf__ir *ir, const wf__node *load) { return ir->arrays ? 0 : load->when; }
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
 static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return ir->tuple + t + 1; }
@@ -283,8 +310,8 @@ typedef struct wf__vary {
     uint8_t level; /* innermost loop needed: 0 none, k: axis k-1 and axes outside it; rank: the lane axis */
     int64_t coef;  /* AFFINE: per lane, a known constant, not 0 */
 } wf__vary;
-/* One entry per node; false without memory. Lane axis: ir->rank - 1. */
-bool wf__analyse(const wf__ir *ir, wf__vary *out);
+/* One entry per node. Lane axis: ir->rank - 1. */
+void wf__analyse(const wf__ir *ir, wf__vary *out);
 
 /* A tuple component as index[axis] + offset, when it is exactly that (offset a constant): the form that border
  * splitting, alias tests and tiling understand. axis -1: a constant alone. */

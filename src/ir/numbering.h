@@ -49,7 +49,7 @@ static inline bool wf__key_same(const wf__key *x, const wf__key *y)
 
 static inline bool wf__is_numbered(const wf__ir *ir, unsigned op)
 {
-    return (ir->flags & WF_VALUE_NUMBERING) && op != WF__STORE && op != WF__SETRED;
+    return (ir->flags & WF_VALUE_NUMBERING) && op != WF__STORE && op != WF__SETRED && !wf__is_loop_op(op);
 }
 
 /* The most nodes, numbered or not, beside a table of this size: their ids fit beside the hashes. */
@@ -105,7 +105,7 @@ static inline wf__ref wf__table_find(const wf__ir *ir, const wf__key *k, uint32_
     for (; *at; at = at == ir->table + mask ? ir->table : at + 1)
         if (((*at ^ hash) & ~mask) == 0) {
             wf__key other = wf__key_of(&ir->node[*at & mask]);
-            if (wf__key_same(&other, k))
+            if (wf__key_same(&other, k) && !wf__is_closed(ir, *at & mask))
                 return *at & mask;
         }
     *entry = at;

@@ -230,6 +230,8 @@ static void fields(reader *r, wf__node *n)
         n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, 6, "a border mode") : 0;
         n->c = word(r, "other") ? ref(r) : 0;
         n->d = word(r, "epoch") ? number32(r) : 0;
+        if (!r->ir->arrays)
+            n->when = word(r, "if") ? ref(r) : 0;
         if (r->ok)
             r->ir->slot[n->a].read = true;
         break;
@@ -238,6 +240,20 @@ static void fields(reader *r, wf__node *n)
         n->d = word(r, "if") ? ref(r) : 0;
         if (r->ok)
             r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
+        break;
+    case WF__LOOP:
+        n->aux = word(r, "once");
+        ++r->ir->loops;
+        break;
+    case WF__STATE:
+        n->a = ref(r), n->b = ref(r);
+        n->aux = word(r, "guard");
+        break;
+    case WF__NEXT:
+        n->a = ref(r), n->b = ref(r);
+        break;
+    case WF__END:
+        n->a = ref(r);
         break;
     case WF__COLD:
         n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r);
@@ -315,6 +331,6 @@ bool wf__parse(const char *text, wf__ir *out, wf__str *error)
     }
     if (out->status != WF_OK)
         fail(&r, out->error);
-    out->flags = flags & (WF_FOLD | WF_VALUE_NUMBERING | WF_FAST_MATH);
+    out->flags = flags & WF__IR_FLAGS;
     return r.ok && wf__verify(out, error);
 }

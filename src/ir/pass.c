@@ -12,6 +12,8 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         tuple = n->b;
         if (n->c)
             out[count++] = n->c;
+        if (wf__when(ir, n))
+            out[count++] = n->when;
         break;
     case WF__STORE:
         tuple = n->b;
@@ -21,6 +23,13 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         break;
     case WF__SETRED:
         out[count++] = n->c;
+        break;
+    case WF__STATE:
+        out[count++] = n->b;
+        break;
+    case WF__NEXT:
+        out[count++] = n->a;
+        out[count++] = n->b;
         break;
     case WF__REDUCE:
         out[count++] = n->a;
@@ -44,18 +53,19 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
 
 void wf__mark_live(const wf__ir *ir, uint8_t *live)
 {
-    for (wf__ref r = ir->n; r-- > 1;) {
-        if (!live[r])
-            continue;
-        wf__ref operand[WF__MAX_OPERANDS];
-        uint32_t count = wf__operands(ir, &ir->node[r], operand);
-        for (uint32_t i = 0; i < count; ++i)
-            live[operand[i]] = 1;
-    }
+    do {
+        for (wf__ref r = ir->n; r-- > 1;) {
+            if (!live[r])
+                continue;
+            wf__ref operand[WF__MAX_OPERANDS];
+            uint32_t count = wf__operands(ir, &ir->node[r], operand);
+            for (uint32_t i = 0; i < count; ++i)
+                live[operand[i]] = 1;
+        }
+    } while (ir->loops && wf__mark_loops(ir, live));
 }
 
-/* Effects are live, except stores that a later one to the same place hides with no load of that memory in between. */
-static void mark_effects(const wf__ir *ir, uint8_t *live)
+void wf__mark_effects(const wf__ir *ir, uint8_t *live)
 {
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
@@ -68,7 +78,7 @@ static void mark_effects(const wf__ir *ir, uint8_t *live)
                 live[before] = 0;
                 break;
             }
-            if (m->op == WF__LOAD && (ir->slot[m->a].written || m->d))
+            if ((m->op == WF__LOAD && (ir->slot[m->a].written || m->d)) || wf__is_loop_op(m->op))
                 break;
         }
     }
@@ -124,7 +134,8 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
             out->slot[n->a].epoch = n->d;
             out->slot[n->a].last_store = 0;
         }
-        return wf__load(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0);
+        return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0,
+                             map[wf__when(in, n)]);
     case WF__STORE:
         wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;
@@ -138,6 +149,16 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
             args[i] = map[wf__tuple_at(in, n->d)[i]];
         return wf__cold(out, map[n->a], map[n->b], n->c, args, count);
     }
+    case WF__LOOP:
+        return wf__loop(out, n->aux);
+    case WF__STATE:
+        return wf__state(out, map[n->a], map[n->b], n->aux);
+    case WF__NEXT:
+        wf__next(out, map[n->a], map[n->b]);
+        return 0;
+    case WF__END:
+        wf__end(out, map[n->a]);
+        return 0;
     case WF__CAST:
         return wf__cast(out, map[n->a], n->dtype);
     case WF__BITCAST:
@@ -157,98 +178,4 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     default:
         return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
     }
-}
-
-/* ---- lowering ---- */
-static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
-{
-    const wf__node *n = &in->node[r];
-    if (!wf__op_is_pure(n->op))
-        return wf__copy_node(in, r, map, out);
-    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
-    if (fast)
-        return fast;
-    const wf__ref operand[3] = { n->a, n->b, n->c };
-    unsigned arity = wf__op_table[n->op].arity;
-    if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
-        return wf__copy_node(in, r, map, out);
-    wf__ref x[3] = { 0 };
-    for (unsigned i = 0; i < arity; ++i)
-        x[i] = map[operand[i]];
-    return wf__expand(out, n->op, n->dtype, x);
-}
-
-/* Records the live nodes of `in` again, each by `rewrite`. */
-static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
-{
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
-    if (!map) {
-        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
-        return false;
-    }
-    for (wf__ref r = 1; r < in->n && out->status == WF_OK; ++r)
-        if (live[r])
-            map[r] = rewrite(in, r, map, out);
-    wf__free(map);
-    return out->status == WF_OK;
-}
-
-static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
-{
-    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
-    wf__grow(&out->node, &out->node_cap, in->n, sizeof *out->node); /* all at once; without memory, it is said later */
-    uint8_t *live = wf__alloc0(in->n);
-    bool ok = false;
-    if (!live)
-        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
-    else if (wf__copy_tables(in, out)) {
-        mark_effects(in, live);
-        wf__mark_live(in, live);
-        ok = rewrite_live(in, out, live, rewrite);
-    }
-    wf__free(live);
-    return ok;
-}
-
-/* Is every node live? Then there is nothing to sweep. */
-static bool all_live(const wf__ir *ir)
-{
-    uint8_t *live = wf__alloc0(ir->n);
-    bool all = live != NULL;
-    if (live) {
-        mark_effects(ir, live);
-        wf__mark_live(ir, live);
-        for (wf__ref r = 1; r < ir->n && all; ++r)
-            all = live[r];
-    }
-    wf__free(live);
-    return all;
-}
-
-bool wf__pass_lower(const wf__ir *in, wf__ir *out)
-{
-    wf__ir expanded;
-    bool ok = sweep(in, &expanded, lower_node);
-    if (!ok || all_live(&expanded)) {
-        *out = expanded;
-        return ok;
-    }
-    ok = sweep(&expanded, out, wf__copy_node); /* what expansion left unused */
-    wf__ir_free(&expanded);
-    return ok;
-}
-
-bool wf__pass_is_lowered(const wf__ir *ir)
-{
-    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING))
-        return false;
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        if (!wf__op_is_pure(n->op))
-            continue;
-        const wf__ref operand[3] = { n->a, n->b, n->c };
-        if (wf__expands(n->op, wf__dtype(ir, operand[wf__op_table[n->op].arity - 1]), n->dtype))
-            return false;
-    }
-    return all_live(ir);
 }

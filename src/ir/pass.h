@@ -8,6 +8,15 @@ enum { WF__MAX_OPERANDS = 16 };
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
 /* Spreads the marks in live[] (one byte per node) to everything that marked nodes use. */
 void wf__mark_live(const wf__ir *ir, uint8_t *live);
+/* ---- loop.c ---- */
+wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* its first node behind the states */
+void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end); /* first..end, a body that has ended, is not seen any more */
+void wf__forget_stores(wf__ir *ir);
+/* Spreads marks along loops: live parts keep their loop, a live loop its end and guards, a live state its next value.
+ * True: there are new marks. */
+bool wf__mark_loops(const wf__ir *ir, uint8_t *live);
+/* Marks what has effects, except stores that a later one to the same place hides with no load in between. */
+void wf__mark_effects(const wf__ir *ir, uint8_t *live);
 /* Slots, reductions and parameters, with the same numbers; `out` is empty. */
 bool wf__copy_tables(const wf__ir *in, wf__ir *out);
 /* Node r recorded again in `out` with operands through map[]; 0 for effects. */

@@ -9,6 +9,10 @@
  *   %5 = load f32 s0 [%2 %3] border value other %1 epoch 0
  *   %6 = add f32 %5 %1
  *   store s1 [%2 %3] %6                       effects have ids too, as all nodes, but nothing refers to them
+ *   %9 = loop bool once                       `once`: a condition
+ *   %10 = state bool %9 %8 guard
+ *   next bool %10 %12
+ *   end bool %9
  *   shapes of array graphs stand behind the dtype: %6 = add f32 (3, 4) %5 %1
  */
 #include "ir/ir.h"
@@ -106,6 +110,20 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         if (n->c)
             wf__str_addf(out, " other %%%u", (unsigned)n->c);
         wf__str_addf(out, " epoch %u", (unsigned)n->d);
+        if (wf__when(ir, n))
+            wf__str_addf(out, " if %%%u", (unsigned)n->when);
+        break;
+    case WF__LOOP:
+        wf__str_add(out, n->aux ? " once" : "");
+        break;
+    case WF__STATE:
+        wf__str_addf(out, " %%%u %%%u%s", (unsigned)n->a, (unsigned)n->b, n->aux ? " guard" : "");
+        break;
+    case WF__NEXT:
+        wf__str_addf(out, " %%%u %%%u", (unsigned)n->a, (unsigned)n->b);
+        break;
+    case WF__END:
+        wf__str_addf(out, " %%%u", (unsigned)n->a);
         break;
     case WF__STORE:
         wf__str_addf(out, " s%u", (unsigned)n->a);
@@ -131,10 +149,10 @@ void wf__print(const wf__ir *ir, wf__str *out)
     header(ir, out);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op != WF__STORE && n->op != WF__SETRED)
+        if (n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT && n->op != WF__END)
             wf__str_addf(out, "%%%u = ", (unsigned)r);
         wf__str_addf(out, "%s %s", wf__op_table[n->op].name, type(n->dtype));
-        if (n->shape) {
+        if (ir->arrays && n->shape) {
             char shape[256];
             wf__shape_text(&ir->shape[n->shape], shape, sizeof shape);
             wf__str_addf(out, " %s", shape);

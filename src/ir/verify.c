@@ -5,6 +5,9 @@ typedef struct checker {
     const wf__ir *ir;
     wf__str *error;
     wf__ref at;
+    wf__ir closed;      /* only its list of bodies that have ended */
+    wf__ref open[WF__MOST_NESTED]; /* loops around */
+    uint32_t depth;
 } checker;
 
 static bool bad(const checker *c, const char *what)
@@ -19,7 +22,10 @@ static bool value(const checker *c, wf__ref r)
     if (!r || r >= c->at)
         return bad(c, "an operand is not an earlier node");
     unsigned op = c->ir->node[r].op;
-    return (op != WF__NOP && op != WF__STORE && op != WF__SETRED) || bad(c, "an operand has no value");
+    if (wf__is_closed(&c->closed, r))
+        return bad(c, "an operand belongs to a loop that has ended");
+    bool none = op == WF__NOP || op == WF__STORE || op == WF__SETRED || (wf__is_loop_op(op) && op != WF__STATE);
+    return !none || bad(c, "an operand has no value");
 }
 
 static bool value_of(const checker *c, wf__ref r, unsigned dtype)
@@ -57,7 +63,8 @@ static bool check_memory(const checker *c, const wf__node *n)
     if (!check_tuple(c, n->b, s->rank))
         return false;
     if (n->op == WF__LOAD)
-        return (n->aux <= WF_BORDER_REFLECT || bad(c, "border")) && (!n->c || value_of(c, n->c, n->dtype));
+        return (n->aux <= WF_BORDER_REFLECT || bad(c, "border")) && (!n->c || value_of(c, n->c, n->dtype)) &&
+               (!wf__when(ir, n) || value_of(c, n->when, WF_BOOL));
     return value_of(c, n->c, n->dtype) && (!n->d || value_of(c, n->d, WF_BOOL));
 }
 
@@ -89,9 +96,67 @@ static bool check_pure(const checker *c, const wf__node *n)
     return true;
 }
 
-static bool check_structural(const checker *c, const wf__node *n)
+static bool check_loop(checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
+    wf__ref inner = c->depth ? c->open[c->depth - 1] : 0;
+    const wf__node *before = &ir->node[c->at - 1];
+    switch (n->op) {
+    case WF__LOOP:
+        if (c->depth == WF__MOST_NESTED)
+            return bad(c, "loops are nested too deep");
+        c->open[c->depth++] = c->at;
+        return n->aux <= 1 || bad(c, "unknown kind");
+    case WF__STATE:
+        if (n->a != inner || !(c->at - 1 == inner || before->op == WF__STATE) || (n->aux && n->dtype != WF_BOOL))
+            return bad(c, "not a state of the loop that begins here");
+        return value_of(c, n->b, n->dtype) && (n->b < inner || bad(c, "an initial value of the loop's own"));
+    case WF__NEXT:
+        if (n->a >= c->at || ir->node[n->a].op != WF__STATE || ir->node[n->a].a != inner)
+            return bad(c, "not of a state of this loop");
+        if (ir->node[inner].aux && ir->node[n->a].aux && !wf__is_const(ir, n->b, 0))
+            return bad(c, "a condition that goes on");
+        return value_of(c, n->b, n->dtype) && n->dtype == ir->node[n->a].dtype;
+    default: /* END */
+        if (!inner || n->a != inner || (before->op != WF__NEXT))
+            return bad(c, "no loop of this number ends here");
+        --c->depth;
+        wf__close_range(&c->closed, wf__loop_body(ir, inner), c->at);
+        return c->closed.status == WF_OK || bad(c, "out of memory");
+    }
+}
+
+/* Every state has one NEXT, and the loop's guards are among them. */
+static bool check_nexts(const checker *c)
+{
+    const wf__ir *ir = c->ir;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__LOOP) {
+            wf__ref end = wf__loop_end(ir, r), first = end;
+            bool guard = false;
+            while (ir->node[first - 1].op == WF__NEXT)
+                --first;
+            if (end - first != wf__loop_body(ir, r) - r - 1)
+                return bad(c, "states and next values differ in number");
+            for (wf__ref s = r + 1; s < wf__loop_body(ir, r); ++s) {
+                uint32_t nexts = 0;
+                guard = guard || ir->node[s].aux;
+                for (wf__ref q = first; q < end; ++q)
+                    nexts += ir->node[q].a == s;
+                if (nexts != 1)
+                    return bad(c, "a state needs one next value");
+            }
+            if (!guard)
+                return bad(c, "a loop without a guard");
+        }
+    return true;
+}
+
+static bool check_structural(checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (wf__is_loop_op(n->op))
+        return check_loop(c, n);
     switch (n->op) {
     case WF__NOP:
         return true;
@@ -139,13 +204,8 @@ static bool check_structural(const checker *c, const wf__node *n)
     }
 }
 
-bool wf__verify(const wf__ir *ir, wf__str *error)
+static bool check_reductions(const wf__ir *ir, wf__str *error)
 {
-    checker c = { .ir = ir, .error = error };
-    if (ir->status != WF_OK) {
-        wf__str_add(error, ir->error);
-        return false;
-    }
     for (uint32_t k = 0; k < ir->red_n; ++k) {
         unsigned op = wf__join_op((wf_join)ir->red[k].join);
         if (!op || !wf__types_allow(wf__op_table[op].types, ir->red[k].dtype) || wf__is_half(ir->red[k].dtype) ||
@@ -154,17 +214,45 @@ bool wf__verify(const wf__ir *ir, wf__str *error)
             return false;
         }
     }
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        c.at = r;
-        if (n->op >= WF__OP_COUNT)
-            return bad(&(checker){ ir, error, 0 }, "unknown operation");
-        if (n->op != WF__NOP && !wf__computable((wf_dtype)n->dtype))
-            return bad(&c, "dtype");
-        if (n->shape >= ir->shape_n || (n->shape && !ir->arrays))
-            return bad(&c, "shape");
-        if (!(wf__op_is_pure(n->op) ? check_pure(&c, n) : check_structural(&c, n)))
-            return false;
-    }
     return true;
+}
+
+static bool check_node(checker *c)
+{
+    const wf__ir *ir = c->ir;
+    const wf__node *n = &ir->node[c->at];
+    if (n->op != WF__NOP && !wf__computable((wf_dtype)n->dtype))
+        return bad(c, "dtype");
+    bool predicate = n->op == WF__LOAD && !ir->arrays;
+    if (!predicate && (n->shape >= ir->shape_n || (n->shape && !ir->arrays)))
+        return bad(c, "shape");
+    return wf__op_is_pure(n->op) ? check_pure(c, n) : check_structural(c, n);
+}
+
+bool wf__verify(const wf__ir *ir, wf__str *error)
+{
+    checker c = { .ir = ir, .error = error };
+    if (ir->status != WF_OK) {
+        wf__str_add(error, ir->error);
+        return false;
+    }
+    bool ok = check_reductions(ir, error);
+    for (c.at = 1; ok && c.at < ir->n; ++c.at) {
+        if (ir->node[c.at].op >= WF__OP_COUNT) {
+            c.at = 0;
+            ok = bad(&c, "unknown operation");
+            break;
+        }
+        ok = check_node(&c);
+    }
+    if (ok && c.depth) {
+        c.at = c.open[c.depth - 1];
+        ok = bad(&c, "a loop that does not end");
+    }
+    if (ok && ir->loops) {
+        c.at = 1;
+        ok = check_nexts(&c);
+    }
+    wf__free(c.closed.closed);
+    return ok;
 }

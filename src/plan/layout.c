@@ -253,7 +253,7 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
             out->slot[n->a].epoch = n->d;
             out->slot[n->a].last_store = 0;
         }
-        return wf__load(out, n->a, everywhere, WF_BORDER_NONE, 0);
+        return wf__load_when(out, n->a, everywhere, WF_BORDER_NONE, 0, map[n->when]);
     case WF__STORE:
         if (n->b)
             break;
@@ -346,13 +346,18 @@ static bool has_long_rows(const wf__stage *stage)
 
 static void estimate(wf__stage *stage)
 {
-    uint64_t points = 1, cost = 0, bytes = 0;
+    enum { TURNS = 32 }; /* of a loop, about */
+    uint64_t points = 1, cost = 0, bytes = 0, times = 1;
     for (int d = 0; d < stage->body.rank; ++d)
         points *= (uint64_t)stage->extent[d];
     for (wf__ref r = 1; r < stage->body.n; ++r) {
         const wf__node *n = &stage->body.node[r];
         bool memory = n->op == WF__LOAD || n->op == WF__STORE;
-        cost += memory ? 4 : wf__op_is_pure(n->op) ? 1 : 0;
+        if (n->op == WF__LOOP && !n->aux && times < TURNS * TURNS)
+            times *= TURNS;
+        if (n->op == WF__END && !stage->body.node[n->a].aux && times > 1)
+            times /= TURNS;
+        cost += times * (memory ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
         if (memory && stage->body.slot[n->a].element)
             bytes += wf__size(n->dtype);
     }

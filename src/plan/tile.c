@@ -12,6 +12,7 @@ typedef struct tiler {
     wf__ir *out;
     wf__ref *map;   /* [node][point of the group] */
     bool *shared;   /* [node]: one copy serves all points */
+    wf__vary *vary; /* where there are loops */
     wf__ref *value; /* [reduction][instance]: what its accumulator holds by now, once it was set */
     int rows, group, first, width, instances; /* group: columns in it; first: its first column */
     bool interior;
@@ -31,8 +32,9 @@ static bool same_tuple(const tiler *t, uint32_t tuple)
     return true;
 }
 
-static bool is_shared(const tiler *t, const wf__node *n)
+static bool is_shared(const tiler *t, wf__ref r)
 {
+    const wf__node *n = &t->body->node[r];
     switch (n->op) {
     case WF__CONST:
     case WF__PARAM:
@@ -45,7 +47,14 @@ static bool is_shared(const tiler *t, const wf__node *n)
         return axis + 1 != rank && (axis + 2 != rank || t->rows == 1);
     }
     case WF__LOAD:
-        return same_tuple(t, n->b) && same(t, n->c);
+        return same_tuple(t, n->b) && same(t, n->c) && same(t, n->when);
+    case WF__LOOP:
+    case WF__END:
+        return true;
+    case WF__STATE: /* uniform along the lane axis: so it is for all columns, and there are no rows */
+        return t->vary[r].kind == WF__UNIFORM;
+    case WF__NEXT:
+        return t->shared[n->a];
     case WF__COLD:
         return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
     case WF__CAST:
@@ -121,9 +130,10 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
     case WF__LOAD:
         copy.b = map_tuple(t, n->b, p);
         copy.c = n->c ? at(t, n->c)[p] : 0;
+        copy.when = n->when ? at(t, n->when)[p] : 0;
         if (t->interior && wf__load_splits(t->body, n)) {
             copy.aux = WF_BORDER_NONE;
-            copy.c = 0;
+            copy.c = n->when ? copy.c : 0;
         }
         break;
     case WF__STORE:
@@ -145,6 +155,16 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
         copy.b = at(t, n->b)[p];
         copy.d = map_tuple(t, n->d, p);
         break;
+    case WF__LOOP:
+        return wf__loop(t->out, n->aux);
+    case WF__STATE:
+        return wf__state(t->out, at(t, n->a)[0], at(t, n->b)[p], n->aux);
+    case WF__NEXT:
+        wf__next(t->out, at(t, n->a)[p], at(t, n->b)[p]);
+        return 0;
+    case WF__END:
+        wf__end(t->out, at(t, n->a)[0]);
+        return 0;
     default:
         if (wf__op_is_pure(n->op))
             return copy_pure(t, n, p);
@@ -180,7 +200,7 @@ static void copy_group(tiler *t)
         wf__ref *image = at(t, i);
         if (n->op == WF__NOP)
             continue;
-        t->shared[i] = is_shared(t, n);
+        t->shared[i] = is_shared(t, i);
         image[0] = copy_node(t, n, 0);
         for (int p = 1; p < points; p++)
             image[p] = t->shared[i] ? image[0] : copy_node(t, n, p);
@@ -203,13 +223,17 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     bool fits = wf__mul_size(body->n, (size_t)(t.rows * group), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
     t.map = fits ? wf__alloc0(cells) : NULL;
     t.shared = wf__alloc0(body->n);
+    t.vary = wf__alloc(body->loops ? body->n * sizeof *t.vary : 1);
     t.value = wf__alloc0((body->red_n * (size_t)instances + 1) * sizeof *t.value);
-    if (!t.map || !t.shared || !t.value || !copy_tables(body, out, instances))
+    if (!t.map || !t.shared || !t.vary || !t.value || !copy_tables(body, out, instances))
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
+    else if (body->loops)
+        wf__analyse(body, t.vary);
     for (t.first = 0; t.first < columns && !out->status; t.first += group)
         copy_group(&t);
     wf__free(t.map);
     wf__free(t.shared);
+    wf__free(t.vary);
     wf__free(t.value);
     return !out->status;
 }

@@ -127,13 +127,15 @@ int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
     return k;
 }
 
-/* Element offset of lane l; false: outside an array read with WF_BORDER_VALUE. */
+/* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
 static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *out)
 {
     const wf__mem *m = &f->call->mem[n->a];
     const wf__ref *index = wf__tuple_at(f->ir, n->b);
     uint32_t rank = wf__tuple_len(f->ir, n->b);
     int64_t offset = 0;
+    if (n->op == WF__LOAD && n->when && !((const unsigned char *)at(f, n->when))[l])
+        return false;
     for (uint32_t k = 0; k < rank; ++k) {
         int64_t i = ((const int64_t *)at(f, index[k]))[l];
         if (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE && (i < 0 || i >= m->dim[k]))
@@ -249,10 +251,46 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
     }
 }
 
+/* ---- loops ---- */
+static bool goes_on(const frame *f, wf__ref loop)
+{
+    for (wf__ref s = loop + 1; f->ir->node[s].op == WF__STATE; ++s) {
+        const unsigned char *guard = at(f, s);
+        for (uint32_t l = f->first; f->ir->node[s].aux && l < f->first + f->n; ++l)
+            if (guard[l])
+                return true;
+    }
+    return false;
+}
+
+/* The node to go on with after LOOP (its states get their initial values) or END (their next ones). */
+static wf__ref turn(const frame *f, wf__ref r)
+{
+    const wf__ir *ir = f->ir;
+    wf__ref loop = ir->node[r].op == WF__LOOP ? r : ir->node[r].a, s = loop + 1;
+    if (r == loop)
+        for (; ir->node[s].op == WF__STATE; ++s)
+            memcpy(at(f, s), at(f, ir->node[s].b), ROW);
+    for (wf__ref n = r; r != loop && ir->node[--n].op == WF__NEXT;)
+        memcpy(at(f, ir->node[n].a), at(f, n), ROW);
+    while (ir->node[s].op == WF__STATE)
+        ++s;
+    if (goes_on(f, loop))
+        return s;
+    return r == loop ? wf__loop_end(ir, loop) + 1 : r + 1;
+}
+
 static void walk(const frame *f)
 {
     for (wf__ref r = 1; r < f->ir->n; ++r) {
         const wf__node *n = &f->ir->node[r];
+        if (wf__is_loop_op(n->op)) {
+            if (n->op == WF__NEXT)
+                memcpy(at(f, r), at(f, n->b), ROW);
+            else
+                r = turn(f, r) - 1;
+            continue;
+        }
         if (n->op == WF__CAST)
             wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), at(f, r), at(f, n->a), LANES);
         else if (n->op == WF__BITCAST)

@@ -1,0 +1,282 @@
+/* control.c - blocks: conditions and loops while recording. Both branches are recorded, so C variables set in a block
+ * are always initialised; which lanes take part is a value like any other.
+ *
+ * Each block is a loop of the ir (a condition one that runs once at most) whose states are the variables that there are
+ * when it begins. Two hidden variables belong to it: `guard`, the lanes that go on with the next turn, and `on`, those
+ * that take part now. What is written to memory or to a variable from outside is written where `on` holds.
+ */
+#include "api/api.h"
+
+typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
+
+struct wf__block {
+    block_kind kind;
+    const char *here;
+    wf__ref loop, condition; /* condition: of an IF, for its ELSE */
+    uint32_t vars, states;   /* variables that there were before; where their states begin in g->state */
+    uint32_t guard, on;      /* numbers of variables */
+    uint32_t counter;        /* FOR: the variable */
+    wf__ref hi, step;
+};
+
+static bool recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
+
+static wf__block *innermost(const wf_graph *g) { return g->block_n ? &g->block[g->block_n - 1] : NULL; }
+
+wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? g->var[innermost(g)->on].value : 0; }
+
+bool wf__is_outer(const wf_graph *g, uint32_t var) { return g->block_n && var < innermost(g)->vars; }
+
+static wf__ref and_with(wf__ir *ir, wf__ref a, wf__ref b) { return a ? wf__op2(ir, WF__OP_and, a, b) : b; }
+
+static wf__ref without(wf__ir *ir, wf__ref a, wf__ref b)
+{
+    return wf__op2(ir, WF__OP_and, a, wf__op1(ir, WF__OP_not, b));
+}
+
+static uint32_t hidden(wf_graph *g, unsigned dtype, wf__ref value)
+{
+    wf_var var = wf__new_variable(g, (wf__variable){ .dtype = (uint8_t)dtype, .red = -1, .value = value });
+    return var.num < 0 ? (uint32_t)(-var.num) - 1 : 0;
+}
+
+/* ---- beginning and ending ---- */
+static void save_state(wf_graph *g, uint32_t var, wf__ref loop, bool guard)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    wf__variable *v = &g->var[var];
+    bool alive = v->value && !wf__is_closed(ir, v->value);
+    wf__ref s = alive ? wf__state(ir, loop, v->value, guard) : 0;
+    if (!wf__grow(&g->state, &g->state_cap, g->state_n + 1, sizeof *g->state)) {
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a block");
+        return;
+    }
+    g->state[g->state_n++] = s;
+    if (s)
+        v->value = s;
+}
+
+/* A block whose lanes are those where `guard` holds. */
+static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf__ref guard)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    if (g->block_n == WF__MOST_NESTED)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "blocks are nested deeper than %d (at %s)", (int)WF__MOST_NESTED, here);
+    else if (!wf__grow(&g->block, &g->block_cap, g->block_n + 1, sizeof *g->block))
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a block");
+    uint32_t guard_var = recording(g) ? hidden(g, WF_BOOL, guard) : 0;
+    if (!recording(g))
+        return NULL;
+    wf__block b = { .kind = kind, .here = here, .vars = g->var_n, .states = g->state_n, .guard = guard_var };
+    b.loop = wf__loop(ir, kind == IF || kind == ELSE);
+    for (uint32_t i = 0; i < b.vars && recording(g); ++i)
+        save_state(g, i, b.loop, i == guard_var);
+    if (!recording(g))
+        return NULL;
+    b.on = hidden(g, WF_BOOL, g->var[guard_var].value);
+    g->block[g->block_n++] = b;
+    return innermost(g);
+}
+
+static void close_block(wf_graph *g)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    wf__block *b = innermost(g);
+    const wf__ref *state = g->state + b->states;
+    for (uint32_t i = 0; i < b->vars; ++i)
+        if (state[i])
+            wf__next(ir, state[i], g->var[i].value);
+    wf__end(ir, b->loop);
+    for (uint32_t i = 0; i < g->var_n; ++i)
+        if (i >= b->vars || state[i])
+            g->var[i].value = i < b->vars ? state[i] : 0;
+    g->var[b->guard].value = 0; /* nobody asks for it again */
+    g->state_n = b->states;
+    --g->block_n;
+}
+
+/* May a block begin here? */
+static bool may_branch(wf_graph *g, const char *function)
+{
+    if (!recording(g))
+        return false;
+    if (g->program.rec.kind != WF__ARRAYS && g->section == WF_CALL)
+        return true;
+    wf__poison(g, WF_ERR_UNSUPPORTED,
+               g->section == WF_CALL
+                   ? "%s: control flow is for index spaces; say wf_begin(ctx, .shape = ...), or wf_select"
+                   : "%s: no control flow in section WF_POST",
+               function);
+    return false;
+}
+
+static wf__ref condition(wf_graph *g, wf_val v, const char *function)
+{
+    bool number;
+    wf__ref c = wf__resolve(g, v, function, &number);
+    if (number)
+        return wf__const_bits(wf__graph_ir(g), WF_BOOL, v.h.num != 0);
+    return c ? wf__cast(wf__graph_ir(g), c, WF_BOOL) : 0;
+}
+
+/* ---- conditions ---- */
+bool wf_if_(wf_graph *g, const char *here, wf_val cond)
+{
+    wf__ref c = may_branch(g, "WF_IF") ? condition(g, cond, "WF_IF") : 0;
+    wf__block *b = c ? open_block(g, IF, here, and_with(wf__graph_ir(g), wf__lanes_on(g), c)) : NULL;
+    if (b)
+        b->condition = c;
+    return true;
+}
+
+bool wf_else_(wf_graph *g, const char *here)
+{
+    if (!recording(g))
+        return true;
+    wf__ir *ir = wf__graph_ir(g);
+    wf__block *b = innermost(g);
+    if (!b || b->kind != IF) {
+        wf__poison(g, WF_ERR_CONTRACT, "WF_ELSE at %s: there is no WF_IF that it belongs to%s%s", here,
+                   b ? "; the innermost block is that of " : "", b ? b->here : "");
+        return true;
+    }
+    wf__ref c = b->condition;
+    g->var[b->guard].value = wf__const_bits(ir, WF_BOOL, 0);
+    close_block(g);
+    wf__ref on = wf__lanes_on(g);
+    open_block(g, ELSE, here, on ? without(ir, on, c) : wf__op1(ir, WF__OP_not, c));
+    return true;
+}
+
+/* ---- loops ---- */
+bool wf_loop_(wf_graph *g, const char *here)
+{
+    if (!may_branch(g, "WF_LOOP"))
+        return true;
+    wf__ref on = wf__lanes_on(g);
+    open_block(g, LOOP, here, on ? on : wf__const_bits(wf__graph_ir(g), WF_BOOL, 1));
+    return true;
+}
+
+/* Lanes where `leave` holds take no more part in this turn, nor (unless `again`) in the loop. */
+static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    uint32_t k = g->block_n;
+    while (k && g->block[k - 1].kind != LOOP && g->block[k - 1].kind != FOR)
+        --k;
+    if (!k) {
+        wf__poison(g, WF_ERR_CONTRACT, "%s: there is no loop around", function);
+        return;
+    }
+    for (uint32_t i = k - 1; i < g->block_n; ++i) {
+        wf__variable *on = &g->var[g->block[i].on];
+        on->value = without(ir, on->value, lanes);
+    }
+    wf__variable *guard = &g->var[g->block[k - 1].guard];
+    if (!again)
+        guard->value = without(ir, guard->value, lanes);
+}
+
+bool wf_while_(wf_graph *g, const char *here, wf_val cond)
+{
+    (void)here;
+    wf__ref c = may_branch(g, "WF_WHILE") ? condition(g, cond, "WF_WHILE") : 0;
+    if (c && g->block_n)
+        leave(g, without(wf__graph_ir(g), wf__lanes_on(g), c), false, "WF_WHILE");
+    return true;
+}
+
+void wf_break(wf_graph *g)
+{
+    if (may_branch(g, "wf_break"))
+        leave(g, g->block_n ? wf__lanes_on(g) : 0, false, "wf_break");
+}
+
+void wf_continue(wf_graph *g)
+{
+    if (may_branch(g, "wf_continue"))
+        leave(g, g->block_n ? wf__lanes_on(g) : 0, true, "wf_continue");
+}
+
+/* Is there a turn with this counter? */
+static wf__ref in_bounds(wf__ir *ir, wf__ref i, wf__ref hi, wf__ref step)
+{
+    wf__ref zero = wf__const_bits(ir, wf__dtype(ir, step), 0), up = wf__op2(ir, WF__OP_gt, step, zero);
+    wf__ref below = wf__op2(ir, WF__OP_lt, i, hi);
+    if (!wf__is_signed(wf__dtype(ir, step)))
+        return wf__op2(ir, WF__OP_and, up, below);
+    wf__ref above = wf__op2(ir, WF__OP_and, wf__op2(ir, WF__OP_lt, step, zero), wf__op2(ir, WF__OP_gt, i, hi));
+    return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_and, up, below), above);
+}
+
+/* The dtype of a counter: that of the first bound that is a value; i64 for numbers. */
+static unsigned counter_dtype(wf_graph *g, const wf_val *bound, unsigned n)
+{
+    for (unsigned i = 0; i < n; ++i) {
+        wf_dtype t = wf_val_dtype(bound[i]);
+        if (t == WF_NONE || wf__is_int(t)) {
+            if (t != WF_NONE)
+                return t;
+            continue;
+        }
+        wf__poison(g, WF_ERR_DTYPE, "WF_FOR: a bound is %s, not an integer", wf_dtype_name(t));
+        return WF_I64;
+    }
+    return WF_I64;
+}
+
+bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step)
+{
+    *i = (wf_val){ { 0, g } };
+    if (!may_branch(g, "WF_FOR"))
+        return true;
+    wf__ir *ir = wf__graph_ir(g);
+    unsigned t = counter_dtype(g, (const wf_val[]){ hi, lo, step }, 3);
+    wf__ref first = wf__converted(g, lo, t, "WF_FOR"), last = wf__converted(g, hi, t, "WF_FOR");
+    wf__ref by = wf__converted(g, step, t, "WF_FOR");
+    if (!first || !last || !by)
+        return true;
+    uint32_t counter = hidden(g, t, first);
+    wf__block *b = open_block(g, FOR, here, and_with(ir, wf__lanes_on(g), in_bounds(ir, first, last, by)));
+    if (!b)
+        return true;
+    b->counter = counter;
+    b->hi = last;
+    b->step = by;
+    *i = wf__value(g, g->var[counter].value);
+    return true;
+}
+
+static void next_turn(wf_graph *g, const wf__block *b)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    wf__variable *i = &g->var[b->counter], *guard = &g->var[b->guard];
+    i->value = wf__op2(ir, WF__OP_add, i->value, b->step);
+    guard->value = wf__op2(ir, WF__OP_and, guard->value, in_bounds(ir, i->value, b->hi, b->step));
+}
+
+void wf_end_(wf_graph *g, const char *here)
+{
+    if (!recording(g))
+        return;
+    const wf__block *b = innermost(g);
+    if (!b) {
+        wf__poison(g, WF_ERR_CONTRACT, "WF_END at %s: no block is open", here);
+        return;
+    }
+    if (b->kind == FOR)
+        next_turn(g, b);
+    else if (b->kind != LOOP)
+        g->var[b->guard].value = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
+    close_block(g);
+}
+
+void wf__check_blocks(wf_graph *g)
+{
+    const wf__block *b = innermost(g);
+    if (b)
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "the block opened at %s was not closed: WF_END is missing, or a C break, continue or return left it",
+                   b->here ? b->here : "?");
+}

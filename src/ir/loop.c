@@ -1,0 +1,123 @@
+/* loop.c - loops: recording them, and which nodes they keep from being seen.
+ *
+ * A condition is a loop that runs once at most. States are the only values that leave a loop, and what a body computes
+ * is found again by value numbering inside it only: elsewhere it may not have been computed.
+ */
+#include "ir/pass.h"
+
+wf__ref wf__loop(wf__ir *ir, bool once)
+{
+    wf__node n = { .op = WF__LOOP, .dtype = WF_BOOL, .aux = once };
+    wf__ref r = wf__append(ir, &n);
+    ir->loops += r != 0;
+    wf__forget_stores(ir);
+    return r;
+}
+
+wf__ref wf__state(wf__ir *ir, wf__ref loop, wf__ref initial, bool guard)
+{
+    if (ir->status != WF_OK || !loop || !initial)
+        return 0;
+    const wf__node *from = &ir->node[initial];
+    wf__node n = { .op = WF__STATE, .dtype = from->dtype, .aux = guard, .a = loop, .b = initial };
+    n.shape = ir->arrays ? from->shape : 0;
+    return wf__append(ir, &n);
+}
+
+void wf__next(wf__ir *ir, wf__ref state, wf__ref value)
+{
+    if (ir->status != WF_OK || !state || !value)
+        return;
+    wf__node n = { .op = WF__NEXT, .dtype = ir->node[state].dtype, .a = state, .b = value };
+    wf__append(ir, &n);
+}
+
+void wf__end(wf__ir *ir, wf__ref loop)
+{
+    wf__node n = { .op = WF__END, .dtype = WF_BOOL, .a = loop };
+    wf__ref end = loop ? wf__append(ir, &n) : 0;
+    if (end)
+        wf__close_range(ir, wf__loop_body(ir, loop), end);
+    wf__forget_stores(ir);
+}
+
+/* What memory holds is not known from stores before: another turn may have been in between. */
+void wf__forget_stores(wf__ir *ir)
+{
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ++ir->slot[s].epoch;
+        ir->slot[s].last_store = 0;
+    }
+}
+
+wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop)
+{
+    wf__ref r = loop + 1;
+    while (r < ir->n && ir->node[r].op == WF__STATE && ir->node[r].a == loop)
+        ++r;
+    return r;
+}
+
+wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop)
+{
+    for (wf__ref r = loop + 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__END && ir->node[r].a == loop)
+            return r;
+    return 0;
+}
+
+void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end)
+{
+    while (ir->closed_n && ir->closed[2 * ir->closed_n - 2] > first)
+        --ir->closed_n; /* loops inside this one */
+    if (!wf__grow(&ir->closed, &ir->closed_cap, 2 * ir->closed_n + 2, sizeof *ir->closed)) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
+        return;
+    }
+    ir->closed[2 * ir->closed_n] = first;
+    ir->closed[2 * ir->closed_n + 1] = end;
+    ++ir->closed_n;
+}
+
+bool wf__in_closed(const wf__ir *ir, wf__ref r)
+{
+    uint32_t lo = 0, hi = ir->closed_n; /* the ranges before lo begin at r or before */
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (ir->closed[2 * middle] <= r)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo && r <= ir->closed[2 * lo - 1];
+}
+
+/* ---- liveness ---- */
+static bool mark(uint8_t *live, wf__ref r, bool keep)
+{
+    if (!keep || live[r])
+        return false;
+    live[r] = 1;
+    return true;
+}
+
+bool wf__mark_loops(const wf__ir *ir, uint8_t *live)
+{
+    wf__ref around[WF__MOST_NESTED + 1] = { 0 };
+    uint32_t depth = 0;
+    bool changed = false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__STATE)
+            changed |= mark(live, r, n->aux && live[n->a]);
+        else if (n->op == WF__NEXT || n->op == WF__END)
+            changed |= mark(live, r, live[n->a]);
+        if (live[r] && depth)
+            changed |= mark(live, around[depth], true);
+        if (n->op == WF__LOOP && depth < WF__MOST_NESTED)
+            around[++depth] = r;
+        else if (n->op == WF__END && depth)
+            --depth;
+    }
+    return changed;
+}

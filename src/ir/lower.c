@@ -1,0 +1,305 @@
+/* lower.c - a recording as backends get it: operations expanded, dead nodes and dead stores dropped, loops made simple.
+ *
+ * Loops: a state that no turn changes is its initial value; dead states go; a loop that never runs goes; one whose
+ * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. What
+ * that uncovers is folded by the builder, and found by the next sweep.
+ */
+#include "ir/pass.h"
+
+enum {
+    MOST_TURNS = 256,    /* of a loop that is written out */
+    MOST_WRITTEN = 4096, /* nodes that writing out may lead to */
+    CHEAPER = 24,        /* cost of a condition's body that is done for all lanes */
+    MOST_SWEEPS = 16
+};
+
+static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    if (!wf__op_is_pure(n->op))
+        return wf__copy_node(in, r, map, out);
+    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+    if (fast)
+        return fast;
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = wf__op_table[n->op].arity;
+    if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
+        return wf__copy_node(in, r, map, out);
+    wf__ref x[3] = { 0 };
+    for (unsigned i = 0; i < arity; ++i)
+        x[i] = map[operand[i]];
+    return wf__expand(out, n->op, n->dtype, x);
+}
+
+/* ---- loops ---- */
+typedef struct rewriter {
+    const wf__ir *in;
+    wf__ir *out;
+    const uint8_t *live;
+    wf__rewrite *rewrite;
+    wf__ref *map;  /* [node] */
+    wf__ref *next; /* [state]: its NEXT */
+    uint8_t *known; /* [node]: scratch of count_turns */
+    uint64_t *bits;
+} rewriter;
+
+static void copy_range(rewriter *w, wf__ref from, wf__ref to);
+
+static bool known_outside(const rewriter *w, wf__ref r, uint64_t *bits)
+{
+    const wf__node *n = &w->out->node[w->map[r]];
+    *bits = wf__bits(n);
+    return n->op == WF__CONST;
+}
+
+static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
+{
+    const wf__ir *in = w->in;
+    const wf__node *n = &in->node[r];
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    uint64_t x[3] = { 0 }, out = 0;
+    if (n->op == WF__CONST) {
+        w->bits[r] = wf__bits(n);
+        return true;
+    }
+    if (!wf__op_is_pure(n->op) || wf__is_complex(n->dtype) || wf__is_half(n->dtype))
+        return false;
+    unsigned arity = wf__op_table[n->op].arity, from = wf__dtype(in, operand[arity - 1]);
+    if (wf__expands(n->op, from, n->dtype) || wf__is_complex(from) || wf__is_half(from))
+        return false;
+    for (unsigned i = 0; i < arity; ++i) {
+        wf__ref a = operand[i];
+        if (a < loop ? !known_outside(w, a, &x[i]) : !w->known[a])
+            return false;
+        if (a > loop)
+            x[i] = w->bits[a];
+    }
+    if (n->op == WF__CAST)
+        wf__eval_cast(n->dtype, from, &out, &x[0], 1);
+    else if (n->op == WF__BITCAST)
+        out = x[0];
+    else
+        wf__eval(n->op, from, &out, &x[0], &x[1], &x[2], 1);
+    w->bits[r] = out;
+    return true;
+}
+
+static uint32_t live_nodes(const rewriter *w, wf__ref from, wf__ref to)
+{
+    uint32_t n = 0;
+    for (wf__ref r = from; r < to; ++r)
+        n += w->live[r];
+    return n;
+}
+
+/* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. */
+static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    uint32_t size = live_nodes(w, body, end);
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
+    for (int turns = 0; turns <= MOST_TURNS && (uint64_t)turns * size + w->out->n <= MOST_WRITTEN; ++turns) {
+        bool runs = false;
+        for (wf__ref s = loop + 1; s < body; ++s)
+            if (in->node[s].aux) {
+                if (!w->known[s])
+                    return -1;
+                runs = runs || w->bits[s];
+            }
+        if (!runs || (turns && in->node[loop].aux))
+            return turns;
+        for (wf__ref r = body; r < end; ++r)
+            w->known[r] = w->live[r] && evaluate(w, loop, r);
+        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) { /* in order, so that none sees another's */
+            w->known[r] = in->node[r].b < loop ? known_outside(w, in->node[r].b, &w->bits[r]) : w->known[in->node[r].b];
+            if (in->node[r].b > loop)
+                w->bits[r] = w->bits[in->node[r].b];
+        }
+        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) {
+            w->known[in->node[r].a] = w->known[r];
+            w->bits[in->node[r].a] = w->bits[r];
+        }
+    }
+    return -1;
+}
+
+/* Is doing it for all lanes cheaper than a branch? */
+static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
+{
+    uint32_t cost = 0;
+    for (wf__ref r = body; r < end && cost <= CHEAPER; ++r) {
+        const wf__node *n = &w->in->node[r];
+        if (!w->live[r] || n->op == WF__CONST || n->op == WF__NEXT)
+            continue;
+        if (n->op == WF__LOOP)
+            return false;
+        bool slow = n->op == WF__OP_div || n->op == WF__OP_sqrt || n->op == WF__OP_idiv || n->op == WF__OP_mod;
+        bool long_one = wf__op_is_pure(n->op) && wf__op_table[n->op].flags & WF__EXPAND;
+        cost += long_one ? CHEAPER : slow ? 6 : 1;
+    }
+    return cost <= CHEAPER;
+}
+
+/* The body `turns` times, one after the other. */
+static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
+{
+    const wf__ir *in = w->in;
+    wf__ref first = end;
+    while (in->node[first - 1].op == WF__NEXT)
+        --first;
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->map[s] = w->map[in->node[s].b];
+    for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
+        copy_range(w, body, first);
+        for (wf__ref r = first; r < end; ++r) /* all at once */
+            w->map[r] = w->map[in->node[r].b];
+        for (wf__ref r = first; r < end; ++r)
+            w->map[in->node[r].a] = w->map[r];
+    }
+}
+
+static bool is_invariant(const rewriter *w, wf__ref state)
+{
+    return !w->in->node[state].aux && w->next[state] && w->in->node[w->next[state]].b == state;
+}
+
+static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    bool simple = in->flags & WF_LOOP_OPT;
+    w->map[loop] = wf__loop(w->out, in->node[loop].aux);
+    for (wf__ref s = loop + 1; s < body; ++s)
+        if (w->live[s])
+            w->map[s] = simple && is_invariant(w, s)
+                            ? w->map[in->node[s].b]
+                            : wf__state(w->out, w->map[loop], w->map[in->node[s].b], in->node[s].aux);
+    wf__ref first = end;
+    while (in->node[first - 1].op == WF__NEXT)
+        --first;
+    copy_range(w, body, first);
+    for (wf__ref r = first; r < end; ++r)
+        if (w->live[r] && !(simple && is_invariant(w, in->node[r].a)))
+            wf__next(w->out, w->map[in->node[r].a], w->map[in->node[r].b]);
+    wf__end(w->out, w->map[loop]);
+}
+
+/* Returns the loop's END. */
+static wf__ref copy_loop(rewriter *w, wf__ref loop)
+{
+    wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
+    int turns = -1;
+    if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
+        turns = count_turns(w, loop, body, end);
+        if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
+            turns = 1;
+    }
+    if (turns >= 0)
+        write_out(w, loop, body, end, turns);
+    else
+        keep_loop(w, loop, body, end);
+    return end;
+}
+
+static void copy_range(rewriter *w, wf__ref from, wf__ref to)
+{
+    for (wf__ref r = from; r < to && w->out->status == WF_OK; ++r) {
+        if (!w->live[r])
+            continue;
+        if (w->in->node[r].op == WF__LOOP)
+            r = copy_loop(w, r);
+        else
+            w->map[r] = w->rewrite(w->in, r, w->map, w->out);
+    }
+}
+
+/* ---- sweeps ---- */
+/* Records the live nodes of `in` again, each by `rewrite`. */
+static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
+{
+    rewriter w = { .in = in, .out = out, .live = live, .rewrite = rewrite };
+    uint32_t n = in->loops ? in->n : 1;
+    w.map = wf__alloc0(in->n * sizeof *w.map);
+    w.next = wf__alloc0(n * sizeof *w.next);
+    w.known = wf__alloc0(n);
+    w.bits = wf__alloc0(n * sizeof *w.bits);
+    if (w.map && w.next && w.known && w.bits) {
+        for (wf__ref r = 1; r < n; ++r)
+            if (in->node[r].op == WF__NEXT)
+                w.next[in->node[r].a] = r;
+        copy_range(&w, 1, in->n);
+    } else
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    wf__free(w.map);
+    wf__free(w.next);
+    wf__free(w.known);
+    wf__free(w.bits);
+    return out->status == WF_OK;
+}
+
+static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+{
+    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__grow(&out->node, &out->node_cap, in->n, sizeof *out->node); /* all at once; without memory, it is said later */
+    uint8_t *live = wf__alloc0(in->n);
+    bool ok = false;
+    if (!live)
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    else if (wf__copy_tables(in, out)) {
+        wf__mark_effects(in, live);
+        wf__mark_live(in, live);
+        ok = rewrite_live(in, out, live, rewrite);
+    }
+    wf__free(live);
+    return ok;
+}
+
+/* Is every node live? Then there is nothing to sweep. */
+static bool all_live(const wf__ir *ir)
+{
+    uint8_t *live = wf__alloc0(ir->n);
+    bool all = live != NULL;
+    if (live) {
+        wf__mark_effects(ir, live);
+        wf__mark_live(ir, live);
+        for (wf__ref r = 1; r < ir->n && all; ++r)
+            all = live[r];
+    }
+    wf__free(live);
+    return all;
+}
+
+/* Is there a state left that no turn changes? */
+static bool has_invariant(const wf__ir *ir)
+{
+    for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
+        if (ir->node[r].op == WF__NEXT && ir->node[r].a == ir->node[r].b && !ir->node[ir->node[r].a].aux)
+            return ir->flags & WF_LOOP_OPT;
+    return false;
+}
+
+bool wf__pass_lower(const wf__ir *in, wf__ir *out)
+{
+    bool ok = sweep(in, out, lower_node);
+    for (int turn = 0; ok && turn < MOST_SWEEPS && (!all_live(out) || has_invariant(out)); ++turn) {
+        wf__ir before = *out; /* drops what expansion left unused */
+        ok = sweep(&before, out, wf__copy_node);
+        wf__ir_free(&before);
+    }
+    return ok;
+}
+
+bool wf__pass_is_lowered(const wf__ir *ir)
+{
+    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING) || ir->loops)
+        return false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (!wf__op_is_pure(n->op))
+            continue;
+        const wf__ref operand[3] = { n->a, n->b, n->c };
+        if (wf__expands(n->op, wf__dtype(ir, operand[wf__op_table[n->op].arity - 1]), n->dtype))
+            return false;
+    }
+    return all_live(ir);
+}
