@@ -45,6 +45,7 @@ typedef struct recorder {
     int var_value[MOST_VARS]; /* EAGER: index of the value it has */
     wf_dtype var_dtype[MOST_VARS];
     int vars, params;
+    int blocks, loops; /* open ones */
     wf_array *kept[MOST_KEPT];
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
@@ -343,7 +344,7 @@ static void add_store(recorder *r)
         }
         return;
     }
-    if ((b->writer && b->writer != k + 1) || !a->full)
+    if ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer))
         return;
     wf_array *target = named(r, k);
     wf_val index[WF_MAX_RANK];
@@ -479,12 +480,63 @@ static void reduce_all(recorder *r)
     }
 }
 
-static void record(recorder *r)
+/* ---- blocks ---- */
+static void add_steps(recorder *r, unsigned steps);
+
+/* A break or continue, for some points. */
+static void add_leave(recorder *r)
 {
-    add_constant(r);
-    unsigned steps = 2 + take(r, 40);
+    wf_shape shape = { 0 };
+    if (!r->loops || r->n + 4 >= MOST_VALUES)
+        return;
+    wf_if_(r->g, "leave", operand(r, WF_BOOL, false, &shape));
+    if (take(r, 2))
+        wf_break(r->g);
+    else
+        wf_continue(r->g);
+    wf_end_(r->g, "leave");
+}
+
+static void add_block(recorder *r)
+{
+    enum { MOST_BLOCKS = 3 };
+    wf_shape shape = { 0 };
+    if (r->set.kind == KIND_ARRAYS || r->blocks == MOST_BLOCKS)
+        return;
+    int n = r->n, vars = r->vars;
+    unsigned form = take(r, 4);
+    wf_val i, cond = form < 2 ? operand(r, WF_BOOL, false, &shape)
+                              : wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 7);
+    ++r->blocks;
+    if (form < 2)
+        wf_if_(r->g, "if", cond);
+    else {
+        double step = 1 + (double)take(r, 2);
+        wf_for_(r->g, "for", &i, form == 2 ? (wf_val){ { 0, NULL } } : cond, form == 2 ? cond : (wf_val){ { 0, NULL } },
+                (wf_val){ { form == 2 ? step : -step, NULL } });
+        ++r->loops;
+        emit(r, i, shape);
+    }
+    add_steps(r, 1 + take(r, 6));
+    if (form == 1) {
+        r->n = n;
+        r->vars = vars;
+        wf_else_(r->g, "else");
+        add_steps(r, 1 + take(r, 6));
+    }
+    wf_end_(r->g, "end");
+    r->loops -= form >= 2;
+    --r->blocks;
+    r->n = n;
+    r->vars = vars;
+    for (int v = 0; v < vars; ++v) /* what the block left */
+        r->var_value[v] = emit(r, wf_get(r->var[v]), (wf_shape){ 0 });
+}
+
+static void add_steps(recorder *r, unsigned steps)
+{
     for (unsigned i = 0; i < steps && r->n + 4 < MOST_VALUES; ++i)
-        switch (take(r, 20)) {
+        switch (take(r, 22)) {
         case 0:
         case 1:
         case 2:
@@ -511,15 +563,31 @@ static void record(recorder *r)
             add_reduce(r);
             break;
         case 11:
-            keep(r);
+            if (!r->blocks)
+                keep(r);
             break;
         case 12:
         case 13:
             add_store(r);
             break;
+        case 14:
+            add_block(r);
+            break;
+        case 15:
+            if (r->loops)
+                add_leave(r);
+            else
+                add_variable(r);
+            break;
         default:
             add_operation(r);
         }
+}
+
+static void record(recorder *r)
+{
+    add_constant(r);
+    add_steps(r, 2 + take(r, 40));
     add_store(r);
     keep(r);
     if (r->set.kind >= KIND_SPACE_REDUCE)

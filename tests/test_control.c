@@ -35,9 +35,10 @@ static void test_while(void **state)
         wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(sizes[s]));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]));
         wf_var x = wf_local(g, WF_I64, wf_add(wf_index(g, 0), 1)), steps = wf_local(g, WF_I32, 0);
-        WF_WHILE(g, wf_gt(x, 1))
-        {
-            WF_IF(g, wf_eq(wf_and(x, 1), 0)) { wf_set(x, wf_shr(x, 1)); }
+        WF_WHILE (g, wf_gt(x, 1)) {
+            WF_IF (g, wf_eq(wf_and(x, 1), 0)) {
+                wf_set(x, wf_shr(x, 1));
+            }
             WF_ELSE(g) { wf_set(x, wf_add(wf_mul(x, 3), 1)); }
             WF_END(g);
             wf_inc(steps, 1);
@@ -67,10 +68,10 @@ static void test_mandelbrot(void **state)
     (void)state;
     wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(37, 61));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(37, 61));
-    wf_val cx = wf_fma(wf_cast(wf_index(g, 1), WF_F32), 0.04f, -2), cy = wf_fma(wf_cast(wf_index(g, 0), WF_F32), 0.04f, -1);
+    wf_val cx = wf_fma(wf_cast(wf_index(g, 1), WF_F32), 0.04f, -2),
+           cy = wf_fma(wf_cast(wf_index(g, 0), WF_F32), 0.04f, -1);
     wf_var x = wf_local(g, WF_F32, 0), y = wf_local(g, WF_F32, 0), n = wf_local(g, WF_I32, 0);
-    WF_WHILE(g, wf_and(wf_lt(n, 50), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4)))
-    {
+    WF_WHILE (g, wf_and(wf_lt(n, 50), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4))) {
         wf_val t = wf_add(wf_sub(wf_mul(x, x), wf_mul(y, y)), cx);
         wf_set(y, wf_expr(g, "2*x*y + cy", WF_NAMED(x, y, cy)));
         wf_set(x, t);
@@ -110,20 +111,26 @@ static void test_nested(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]));
         wf_val i = wf_cast(wf_index(g, 0), WF_I32), a, b;
         wf_var sum = wf_local(g, WF_I32, 0);
-        WF_FOR(g, a, 0, wf_mod(i, 9), 1)
-        {
-            WF_IF(g, wf_eq(a, 5)) { wf_continue(g); }
+        WF_FOR (g, a, 0, wf_mod(i, 9), 1) {
+            WF_IF (g, wf_eq(a, 5)) {
+                wf_continue(g);
+            }
             WF_END(g);
-            WF_FOR(g, b, 20, a, -3)
-            {
-                WF_IF(g, wf_eq(wf_mod(wf_add(wf_add(a, b), i), 11), 0)) { wf_break(g); }
+            WF_FOR (g, b, 20, a, -3) {
+                WF_IF (g, wf_eq(wf_mod(wf_add(wf_add(a, b), i), 11), 0)) {
+                    wf_break(g);
+                }
                 WF_END(g);
-                WF_IF(g, wf_ne(wf_mod(b, 2), 0)) { wf_continue(g); }
+                WF_IF (g, wf_ne(wf_mod(b, 2), 0)) {
+                    wf_continue(g);
+                }
                 WF_END(g);
                 wf_inc(sum, wf_add(wf_mul(a, b), 1));
             }
             WF_END(g);
-            WF_IF(g, wf_gt(sum, 300)) { wf_break(g); }
+            WF_IF (g, wf_gt(sum, 300)) {
+                wf_break(g);
+            }
             WF_END(g);
             wf_inc(sum, wf_mul(a, 1000));
         }
@@ -142,10 +149,11 @@ static void run_window(wf_array *in, wf_array *out, int64_t radius, bool known, 
     wf_val r = known ? (wf_val){ { (double)radius, NULL } } : wf_param(g, "r", WF_I64, (double)radius);
     wf_val i = wf_index(g, 0), k, last = wf_sub(wf_extent(g, 0), 1);
     wf_var sum = wf_local(g, WF_F32, 0);
-    WF_FOR(g, k, wf_neg(r), wf_add(r, 1), 1)
-    {
+    WF_FOR (g, k, wf_neg(r), wf_add(r, 1), 1) {
         wf_val at = wf_add(i, k);
-        WF_IF(g, wf_and(wf_ge(at, 0), wf_le(at, last))) { wf_inc(sum, wf_mul(wf_read(g, in, at), wf_cast(wf_add(k, 10), WF_F32))); }
+        WF_IF (g, wf_and(wf_ge(at, 0), wf_le(at, last))) {
+            wf_inc(sum, wf_mul(wf_read(g, in, at), wf_cast(wf_add(k, 10), WF_F32)));
+        }
         WF_END(g);
     }
     WF_END(g);
@@ -186,10 +194,11 @@ static void test_writes(void **state)
             wf_array *out = wf_full(ctx, WF_I32, WF_SHAPE(sizes[s]), -1);
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]), .flags_off = flags ? WF_LOOP_OPT : 0);
             wf_val i = wf_index(g, 0), k;
-            WF_IF(g, wf_eq(wf_mod(i, 3), 0))
-            {
+            WF_IF (g, wf_eq(wf_mod(i, 3), 0)) {
                 wf_write(g, out, 0, i);
-                WF_FOR(g, k, 0, wf_mod(i, 5), 1) { wf_write(g, out, wf_add(wf_read(g, out, i), 7), i); }
+                WF_FOR (g, k, 0, wf_mod(i, 5), 1) {
+                    wf_write(g, out, wf_add(wf_read(g, out, i), 7), i);
+                }
                 WF_END(g);
             }
             WF_END(g);
@@ -206,12 +215,16 @@ static void test_uniform(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6, 77));
         wf_val y = wf_index(g, 0), x = wf_index(g, 1), on = wf_param(g, "scale", WF_I32, scale);
         wf_var v = wf_local(g, WF_F64, wf_read(g, in, x)), turns = wf_local(g, WF_I64, 0);
-        WF_IF(g, wf_eq(on, 1)) { wf_set(v, wf_exp(wf_sin(wf_mul(v, 0.01)))); }
+        WF_IF (g, wf_eq(on, 1)) {
+            wf_set(v, wf_exp(wf_sin(wf_mul(v, 0.01))));
+        }
         WF_ELSE(g)
         {
             WF_LOOP(g)
             {
-                WF_IF(g, wf_ge(turns, y)) { wf_break(g); }
+                WF_IF (g, wf_ge(turns, y)) {
+                    wf_break(g);
+                }
                 WF_END(g);
                 wf_set(v, wf_add(wf_mul(v, 0.5), 1));
                 wf_inc(turns, 1);
@@ -247,9 +260,10 @@ static void test_reduced(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n), .reduce = WF_ALL_AXES);
         wf_var total = wf_reduced(g, WF_I64, 0, WF_ADD), top = wf_reduced(g, WF_I64, -1, WF_MAX);
         wf_val i = wf_index(g, 0), k;
-        WF_FOR(g, k, 0, wf_mod(i, 7), 1)
-        {
-            WF_IF(g, wf_eq(k, 4)) { wf_continue(g); }
+        WF_FOR (g, k, 0, wf_mod(i, 7), 1) {
+            WF_IF (g, wf_eq(k, 4)) {
+                wf_continue(g);
+            }
             WF_END(g);
             wf_inc(total, wf_mul(k, i));
             wf_set(top, wf_max(top, wf_xor(i, k)));
@@ -295,8 +309,7 @@ static void test_states(void **state)
         wf_var a = wf_local(g, WF_U32, 0), b = wf_local(g, WF_U32, 1), unused = wf_local(g, WF_F32, 1);
         wf_var fixed = wf_local(g, WF_U32, 3);
         wf_val k;
-        WF_FOR(g, k, 0, wf_mod(wf_index(g, 0), 40), 1)
-        {
+        WF_FOR (g, k, 0, wf_mod(wf_index(g, 0), 40), 1) {
             wf_val t = wf_get(a);
             wf_set(a, b);
             wf_set(b, wf_add(b, t));
@@ -321,8 +334,7 @@ static void test_dtypes_in_loops(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
         wf_var v = wf_local(g, t, 0), turns = wf_local(g, WF_I32, 0);
         wf_val k;
-        WF_FOR(g, k, 0, wf_add(wf_mod(wf_index(g, 0), 4), 1), 1)
-        {
+        WF_FOR (g, k, 0, wf_add(wf_mod(wf_index(g, 0), 4), 1), 1) {
             wf_set(v, t == WF_BOOL ? wf_in(g, in) : wf_add(v, wf_in(g, in)));
             wf_inc(turns, 1);
         }
@@ -356,7 +368,9 @@ static void test_complex_state(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(50));
     wf_var z = wf_local(g, WF_C64, 1);
     wf_val k;
-    WF_FOR(g, k, 0, wf_index(g, 0), 1) { wf_set(z, wf_mul(z, wf_const_complex(g, WF_C64, 0, 1))); }
+    WF_FOR (g, k, 0, wf_index(g, 0), 1) {
+        wf_set(z, wf_mul(z, wf_const_complex(g, WF_C64, 0, 1)));
+    }
     WF_END(g);
     wf_out(g, out, z);
     OK(ctx, wf_run(g));
@@ -374,7 +388,9 @@ static void test_mistakes(void **state)
     (void)state;
     wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(8));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    WF_IF(g, wf_eq(wf_index(g, 0), 1)) { wf_write(g, out, 1, wf_index(g, 0)); }
+    WF_IF (g, wf_eq(wf_index(g, 0), 1)) {
+        wf_write(g, out, 1, wf_index(g, 0));
+    }
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "test_control.c:");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
@@ -393,33 +409,41 @@ static void test_mistakes(void **state)
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_val inside = { { 0, NULL } };
-    WF_IF(g, wf_gt(wf_index(g, 0), 1)) { inside = wf_mul(wf_index(g, 0), 2); }
+    WF_IF (g, wf_gt(wf_index(g, 0), 1)) {
+        inside = wf_mul(wf_index(g, 0), 2);
+    }
     WF_END(g);
     wf_out(g, out, inside);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "block that has ended");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_var local = { 0, NULL };
-    WF_IF(g, wf_gt(wf_index(g, 0), 1)) { local = wf_local(g, WF_I32, 2); }
+    WF_IF (g, wf_gt(wf_index(g, 0), 1)) {
+        local = wf_local(g, WF_I32, 2);
+    }
     WF_END(g);
     wf_out(g, out, local);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "block that has ended");
 
     g = wf_begin(ctx);
-    WF_IF(g, wf_gt(wf_in(g, out), 1)) {}
+    WF_IF (g, wf_gt(wf_in(g, out), 1)) {
+    }
     WF_END(g);
     wf_out(g, out, 1);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "index spaces");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_val i;
-    WF_FOR(g, i, 0, 2.5, 1) {}
+    WF_FOR (g, i, 0, 2.5, 1) {
+    }
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "2.5");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8), .reduce = WF_ALL_AXES);
     wf_var sum = wf_reduced(g, WF_I64, 0, WF_ADD);
-    WF_IF(g, wf_gt(wf_index(g, 0), 2)) { wf_set(sum, 0); }
+    WF_IF (g, wf_gt(wf_index(g, 0), 2)) {
+        wf_set(sum, 0);
+    }
     WF_END(g);
     wf_section(g, WF_POST);
     wf_out(g, out, sum);
@@ -430,9 +454,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_while),       cmocka_unit_test(test_mandelbrot),      cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_window),      cmocka_unit_test(test_writes),          cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_reduced),     cmocka_unit_test(test_states),          cmocka_unit_test(test_dtypes_in_loops),
+        cmocka_unit_test(test_while),         cmocka_unit_test(test_mandelbrot), cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_window),        cmocka_unit_test(test_writes),     cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_reduced),       cmocka_unit_test(test_states),     cmocka_unit_test(test_dtypes_in_loops),
         cmocka_unit_test(test_complex_state), cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);

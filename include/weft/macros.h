@@ -103,11 +103,21 @@ static inline wf_arg wf__arg_num(const char *s, double d)
 
 /* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which WF_END
  * or wf_run reports with the line that opened it; a C `else` after one does not compile. */
-#define WF_IF(g, cond) if (!wf_if_(g, WF_HERE, WF_V(cond))) {} else
-#define WF_ELSE(g) if (!wf_else_(g, WF_HERE)) {} else
-#define WF_LOOP(g) if (!wf_loop_(g, WF_HERE)) {} else
-#define WF_WHILE(g, cond) if (!wf_loop_(g, WF_HERE) || !wf_while_(g, WF_HERE, WF_V(cond))) {} else
-#define WF_FOR(g, i, lo, hi, step) if (!wf_for_(g, WF_HERE, &(i), WF_V(lo), WF_V(hi), WF_V(step))) {} else
+#define WF_IF(g, cond)                     \
+    if (!wf_if_(g, WF_HERE, WF_V(cond))) { \
+    } else
+#define WF_ELSE(g)               \
+    if (!wf_else_(g, WF_HERE)) { \
+    } else
+#define WF_LOOP(g)               \
+    if (!wf_loop_(g, WF_HERE)) { \
+    } else
+#define WF_WHILE(g, cond)                                              \
+    if (!wf_loop_(g, WF_HERE) || !wf_while_(g, WF_HERE, WF_V(cond))) { \
+    } else
+#define WF_FOR(g, i, lo, hi, step)                                    \
+    if (!wf_for_(g, WF_HERE, &(i), WF_V(lo), WF_V(hi), WF_V(step))) { \
+    } else
 #define WF_END(g) wf_end_(g, WF_HERE)
 
 #define wf_expr(g, text, args) wf_expr_n(g, text, args)

@@ -251,13 +251,12 @@ WF_API wf_shape wf_val_shape(wf_val value);
  * index space. With `reduce`, the space (or, without a shape, the operands' common shape) is reduced. */
 typedef struct wf_space {
     size_t size;
-    const char *here, *name; /* source line, filled by wf_begin; label for messages and dumps */
-    wf_shape shape;          /* index space */
-    bool indexed;            /* true: an index space even though rank is 0 */
-    wf_axes reduce;          /* WF_ALL_AXES, or 0: none */
-    wf_device device;        /* 0: the context's default */
-    uint32_t flags_on,
-        flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
+    const char *here, *name;      /* source line, filled by wf_begin; label for messages and dumps */
+    wf_shape shape;               /* index space */
+    bool indexed;                 /* true: an index space even though rank is 0 */
+    wf_axes reduce;               /* WF_ALL_AXES, or 0: none */
+    wf_device device;             /* 0: the context's default */
+    uint32_t flags_on, flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */
@@ -316,7 +315,7 @@ WF_API void wf_inc(wf_var var, wf_val value);
  * after it, variables are. `here` names the source line for messages and is borrowed until the recording ends. */
 WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
 WF_API bool wf_else_(wf_graph *graph, const char *here);
-WF_API bool wf_loop_(wf_graph *graph, const char *here); /* until wf_break */
+WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
 WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
 /* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
  * integer dtype, i64 if all are numbers. The bounds are computed once. */

@@ -108,8 +108,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
     if (ranked)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
-    uint32_t flags =
-        ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
+    uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->post, 0, flags);
     rec->ir.arrays = rec->kind == WF__ARRAYS;

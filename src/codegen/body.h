@@ -104,7 +104,7 @@ val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
 val wf__inst_vector(wf__inst *in, wf__ref r);
 block *wf__inst_block(wf__inst *in, int level);
 val wf__inst_recall(wf__inst *in, int kind, val a, val b, val c); /* NULL: not made yet */
-void wf__inst_forget(wf__inst *in, uint32_t n); /* all but the first n */
+void wf__inst_forget(wf__inst *in, uint32_t n);                   /* all but the first n */
 val wf__inst_keep(wf__inst *in, int kind, val a, val b, val c, val made);
 
 /* ---- address.c ---- */
@@ -152,8 +152,8 @@ uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order,
 void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n); /* emits such a run */
 
 /* ---- loop.c ---- */
-void wf__emit_loop(wf__inst *in, wf__ref r); /* LOOP with its STATEs, or END with its NEXTs */
-void wf__inst_made(wf__inst *in, val *where);  /* *where was made on demand */
+void wf__emit_loop(wf__inst *in, wf__ref r);  /* LOOP with its STATEs, or END with its NEXTs */
+void wf__inst_made(wf__inst *in, val *where); /* *where was made on demand */
 
 /* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
 bool wf__red_begin(wf__frame *f);                           /* in the entry block: room, filled with neutral elements */

@@ -156,11 +156,25 @@ static wf__ref fold_mod(view *v)
     return 0;
 }
 
+/* a & ~(a & b) is a & ~b. */
+static wf__ref fold_and_not(view *v, wf__ref a, wf__ref b)
+{
+    const wf__node *not = def(v, b), *both = def(v, not ->a);
+    if (not ->op != WF__OP_not || both->op != WF__OP_and || (both->a != a && both->b != a))
+        return 0;
+    wf__ref rest = wf__op1(v->ir, WF__OP_not, both->a == a ? both->b : both->a);
+    return wf__op2(v->ir, WF__OP_and, a, rest);
+}
+
 static wf__ref fold_bits(view *v)
 {
     unsigned op = v->n->op;
     if (v->a == v->b)
         return op == WF__OP_xor ? constant(v, v->t, 0) : keep(v, v->a);
+    if (op == WF__OP_and && !v->kb) {
+        wf__ref r = fold_and_not(v, v->a, v->b);
+        return r ? r : fold_and_not(v, v->b, v->a);
+    }
     if (!v->kb)
         return 0;
     bool zero = v->vb == 0, ones = v->vb == all_ones(v->t);

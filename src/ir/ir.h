@@ -17,30 +17,30 @@
 typedef enum wf__op {
     WF__NOP, /* node 0, and removed nodes */
     /* structural nodes; fields as the comment says */
-    WF__CONST,   /* a | b << 32: the value's bits (bool 0/1; smaller integers zero-extended) */
-    WF__PARAM,   /* a: run-time parameter number; uniform */
-    WF__INDEX,   /* a: axis. i64 index of the current point */
-    WF__EXTENT,  /* a: axis. i64 extent of the space; uniform */
-    WF__DIM,     /* a: slot, b: axis. i64 extent of the slot's array; uniform */
-    WF__ARG,     /* a: argument number of a cold body */
-    WF__LOAD,    /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
+    WF__CONST,  /* a | b << 32: the value's bits (bool 0/1; smaller integers zero-extended) */
+    WF__PARAM,  /* a: run-time parameter number; uniform */
+    WF__INDEX,  /* a: axis. i64 index of the current point */
+    WF__EXTENT, /* a: axis. i64 extent of the space; uniform */
+    WF__DIM,    /* a: slot, b: axis. i64 extent of the slot's array; uniform */
+    WF__ARG,    /* a: argument number of a cold body */
+    WF__LOAD,   /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
                    d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
                    false, nothing is read and the value is that outside. Index spaces only */
-    WF__STORE,   /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
-    WF__RED,     /* a: reduction, b: instance. Its value so far in this lane's accumulator */
-    WF__SETRED,  /* a: reduction, b: instance, c: value. Effect */
-    WF__COLD,    /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
+    WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
+    WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
+    WF__SETRED, /* a: reduction, b: instance, c: value. Effect */
+    WF__COLD,   /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
                    Where the condition holds: the value of the cold body. Backends branch around it when no lane needs it */
     /* A loop (loop.c): LOOP, its STATEs, a body, its NEXTs, END. The body runs while any lane has a guard that is true,
      * for all lanes: what it does must depend on the guard where that matters. Values of the body are not seen outside */
-    WF__LOOP,  /* aux: 1 if the body runs once at most (a condition): its guards' NEXTs are false */
-    WF__STATE, /* a: LOOP, b: initial value, aux: 1 for a guard (bool). In the body its value at the start of the turn,
+    WF__LOOP,   /* aux: 1 if the body runs once at most (a condition): its guards' NEXTs are false */
+    WF__STATE,  /* a: LOOP, b: initial value, aux: 1 for a guard (bool). In the body its value at the start of the turn,
                   after END the last one */
-    WF__NEXT,  /* a: STATE, b: its value in the next turn. All take place together at END. Effect */
-    WF__END,   /* a: LOOP. Effect */
-    WF__REDUCE,  /* array graphs only. a: value, b: wf_join. All axes */
-    WF__IOTA,    /* array graphs only. a: axis of the node's shape. i64 */
-    WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
+    WF__NEXT,   /* a: STATE, b: its value in the next turn. All take place together at END. Effect */
+    WF__END,    /* a: LOOP. Effect */
+    WF__REDUCE, /* array graphs only. a: value, b: wf_join. All axes */
+    WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
+    WF__CAST,   /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
     WF__BITCAST, /* a: value of a dtype of the same size */
 /* pure operations; a, b, c: operands */

@@ -37,8 +37,8 @@ typedef struct rewriter {
     wf__ir *out;
     const uint8_t *live;
     wf__rewrite *rewrite;
-    wf__ref *map;  /* [node] */
-    wf__ref *next; /* [state]: its NEXT */
+    wf__ref *map;   /* [node] */
+    wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
     uint64_t *bits;
 } rewriter;

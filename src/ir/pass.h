@@ -10,7 +10,8 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
 void wf__mark_live(const wf__ir *ir, uint8_t *live);
 /* ---- loop.c ---- */
 wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* its first node behind the states */
-void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end); /* first..end, a body that has ended, is not seen any more */
+void wf__close_range(wf__ir *ir, wf__ref first,
+                     wf__ref end); /* first..end, a body that has ended, is not seen any more */
 void wf__forget_stores(wf__ir *ir);
 /* Spreads marks along loops: live parts keep their loop, a live loop its end and guards, a live state its next value.
  * True: there are new marks. */

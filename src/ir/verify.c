@@ -5,7 +5,7 @@ typedef struct checker {
     const wf__ir *ir;
     wf__str *error;
     wf__ref at;
-    wf__ir closed;      /* only its list of bodies that have ended */
+    wf__ir closed;                 /* only its list of bodies that have ended */
     wf__ref open[WF__MOST_NESTED]; /* loops around */
     uint32_t depth;
 } checker;
