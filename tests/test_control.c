@@ -382,6 +382,35 @@ static void test_complex_state(void **state)
     wf_release(out);
 }
 
+/* The handle of the CPU: one thread, one point at a time, known while recording. */
+static int32_t one_pass(int64_t i) { return (int32_t)(3 * i); }
+
+static void test_handle(void **state)
+{
+    (void)state;
+    wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(100));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
+    wf_val k;
+    wf_var sum = wf_local(g, WF_I32, 0);
+    assert_false(wf_is_gpu(g));
+    WF_FOR (g, k, wf_thread_id(g, 0), 3, wf_block_size(g, -1)) {
+        wf_inc(sum, wf_index(g, 0));
+    }
+    WF_END(g);
+    wf_barrier(g);
+    wf_out(g, out, sum);
+    expect_i32(g, out, one_pass);
+    g = wf_begin(ctx, .shape = WF_SHAPE(100));
+    WF_IF (g, wf_eq(wf_index(g, 0), 1)) {
+        wf_barrier(g);
+    }
+    WF_END(g);
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_barrier");
+    g = wf_begin(ctx, .shape = WF_SHAPE(100));
+    wf_thread_id(g, 1);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "axis 1");
+}
+
 /* ---- mistakes ---- */
 static void test_mistakes(void **state)
 {
@@ -457,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_while),         cmocka_unit_test(test_mandelbrot), cmocka_unit_test(test_nested),
         cmocka_unit_test(test_window),        cmocka_unit_test(test_writes),     cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_reduced),       cmocka_unit_test(test_states),     cmocka_unit_test(test_dtypes_in_loops),
-        cmocka_unit_test(test_complex_state), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_complex_state), cmocka_unit_test(test_handle),     cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

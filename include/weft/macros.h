@@ -75,6 +75,9 @@ static inline wf_arg wf__arg_num(const char *s, double d)
 #define WF_NO_ARGS ((wf_args){ 0, 0 })
 #define WF_NAMED(...) WF_ARGS(WF__MAP(WF__NAMED1, __VA_ARGS__))
 
+#define WF_ARRAYS(...) ((wf_arrays){ (wf_array *const[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })
+#define WF_NO_ARRAYS ((wf_arrays){ 0, 0 })
+
 /* options are named arguments: wf_begin(ctx, .shape = WF_SHAPE(n, h, w)) */
 #define wf_begin(...)                     \
     wf_begin_with(WF__FIRST(__VA_ARGS__), \

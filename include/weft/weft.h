@@ -227,6 +227,10 @@ typedef struct wf_vals {
     const wf_val *at;
     size_t n;
 } wf_vals;
+typedef struct wf_arrays {
+    wf_array *const *at;
+    size_t n;
+} wf_arrays;
 typedef struct wf_arg {
     const char *name;
     int32_t kind, reserved; /* 1 array, 2 val, 3 num */
@@ -324,6 +328,14 @@ WF_API void wf_end_(wf_graph *graph, const char *here);
 WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
 WF_API void wf_continue(wf_graph *graph);
 
+/* The handle: where the operator runs. On the CPU a block is one thread that does one point at a time (vector lanes are not
+ * seen), so these are numbers, and code for other blocks folds away. axis -1: the linear index or size. */
+WF_API bool wf_is_gpu(const wf_graph *graph); /* a C bool, to take one of two paths while recording */
+WF_API wf_val wf_thread_id(wf_graph *graph, int axis);
+WF_API wf_val wf_block_size(wf_graph *graph, int axis);
+WF_API void
+wf_barrier(wf_graph *graph); /* all threads of the block come; WF_ERR_CONTRACT inside a block of control flow */
+
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
 typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR } wf_join;
 /* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
@@ -372,6 +384,23 @@ WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args,
                                 const char *const *want, size_t n, wf_array **out);
 /* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
 WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
+
+/* ---- host operators -----------------------------------------------------------------------------------------
+ * Code that cannot be traced, called with runs of elements, from several threads at once. */
+typedef struct wf_chunk { /* filled by the library; later versions may append members */
+    int64_t n;            /* elements of each array, contiguous and aligned for their dtype */
+    int32_t n_in, n_out;
+    const void *const *in;
+    void *const *out; /* hold what the arrays hold; every element left is written back */
+    int64_t first;    /* linear index, in C order of the outputs' shape, of the first element */
+    int32_t thread;   /* below wf_get_threads, and nobody else's at the moment: an index for private memory */
+} wf_chunk;
+/* Calls fn(chunk, user) until every element of the outputs (without outputs: of the inputs' common shape) was in one
+ * chunk. Outputs have one shape, to which inputs broadcast; any dtypes and strides; up to 32 arrays. An output may be
+ * an input too; inputs that overlap it otherwise are read as they were before. Synchronous. Contiguous arrays are not
+ * copied. The number of elements in a chunk depends on the number of threads. */
+WF_API wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out,
+                               void (*fn)(const wf_chunk *chunk, void *user), void *user);
 
 #ifdef __cplusplus
 }
