@@ -61,11 +61,11 @@ static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
     return true;
 }
 
-/* The end of the outermost loop around node r; 0: none. */
+/* The end of the outermost loop around node r that may have several turns; 0: none. */
 static wf__ref end_around(const wf__ir *ir, wf__ref r)
 {
     for (wf__ref q = 1; ir->loops && q < r; ++q) {
-        wf__ref end = ir->node[q].op == WF__LOOP ? wf__loop_end(ir, q) : q;
+        wf__ref end = ir->node[q].op == WF__LOOP && !ir->node[q].aux ? wf__loop_end(ir, q) : q;
         if (end > r)
             return end;
         q = end;
