@@ -87,6 +87,10 @@ static inline wf_arg wf__arg_num(const char *s, double d)
 #define wf_wrap(ctx, data, dtype, shape, release, ...)                                                             \
     wf_wrap_with(ctx, data, dtype, shape, &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) }, release, \
                  WF__FIRST(__VA_ARGS__))
+#define wf_apply(ctx, in, out, ...)                     \
+    wf_apply_with(ctx, in, out, WF__FIRST(__VA_ARGS__), \
+                  &(wf_space){ WF__REST(__VA_ARGS__, .size = sizeof(wf_space), .here = WF_HERE) })
+#define WF_OPERATOR(...) (&(wf_op){ .size = sizeof(wf_op), __VA_ARGS__ })
 #define wf_launch(kernel, ...)                     \
     wf_launch_with(kernel, WF__FIRST(__VA_ARGS__), \
                    &(wf_launch_opts){ WF__REST(__VA_ARGS__, .size = sizeof(wf_launch_opts)) })

@@ -255,11 +255,12 @@ WF_API wf_shape wf_val_shape(wf_val value);
  * index space. With `reduce`, the space (or, without a shape, the operands' common shape) is reduced. */
 typedef struct wf_space {
     size_t size;
-    const char *here, *name;      /* source line, filled by wf_begin; label for messages and dumps */
-    wf_shape shape;               /* index space */
-    bool indexed;                 /* true: an index space even though rank is 0 */
-    wf_axes reduce;               /* WF_ALL_AXES, or 0: none */
-    wf_device device;             /* 0: the context's default */
+    const char *here, *name; /* source line, filled by wf_begin; label for messages and dumps */
+    wf_shape shape;          /* index space */
+    bool indexed;            /* true: an index space even though rank is 0 */
+    bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow */
+    wf_axes reduce;   /* WF_ALL_AXES, or 0: none */
+    wf_device device; /* 0: the context's default */
     uint32_t flags_on, flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
@@ -384,6 +385,37 @@ WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args,
                                 const char *const *want, size_t n, wf_array **out);
 /* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
 WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
+
+/* ---- operators as hooks: a thin layer over recording, for functions that take an operator ---------------------- */
+typedef struct wf_site { /* filled by the library, read by the hook */
+    wf_graph *graph;
+    void *user;
+    const wf_val *index; /* [rank], with an index space */
+    const wf_var *in, *out, *reduced;
+    int32_t rank, n_in, n_out, n_reduced;
+} wf_site;
+typedef void wf_hook(const wf_site *site);
+typedef struct wf_reduced_spec {
+    wf_dtype dtype;
+    wf_join join;
+    double initial;
+} wf_reduced_spec;
+typedef struct wf_op {
+    size_t size;
+    wf_hook *call, *post; /* post NULL: reduced[i] is converted to out[i] */
+    void *user;
+    const wf_reduced_spec *reduced;
+    int32_t n_reduced;
+    /* A contract: inputs are only read; outputs are set on every path and not read before. What breaks it is
+     * WF_ERR_CONTRACT and nothing runs. Without it an input that is set is written, and an output begins with what the
+     * array holds. Loads and stores are as wide either way. */
+    bool vectorize;
+} wf_op;
+/* Records one operator and runs it: over an index space (`space` has a shape), over the elements of the operands, which
+ * broadcast to the outputs, or reducing (`space` has reduce; `out` are then the results). Hooks are called once each,
+ * during this call, to record. Up to 32 inputs, outputs and reduced values. In C: wf_apply(ctx, WF_ARRAYS(a),
+ * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
+WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
 
 /* ---- host operators -----------------------------------------------------------------------------------------
  * Code that cannot be traced, called with runs of elements, from several threads at once. */

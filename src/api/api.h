@@ -90,11 +90,15 @@ typedef struct wf__object {    /* an array named by a recording */
     uint32_t element, indexed; /* slot + 1 */
 } wf__object;
 
+enum { WF__CONTRACT_INPUT = 1, WF__CONTRACT_OUTPUT = 2 };
 typedef struct wf__variable {
     uint8_t dtype, join;
-    int32_t red;   /* reduction number, or -1 */
-    wf__ref value; /* in the section it was last set in */
-    wf__ref post;  /* reduced: its value in WF_POST */
+    uint8_t contract; /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
+    bool set;         /* since it was made */
+    uint32_t operand; /* its number, for messages; of an output, its bit in wf_graph.surely_set */
+    int32_t red;      /* reduction number, or -1 */
+    wf__ref value;    /* in the section it was last set in */
+    wf__ref post;     /* reduced: its value in WF_POST */
 } wf__variable;
 
 typedef struct wf__named_param {
@@ -124,7 +128,8 @@ struct wf_graph {
     uint32_t var_n, var_cap;
     wf__block *block; /* open ones, the outermost first */
     uint32_t block_n, block_cap;
-    wf__ref *state; /* of their variables */
+    uint64_t surely_set; /* outputs of an operator under the contract that are set on every path to here */
+    wf__ref *state;      /* of their variables */
     uint32_t state_n, state_cap;
     wf_array **kept; /* retained; ready once the recording has run */
     uint32_t kept_n, kept_cap;
@@ -156,6 +161,10 @@ wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory
 wf__ref wf__lanes_on(const wf_graph *g);
 bool wf__is_outer(const wf_graph *g, uint32_t var);
 void wf__check_blocks(wf_graph *g);
+/* record.c: the contract of an operator (apply.c) */
+void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
+bool wf__was_set(wf_var var);
+bool wf__surely_set(wf_var var);
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
 wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */

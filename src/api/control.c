@@ -12,10 +12,11 @@ typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
 struct wf__block {
     block_kind kind;
     const char *here;
-    wf__ref loop, condition; /* condition: of an IF, for its ELSE */
-    uint32_t vars, states;   /* variables that there were before; where their states begin in g->state */
-    uint32_t guard, on;      /* numbers of variables */
-    uint32_t counter;        /* FOR: the variable */
+    wf__ref loop, condition;       /* condition: of an IF, for its ELSE */
+    uint32_t vars, states;         /* variables that there were before; where their states begin in g->state */
+    uint32_t guard, on;            /* numbers of variables */
+    uint32_t counter;              /* FOR: the variable */
+    uint64_t set_before, set_then; /* wf_graph.surely_set before it; of an ELSE, after its IF */
     wf__ref hi, step;
 };
 
@@ -74,6 +75,7 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
     if (!recording(g))
         return NULL;
     b.on = hidden(g, WF_BOOL, g->var[guard_var].value);
+    b.set_before = g->surely_set;
     g->block[g->block_n++] = b;
     return innermost(g);
 }
@@ -141,10 +143,14 @@ bool wf_else_(wf_graph *g, const char *here)
         return true;
     }
     wf__ref c = b->condition;
+    uint64_t set = g->surely_set;
+    g->surely_set = b->set_before;
     g->var[b->guard].value = wf__const_bits(ir, WF_BOOL, 0);
     close_block(g);
     wf__ref on = wf__lanes_on(g);
-    open_block(g, ELSE, here, on ? without(ir, on, c) : wf__op1(ir, WF__OP_not, c));
+    b = open_block(g, ELSE, here, on ? without(ir, on, c) : wf__op1(ir, WF__OP_not, c));
+    if (b)
+        b->set_then = set;
     return true;
 }
 
@@ -269,6 +275,7 @@ void wf_end_(wf_graph *g, const char *here)
         next_turn(g, b);
     else if (b->kind != LOOP)
         g->var[b->guard].value = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
+    g->surely_set = b->set_before | (b->kind == ELSE ? b->set_then & g->surely_set : 0);
     close_block(g);
 }
 

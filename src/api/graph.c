@@ -99,11 +99,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->ctx = ctx;
     g->here = given.here;
     g->var_n = g->block_n = g->state_n = 0;
+    g->surely_set = 0;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
     wf__recording *rec = &g->program.rec;
-    rec->kind = indexed ? WF__SPACE : g->reducing ? WF__ELEMENTS : WF__ARRAYS;
+    rec->kind = indexed ? WF__SPACE : g->reducing || given.elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given.shape.rank };
     bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
     if (ranked)

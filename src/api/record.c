@@ -324,10 +324,43 @@ wf_val wf_get(wf_var var)
     return wf__value(g, recording(g) ? wf__resolve(g, (wf_val){ var }, "wf_get", &number) : 0);
 }
 
+/* ---- the contract of an operator ---- */
+static wf__variable *variable(wf_var var)
+{
+    return var.graph && var.num < 0 ? &var.graph->var[(uint32_t)(-var.num) - 1] : NULL;
+}
+
+void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand)
+{
+    wf__variable *x = variable(var);
+    if (x) {
+        x->contract = contract;
+        x->operand = operand;
+    }
+}
+
+bool wf__was_set(wf_var var) { return variable(var) && variable(var)->set; }
+bool wf__surely_set(wf_var var)
+{
+    const wf__variable *x = variable(var);
+    return !x || var.graph->surely_set >> x->operand & 1;
+}
+
+static void note_set(wf_graph *g, wf__variable *x)
+{
+    x->set = true;
+    if (x->contract == WF__CONTRACT_OUTPUT)
+        g->surely_set |= (uint64_t)1 << x->operand;
+    if (x->contract == WF__CONTRACT_INPUT)
+        wf__poison(g, WF_ERR_CONTRACT, "%s writes input %u, which its contract (vectorize) rules out",
+                   g->program.name ? g->program.name : "the operator", (unsigned)x->operand);
+}
+
 /* In a block, what lanes that take no part hold of a variable from outside stays. */
 static void assign(wf_graph *g, uint32_t var, wf__ref value)
 {
     wf__variable *x = &g->var[var];
+    note_set(g, x);
     if (g->section == WF_POST) {
         x->post = value;
         return;
