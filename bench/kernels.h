@@ -9,6 +9,10 @@
 #include <stdint.h>
 
 enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
+/* The part of the plane of the Mandelbrot rows. */
+#define MANDELBROT_X (-2.0f)
+#define MANDELBROT_Y (-1.3f)
+#define MANDELBROT_SIZE 2.6f
 
 #define BENCH_PLAIN(set)                                                                                           \
     /* out = a*b + c */                                                                                            \
@@ -20,6 +24,8 @@ enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
     double set##_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi);                                   \
     /* 11x11 window, zero outside; img and out are [h, w] */                                                       \
     void set##_conv(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi); \
+    /* how often z*z + c stays within 2, up to `limit`; count is [side, side] */                                   \
+    void set##_mandelbrot(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);                        \
     /* out = a, five times multiplied by b and increased by c: 10 operations */                                    \
     void set##_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 BENCH_PLAIN(plain)
@@ -30,6 +36,7 @@ BENCH_PLAIN(best)
 void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 /* As best_math, but dividing and taking roots as IEEE has it. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
+bool bench_best_loop_available(void); /* best_mandelbrot */
 bool bench_best_available(void);
 const char *bench_best_isa(void); /* "avx512", "avx2", "" */
 #endif

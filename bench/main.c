@@ -20,21 +20,33 @@ static const char usage[] =
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
 
 extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m,
-    bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_launch_prepared,
-    bench_launch_traced, bench_tracing, bench_node_bytes, bench_cold_10, bench_cold_100, bench_cold_1000, bench_disk_10,
-    bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory;
+    bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_mandelbrot,
+    bench_launch_prepared, bench_launch_traced, bench_tracing, bench_node_bytes, bench_cold_10, bench_cold_100,
+    bench_cold_1000, bench_disk_10, bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory;
 const bench_row *const bench_rows[] = {
-    &bench_triad_1k_prepared, &bench_triad_1k_traced,
-    &bench_triad_64k,         &bench_triad_64m,
-    &bench_chained_64k,       &bench_math_16m,
-    &bench_sum_64m,           &bench_sqdiff_64m,
-    &bench_conv_4096,         &bench_launch_prepared,
-    &bench_launch_traced,     &bench_tracing,
-    &bench_node_bytes,        &bench_cold_10,
-    &bench_cold_100,          &bench_cold_1000,
-    &bench_disk_10,           &bench_disk_100,
-    &bench_disk_1000,         &bench_process_start,
-    &bench_process_memory,    NULL,
+    &bench_triad_1k_prepared,
+    &bench_triad_1k_traced,
+    &bench_triad_64k,
+    &bench_triad_64m,
+    &bench_chained_64k,
+    &bench_math_16m,
+    &bench_sum_64m,
+    &bench_sqdiff_64m,
+    &bench_conv_4096,
+    &bench_mandelbrot,
+    &bench_launch_prepared,
+    &bench_launch_traced,
+    &bench_tracing,
+    &bench_node_bytes,
+    &bench_cold_10,
+    &bench_cold_100,
+    &bench_cold_1000,
+    &bench_disk_10,
+    &bench_disk_100,
+    &bench_disk_1000,
+    &bench_process_start,
+    &bench_process_memory,
+    NULL,
 };
 
 typedef struct options {

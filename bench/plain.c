@@ -63,3 +63,20 @@ void KERNEL(ten)(float *restrict out, const float *restrict a, const float *rest
         out[i] = v;
     }
 }
+
+void KERNEL(mandelbrot)(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi)
+{
+    const float scale = MANDELBROT_SIZE / (float)side;
+    for (int64_t i = lo; i < hi; ++i)
+        for (int64_t j = 0; j < side; ++j) {
+            float cx = (float)j * scale + MANDELBROT_X, cy = (float)i * scale + MANDELBROT_Y, x = 0, y = 0;
+            int n = 0;
+            while (n < limit && x * x + y * y <= 4) {
+                float t = x * x - y * y + cx;
+                y = x * 2 * y + cy;
+                x = t;
+                ++n;
+            }
+            count[i * side + j] = n;
+        }
+}

@@ -304,6 +304,22 @@ def drjit_rows():
         check_conv(call().numpy().reshape(SIDE, SIDE), pi.reshape(SIDE, SIDE), pk.reshape(K, K))
         return call, wait
 
+    def mandelbrot():
+        side, limit, scale = 2048, 256, 2.6 / 2048
+
+        def call():
+            at = dr.arange(UInt, side * side)
+            cx, cy = dr.fma(Float(at & (side - 1)), scale, -2.0), dr.fma(Float(at >> 11), scale, -1.3)
+            x, y, n = dr.while_loop(
+                (Float(0), Float(0), Int(0)),
+                lambda x, y, n: (n < limit) & (x * x + y * y <= 4),
+                lambda x, y, n: (x * x - y * y + cx, x * 2 * y + cy, n + 1))
+            dr.eval(n)
+            return n
+        got = call().numpy()
+        assert got.max() == limit and got.min() < 3
+        return call, wait
+
     def ten(frozen):
         (pa, pb, pc), (a, b, c) = arrays(3, 1024, 0.5, 1.5)
 
@@ -348,7 +364,7 @@ def drjit_rows():
     rows = {"triad_1k_prepared": lambda: triad_frozen(1 << 10), "triad_1k_traced": lambda: triad(1 << 10),
             "triad_64k": lambda: triad(1 << 16), "triad_64m": lambda: triad(1 << 26), "chained_64k": chained,
             "math_16m": math, "sum_64m": total, "sqdiff_64m": sqdiff, "conv_4096": conv,
-            "launch_prepared": lambda: ten(True), "launch_traced": lambda: ten(False)}
+            "mandelbrot": mandelbrot, "launch_prepared": lambda: ten(True), "launch_traced": lambda: ten(False)}
     for ops in (10, 100, 1000):
         rows[f"cold_{ops}"] = lambda ops=ops: first_run(ops, False)
         rows[f"disk_{ops}"] = lambda ops=ops: first_run(ops, True)
