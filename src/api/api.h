@@ -155,6 +155,7 @@ static inline wf__ir *wf__graph_ir(wf_graph *g)
     return g->section == WF_POST ? &g->program.rec.post : &g->program.rec.ir;
 }
 #define WF__POST_BASE 2147483648.0                      /* ids of values of WF_POST begin here */
+void wf__graph_free(wf_graph *g);                       /* one that is not in any list any more */
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
 /* control.c: a bool, the lanes that take part where the recording is now; 0: all. Was the variable declared outside
  * the innermost block? A block left open poisons. */

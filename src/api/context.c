@@ -179,11 +179,7 @@ void wf__context_release(wf_context *ctx)
     while (ctx->spare) {
         wf_graph *g = ctx->spare;
         ctx->spare = g->next;
-        wf__program_free(&g->program);
-        wf__free(g->var);
-        wf__free(g->kept);
-        wf__str_free(&g->key);
-        wf__free(g);
+        wf__graph_free(g);
     }
     wf__plans_free(ctx);
     wf__engine_free(ctx->engine);

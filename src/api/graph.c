@@ -49,6 +49,17 @@ static void enlist(wf_context *ctx, wf_graph *g)
     wf__context_retain(ctx);
 }
 
+void wf__graph_free(wf_graph *g)
+{
+    wf__program_free(&g->program);
+    wf__free(g->var);
+    wf__free(g->block);
+    wf__free(g->state);
+    wf__free(g->kept);
+    wf__str_free(&g->key);
+    wf__free(g);
+}
+
 /* Takes the graph off the list of open ones and keeps its memory for the next recording. */
 static void retire(wf_graph *g)
 {
@@ -72,15 +83,8 @@ static void retire(wf_graph *g)
         ++ctx->spares;
     }
     wf__mutex_unlock(&ctx->lock);
-    if (!keep) {
-        wf__program_free(&g->program);
-        wf__free(g->var);
-        wf__free(g->block);
-        wf__free(g->state);
-        wf__free(g->kept);
-        wf__str_free(&g->key);
-        wf__free(g);
-    }
+    if (!keep)
+        wf__graph_free(g);
     wf__context_release(ctx);
 }
 
