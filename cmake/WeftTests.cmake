@@ -1,7 +1,8 @@
 # Tests, found by name:
 #   tests/test_<x>.c    one cmocka program; may use internal headers; linked with the static library and with every
 #                       other tests/*.c, which are helpers. Tests that include <mpfr.h> are linked with MPFR;
-#                       files named codegen_* and test_codegen* are left out of builds without LLVM.
+#                       files named codegen_* and test_codegen* are left out of builds without LLVM. A long one says
+#                       " * ctest runs: a b" in its first comment: it runs as two tests, each with that argument.
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
 #   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
 #                       every file of fuzz/corpus/<x>/ and one of random inputs. Other fuzz/*.c are helpers
@@ -74,7 +75,15 @@ if(WEFT_TESTS)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
         endif()
-        weft_test(${name} ${name})
+        file(STRINGS ${file} parts REGEX "^ \\* ctest runs: " LIMIT_COUNT 1)
+        string(REGEX REPLACE "^ \\* ctest runs: " "" parts "${parts}")
+        separate_arguments(parts)
+        foreach(part ${parts})
+            weft_test(${name}_${part} ${name} ${part})
+        endforeach()
+        if(NOT parts)
+            weft_test(${name} ${name})
+        endif()
     endforeach()
 
     if(TARGET weft)

@@ -3,6 +3,7 @@
 #include "run/llvm_find.h"
 #include "run/loader.h"
 #include "run/target.h"
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@ static struct {
     int major;
 } library[16];
 static int library_n;
+static const char *const targets[] = { "avx512", "avx2", "sse4.2", "neon" };
+static_assert(WF__COUNT(library) * WF__COUNT(targets) * 2 <= MOST_CODES, "room for the code of every variant");
 
 void test_need_llvm(void)
 {
@@ -88,7 +91,12 @@ void test_space(test_case *t, int rank, int64_t a, int64_t b, int64_t c)
     }
 }
 
-void test_end(test_case *t) { wf__ir_free(&t->ir); }
+void test_end(test_case *t)
+{
+    wf__ir_free(&t->ir);
+    for (int i = 0; i < MOST_CODES; i++)
+        wf__code_free(t->code[i]);
+}
 
 /* ---- memory ---- */
 typedef struct memory { /* [canary] [array] then a page that must not be touched */
@@ -355,28 +363,35 @@ static void run_wanted(const test_case *t, sides *s)
     wf__interp_free(interp);
 }
 
-static void run_code(const test_case *t, sides *s, wf__codegen *cg, int major, const wf__target *target, bool long_rows)
+static wf__code *compiled(const test_case *t, int lib, const wf__target *target, bool long_rows)
 {
     wf__str error = { 0 };
     wf__bytes object = { 0 };
     wf__code_options options = t->options;
     options.target = target;
     options.long_rows = long_rows;
-    bool ok = wf__llvm.object(cg, &t->ir, &options, &object, &error);
+    bool ok = wf__llvm.object(library[lib].cg, &t->ir, &options, &object, &error);
     wf__code *code = ok ? wf__code_load(object.at, object.n, &error) : NULL;
     if (!code) {
-        say(t, major, target, wf__str_get(&error));
+        say(t, library[lib].major, target, wf__str_get(&error));
         show_ir(t);
     }
     assert_non_null(code);
+    wf__free(object.at);
+    wf__str_free(&error);
+    return code;
+}
+
+static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__target *target, bool long_rows)
+{
+    wf__code **code = &t->code[((size_t)lib * WF__COUNT(targets) + named) * 2 + long_rows];
+    if (!*code)
+        *code = compiled(t, lib, target, long_rows);
     for (uint32_t i = 0; i < t->ir.slot_n; i++)
         fill(&t->array[i], &s->got[i], i + 1);
     wf__call call = { s->got_mem, t->param, t->extent };
-    wf__code_entry(code)(&call, t->lo, t->hi, s->got_acc);
-    wf__code_free(code);
-    wf__free(object.at);
-    wf__str_free(&error);
-    compare_arrays(t, s, major, target);
+    wf__code_entry (*code)(&call, t->lo, t->hi, s->got_acc);
+    compare_arrays(t, s, library[lib].major, target);
 }
 
 void test_compare(test_case *t, bool everywhere)
@@ -396,13 +411,12 @@ void test_compare(test_case *t, bool everywhere)
     }
     run_wanted(t, s);
     wf__isa host = wf__target_host()->isa;
-    static const char *const names[] = { "avx512", "avx2", "sse4.2", "neon" };
     for (int l = 0; l < (everywhere ? library_n : 1); l++)
-        for (size_t i = 0; i < WF__COUNT(names); i++) {
-            const wf__target *target = wf__target_named(names[i]);
+        for (size_t i = 0; i < WF__COUNT(targets); i++) {
+            const wf__target *target = wf__target_named(targets[i]);
             if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
                 for (int rows = 0; rows <= has_long_rows(t); rows++)
-                    run_code(t, s, library[l].cg, library[l].major, target, rows);
+                    run_code(t, s, l, i, target, rows);
         }
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
         munmap(s->got[i].map, s->got[i].map_bytes);

@@ -4,7 +4,7 @@
 #define WEFT_CODEGEN_HARNESS_H
 #include "plan/kernel.h"
 
-enum { MOST_ARRAYS = 64 };
+enum { MOST_ARRAYS = 64, MOST_CODES = 128 };
 typedef struct test_array {
     unsigned dtype;
     int rank;
@@ -21,7 +21,8 @@ typedef struct test_case {
     test_array array[MOST_ARRAYS]; /* one per slot */
     uint64_t param[64];
     int64_t extent[WF_MAX_RANK], lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-    wf__code_options options; /* the target is set by the harness */
+    wf__code_options options;          /* the target is set by the harness */
+    struct wf__code *code[MOST_CODES]; /* compiled once for all boxes: by library, target and promise of long rows */
 } test_case;
 
 /* A slot with C-order strides; unit step along the last axis unless the array says otherwise. */
@@ -34,9 +35,9 @@ uint32_t test_tuple(test_case *t, wf__ref a, wf__ref b, wf__ref c);
 void test_space(test_case *t, int rank, int64_t a, int64_t b, int64_t c);
 
 /* Compares on every instruction set that this machine has. `everywhere`: with every LLVM library, else the first. Fails
- * the cmocka test on a difference. */
+ * the cmocka test on a difference. Between calls for one case only boxes and parameters may change. */
 void test_compare(test_case *t, bool everywhere);
-/* Frees the ir. */
+/* Frees the ir and the code. */
 void test_end(test_case *t);
 /* Opens the libraries; skips the running test when there is none. */
 void test_need_llvm(void);
