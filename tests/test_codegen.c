@@ -1,7 +1,7 @@
 /* test_codegen.c - generated code against the interpreter, bit for bit: every operation on every dtype over special
  * values, every way of addressing, every border mode, tiles, reductions; on every instruction set of this machine. With an argument, one part of it.
  *
- * ctest runs: operations places
+ * ctest runs: operations others
  */
 #include "codegen_harness.h"
 #include <setjmp.h>
@@ -519,13 +519,15 @@ static void test_nontemporal(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest operations[] = {
-        cmocka_unit_test(test_operations),        cmocka_unit_test(test_complex),
-        cmocka_unit_test(test_constant_operands), cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_indices_as_values), cmocka_unit_test(test_cold_paths),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_constant_operands),
     };
-    const struct CMUnitTest places[] = {
-        cmocka_unit_test(test_tails),         cmocka_unit_test(test_addressing), cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_stencil_tiles), cmocka_unit_test(test_reductions), cmocka_unit_test(test_order),
+    const struct CMUnitTest others[] = {
+        cmocka_unit_test(test_complex),     cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_tails),       cmocka_unit_test(test_addressing),
+        cmocka_unit_test(test_borders),     cmocka_unit_test(test_stencil_tiles),
+        cmocka_unit_test(test_reductions),  cmocka_unit_test(test_indices_as_values),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_cold_paths),
         cmocka_unit_test(test_nontemporal),
     };
     const char *only = getenv("WEFT_TEST"); /* a pattern, to run some */
@@ -534,8 +536,8 @@ int main(int argc, char **argv)
     int failed = 0;
     if (argc < 2 || !strcmp(argv[1], "operations"))
         failed += cmocka_run_group_tests(operations, NULL, NULL);
-    if (argc < 2 || !strcmp(argv[1], "places"))
-        failed += cmocka_run_group_tests(places, NULL, NULL);
+    if (argc < 2 || !strcmp(argv[1], "others"))
+        failed += cmocka_run_group_tests(others, NULL, NULL);
     test_close_llvm();
     return failed;
 }

@@ -38,31 +38,15 @@
 #define WF_SCALAR ((wf_shape){ .rank = 0 })
 #define WF_VALS(...) ((wf_vals){ (wf_val[]){ WF__MAP(WF_V, __VA_ARGS__) }, WF__N(__VA_ARGS__) })
 
-/* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others */
+/* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others. (Made in one
+ * piece: gcc copies a local through the stack, and stalls.) */
 static inline wf_arg wf__arg_array(const char *s, const wf_array *a)
 {
-    wf_arg r = { s, 1, 0, { 0 } };
-    r.as.array = (wf_array *)a;
-    return r;
+    return (wf_arg){ s, 1, 0, { .array = (wf_array *)a } };
 }
-static inline wf_arg wf__arg_val(const char *s, wf_val v)
-{
-    wf_arg r = { s, 2, 0, { 0 } };
-    r.as.val = v;
-    return r;
-}
-static inline wf_arg wf__arg_var(const char *s, wf_var v)
-{
-    wf_arg r = { s, 2, 0, { 0 } };
-    r.as.val.h = v;
-    return r;
-}
-static inline wf_arg wf__arg_num(const char *s, double d)
-{
-    wf_arg r = { s, 3, 0, { 0 } };
-    r.as.num = d;
-    return r;
-}
+static inline wf_arg wf__arg_val(const char *s, wf_val v) { return (wf_arg){ s, 2, 0, { .val = v } }; }
+static inline wf_arg wf__arg_var(const char *s, wf_var v) { return (wf_arg){ s, 2, 0, { .val = { v } } }; }
+static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 3, 0, { .num = d } }; }
 #define WF_ARG(name, x) \
     _Generic((x),                                                                                                      \
         wf_array *: wf__arg_array,                                                                                     \

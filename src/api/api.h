@@ -28,7 +28,8 @@ typedef struct wf__plan_table {
 } wf__plan_table;
 
 struct wf_context {
-    _Atomic int64_t refs; /* the owner, arrays, graphs and kernels */
+    _Atomic int64_t refs;        /* the owner, arrays, graphs and kernels */
+    _Atomic uint64_t last_array; /* id */
     wf__engine *engine;
     wf_device device;
     _Atomic uint32_t flags;
@@ -53,8 +54,9 @@ typedef struct wf__buffer { /* memory, shared by views */
     void *user;
 } wf__buffer;
 
-struct wf_array {
+struct wf_array { /* state apart, what is here never changes */
     _Atomic int64_t refs;
+    uint64_t id; /* of no other array of the context, before or after */
     wf_context *ctx;
     wf__buffer *buffer; /* NULL: a formal */
     char *base;         /* element [0, ..., 0] */
@@ -139,6 +141,18 @@ struct wf_graph {
     wf__str key; /* scratch of wf_run */
 };
 
+/* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
+ * it at once (another thread is in it) goes the long way. */
+enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
+typedef struct wf__memo {
+    _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
+    _Atomic bool held;
+    uint64_t id[WF__MEMO_ARRAYS];
+    int64_t dim[WF_MAX_RANK];
+    wf__plan_entry *entry; /* used */
+    wf__prepared call;
+} wf__memo;
+
 struct wf_kernel {
     wf_context *ctx;
     wf__program program;
@@ -146,7 +160,9 @@ struct wf_kernel {
     uint32_t kept_n;
     wf__str recording_key;
     wf__mutex lock;
-    wf__plan_entry *last; /* under the lock: the plan of the latest launch */
+    wf__plan_entry *last; /* under the lock: the plan of the latest launch that found no memo */
+    wf__memo memo[WF__MEMOS];
+    _Atomic uint32_t next_memo; /* to be given up */
 };
 
 /* The ir that is being recorded into (the section's). */
@@ -180,7 +196,7 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRIN
 void wf__program_key(const wf__program *p, wf__str *key); /* of the recording */
 void wf__program_clear(wf__program *p);                   /* releases arrays, keeps the ir's memory */
 void wf__program_free(wf__program *p);
-/* Runs with the given arrays (one per object) and parameter bits. `last` may be NULL. */
+/* Runs with the given arrays (one per object) and parameter bits. `kernel` may be NULL. */
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
 /* NULL: *status says why. */
@@ -188,4 +204,5 @@ wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__st
                              wf_array *const *arrays, wf_status *status);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
+void wf__memo_free(wf_context *ctx, wf__memo *memo);
 #endif

@@ -70,6 +70,7 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
     }
     atomic_init(&a->refs, 1);
     atomic_init(&a->state, WF_READY);
+    a->id = atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
     a->ctx = ctx;
     a->dtype = dtype;
     a->shape.rank = shape->rank;

@@ -208,7 +208,7 @@ wf_status wf_run(wf_graph *g)
         for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
             param[i] = p->param[i].initial;
         if (status == WF_OK)
-            status = wf__program_run(g->ctx, p, &g->key, arrays, param, NULL, NULL);
+            status = wf__program_run(g->ctx, p, &g->key, arrays, param, &p->rec.space, NULL);
         for (uint32_t i = 0; status == WF_OK && i < g->kept_n; ++i)
             atomic_store(&g->kept[i]->state, WF_READY);
         if (arrays != few)

@@ -1,7 +1,7 @@
 /* kernel.c - prepared kernels: binding by name, launching, looking inside. */
 #include "api/api.h"
 
-static bool same_name(const char *a, const char *b)
+static inline bool same_name(const char *a, const char *b)
 {
     while (*a && *a == *b)
         ++a, ++b;
@@ -9,18 +9,16 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* Is this object (they come first) or parameter of that name? */
-static bool is_named(const wf__program *p, uint32_t i, const char *name)
+static inline bool is_named(const wf__program *p, uint32_t i, const char *name)
 {
     const char *own = i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
     return own && same_name(own, name);
 }
 
-/* The object or parameter of that name; their number: none. `likely` is where to look first. */
-static uint32_t find_name(const wf__program *p, const char *name, uint32_t likely)
+/* The object or parameter of that name; their number: none. */
+static uint32_t find_name(const wf__program *p, const char *name)
 {
     uint32_t n = p->object_n + p->param_n, i = 0;
-    if (likely < n && is_named(p, likely, name))
-        return likely;
     while (i < n && !is_named(p, i, name))
         ++i;
     return i;
@@ -42,15 +40,11 @@ static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_arr
            atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
 }
 
-static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out)
+static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a)
 {
     const wf_array *formal = k->program.object[object].array;
-    wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
-    *out = a;
     if (!a)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' needs an array", formal->name);
-    if (fits(k, formal, a))
-        return WF_OK;
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
     if (!wf__array_usable(a, "wf_launch"))
@@ -63,6 +57,13 @@ static wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *a
     if (a->read_only && is_written(&k->program, object))
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
     return WF_OK;
+}
+
+static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out)
+{
+    wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
+    *out = a;
+    return a && fits(k, k->program.object[object].array, a) ? WF_OK : bind_odd_array(k, object, a);
 }
 
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out)
@@ -86,10 +87,13 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
         arrays[i] = p->object[i].array->name ? NULL : p->object[i].array;
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
-    uint32_t n = p->object_n + p->param_n, at = UINT32_MAX;
+    uint32_t n = p->object_n + p->param_n, next = 0;
     for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
-        at = arg->name ? find_name(p, arg->name, at + 1) : n; /* things are often named in the order of declaration */
+        uint32_t at = next; /* things are often named in the order of declaration */
+        if (at >= n || !arg->name || !is_named(p, at, arg->name))
+            at = arg->name ? find_name(p, arg->name) : n;
+        next = at + 1;
         if (at == n)
             return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: the kernel has no formal or parameter '%s'",
                              arg->name ? arg->name : "");
@@ -138,23 +142,30 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     return status;
 }
 
+static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *given)
+{
+    wf_shape space = k->program.rec.space;
+    int64_t count;
+    if (k->program.rec.kind != WF__SPACE || given->rank != space.rank || !wf__shape_count(given, &count))
+        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
+                         (int)space.rank);
+    memcpy(space.dim, given->dim, (size_t)space.rank * sizeof *space.dim);
+    return with_bindings(k, args, launch, &space);
+}
+
 wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
 {
     if (!k)
         return WF_ERR_ARG;
-    wf_launch_opts given = { .size = sizeof given };
-    if (opts)
-        memcpy(&given, opts, opts->size < sizeof given ? opts->size : sizeof given);
-    wf_shape space = k->program.rec.space;
-    if (given.shape.rank) {
-        int64_t count;
-        if (k->program.rec.kind != WF__SPACE || given.shape.rank != space.rank ||
-            !wf__shape_count(&given.shape, &count))
-            return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
-                             (int)space.rank);
-        memcpy(space.dim, given.shape.dim, (size_t)space.rank * sizeof *space.dim);
+    if (opts && opts->size >= sizeof *opts && opts->shape.rank)
+        return launch_over(k, args, &opts->shape);
+    if (opts && opts->size < sizeof *opts) { /* a caller of an older version */
+        wf_launch_opts given = { .size = sizeof given };
+        memcpy(&given, opts, opts->size);
+        if (given.shape.rank)
+            return launch_over(k, args, &given.shape);
     }
-    return with_bindings(k, args, launch, &space);
+    return with_bindings(k, args, launch, (void *)&k->program.rec.space);
 }
 
 void wf_kernel_free(wf_kernel *k)
@@ -164,6 +175,8 @@ void wf_kernel_free(wf_kernel *k)
     for (uint32_t i = 0; i < k->kept_n; ++i)
         wf_release(k->kept[i]);
     wf__free(k->kept);
+    for (int i = 0; i < WF__MEMOS; ++i)
+        wf__memo_free(k->ctx, &k->memo[i]);
     wf__plan_release(k->ctx, k->last);
     wf__program_free(&k->program);
     wf__str_free(&k->recording_key);

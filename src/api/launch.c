@@ -233,21 +233,6 @@ void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
         free_entry(ctx, e);
 }
 
-wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                             wf_array *const *arrays, wf_status *status)
-{
-    const wf_shape *over = &p->rec.space;
-    uint64_t *words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
-    wf__plan_entry *e = NULL;
-    if (words) {
-        wf__piece layouts = { words, write_layouts(arrays, p->object_n, over, words) };
-        e = look_up(ctx, p, recording_key, &layouts, arrays, over, status);
-    } else
-        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    wf__free(words);
-    return e;
-}
-
 /* The plan of the kernel's latest launch, if it fits this one too; retained. */
 static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
@@ -271,6 +256,104 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
     wf__plan_release(k->ctx, old);
 }
 
+/* The long way: by layouts. The plan, used; NULL: *status says why. */
+static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                                 wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, wf_status *status)
+{
+    uint64_t few[1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK)], *words = few;
+    if (p->object_n > FEW && !(words = wf__alloc(most_layout_words(p->object_n) * sizeof *words))) {
+        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        return NULL;
+    }
+    wf__piece layouts = { words, write_layouts(arrays, p->object_n, space, words) };
+    wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
+    if (!e) {
+        e = look_up(ctx, p, recording_key, &layouts, arrays, space, status);
+        if (e && kernel)
+            remember(kernel, e);
+    }
+    if (words != few)
+        wf__free(words);
+    return e;
+}
+
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, wf_status *status)
+{
+    return find_plan(ctx, p, recording_key, arrays, &p->rec.space, NULL, status);
+}
+
+/* ---- memos of kernels ---- */
+void wf__memo_free(wf_context *ctx, wf__memo *m)
+{
+    wf__plan_release(ctx, m->entry);
+    wf__prepared_free(&m->call);
+}
+
+static bool take_memo(wf__memo *m)
+{
+    return !atomic_load_explicit(&m->held, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&m->held, true, memory_order_acquire);
+}
+
+static void give_memo(wf__memo *m) { atomic_store_explicit(&m->held, false, memory_order_release); }
+
+static uint64_t memo_tag(wf_array *const *arrays, uint32_t n, const wf_shape *space)
+{
+    uint64_t tag = 1;
+    for (uint32_t i = 0; i < n; ++i)
+        tag = (tag << 9 | tag >> 55) + arrays[i]->id;
+    for (int d = 0; d < space->rank; ++d)
+        tag = (tag << 9 | tag >> 55) + (uint64_t)space->dim[d];
+    return tag ? tag : 1;
+}
+
+static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, const wf_shape *space)
+{
+    uint64_t differ = m->entry == NULL;
+    for (uint32_t i = 0; i < n; ++i)
+        differ |= m->id[i] ^ arrays[i]->id;
+    for (int d = 0; d < space->rank; ++d)
+        differ |= (uint64_t)m->dim[d] ^ (uint64_t)space->dim[d];
+    return !differ;
+}
+
+/* The memo of a launch with these arrays, held; NULL: none, or it is in use. */
+static wf__memo *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
+{
+    for (int i = 0; i < WF__MEMOS; ++i) {
+        wf__memo *m = &k->memo[i];
+        if (atomic_load_explicit(&m->tag, memory_order_relaxed) != tag || !take_memo(m))
+            continue;
+        if (memo_fits(m, arrays, n, space))
+            return m;
+        give_memo(m);
+    }
+    return NULL;
+}
+
+static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, const wf_shape *space, uint64_t tag,
+                      wf__plan_entry *e)
+{
+    uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed);
+    wf__memo *m = &k->memo[at % WF__MEMOS];
+    if (!take_memo(m))
+        return;
+    wf__plan_entry *old = m->entry;
+    m->entry = e;
+    atomic_fetch_add(&e->users, 1);
+    for (uint32_t i = 0; i < k->program.object_n; ++i)
+        m->id[i] = arrays[i]->id;
+    memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
+    if (k->program.device == WF_INTERP)
+        m->call.entry = NULL;
+    else
+        wf__prepare(&e->plan, base, &m->call);
+    atomic_store_explicit(&m->tag, tag, memory_order_relaxed);
+    give_memo(m);
+    wf__plan_release(k->ctx, old);
+}
+
 /* ---- running ---- */
 static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
                           const uint64_t *param)
@@ -287,34 +370,36 @@ static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry 
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
 {
-    enum { FEW_WORDS = 1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK) };
     char *few[FEW], **base = few;
-    uint64_t few_words[FEW_WORDS], *words = few_words;
-    const wf_shape *over = space ? space : &p->rec.space;
     wf_status status = WF_OK;
-    if (p->object_n > FEW) {
-        base = wf__alloc(p->object_n * sizeof *base);
-        words = wf__alloc(most_layout_words(p->object_n) * sizeof *words);
-    }
-    if (!base || !words)
-        status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    else {
-        for (uint32_t i = 0; i < p->object_n; ++i)
-            base[i] = arrays[i]->base;
-        wf__piece layouts = { words, write_layouts(arrays, p->object_n, over, words) };
-        wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
-        if (!e) {
-            e = look_up(ctx, p, recording_key, &layouts, arrays, over, &status);
-            if (e && kernel)
-                remember(kernel, e);
+    uint64_t tag = 0;
+    wf__memo *memo = NULL;
+    if (kernel && p->object_n <= WF__MEMO_ARRAYS) {
+        tag = memo_tag(arrays, p->object_n, space);
+        memo = find_memo(kernel, arrays, p->object_n, space, tag);
+        if (memo && memo->call.entry) {
+            wf__engine_run_prepared(ctx->engine, &memo->call, param);
+            give_memo(memo);
+            return WF_OK;
         }
-        if (e)
+    }
+    if (p->object_n > FEW && !(base = wf__alloc(p->object_n * sizeof *base)))
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        base[i] = arrays[i]->base;
+    if (memo) {
+        status = run_plan(ctx, p, memo->entry, base, param);
+        give_memo(memo);
+    } else {
+        wf__plan_entry *e = find_plan(ctx, p, recording_key, arrays, space, kernel, &status);
+        if (e) {
             status = run_plan(ctx, p, e, base, param);
+            if (tag && status == WF_OK)
+                fill_memo(kernel, arrays, base, space, tag, e);
+        }
         wf__plan_release(ctx, e);
     }
     if (base != few)
         wf__free(base);
-    if (words != few_words)
-        wf__free(words);
     return status;
 }

@@ -109,19 +109,20 @@ static void run_block(void *user, int64_t block, int worker)
     run_box(l, lo, hi, l->partial ? l->partial + (size_t)block * stage->body.red_n : NULL);
 }
 
+static const int64_t origin[WF_MAX_RANK];
+
+static bool is_large(const wf__stage *stage) { return stage->blocks > 1 && stage->work >= PARALLEL_WORK; }
+
 static void run_blocks(launch *l)
 {
     const wf__stage *stage = l->stage;
-    bool parallel = l->entry && stage->blocks > 1 && stage->work >= PARALLEL_WORK;
-    if (parallel)
+    if (l->entry && is_large(stage))
         wf__pool_run(l->engine->pool, stage->blocks, run_block, l);
     else if (stage->body.red_n)
         for (int64_t b = 0; b < stage->blocks; ++b)
             run_block(l, b, 0);
-    else {
-        static const int64_t zero[WF_MAX_RANK];
-        run_box(l, zero, stage->extent, NULL);
-    }
+    else
+        run_box(l, origin, stage->extent, NULL);
 }
 
 /* ---- reductions: partial results pairwise, then the initial value, always in the same order ---- */
@@ -190,6 +191,20 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
     return l->interp != NULL;
 }
 
+static void fill_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
+{
+    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
+        const wf__mem_layout *layout = &stage->mem[s];
+        mem[s].base = base[layout->object];
+        if (layout->offset && !stage->empty)
+            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
+        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
+            mem[s].stride[d] = layout->stride[d];
+            mem[s].dim[d] = layout->dim[d];
+        }
+    }
+}
+
 static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64_t *param, uint64_t *result,
                       bool interpret, wf__failure *f)
 {
@@ -200,16 +215,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
         return out_of_memory(f, "a launch");
-    for (uint32_t s = 0; s < slots; ++s) {
-        const wf__mem_layout *layout = &stage->mem[s];
-        mem[s].base = base[layout->object];
-        if (layout->offset && !stage->empty)
-            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
-        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
-            mem[s].stride[d] = layout->stride[d];
-            mem[s].dim[d] = layout->dim[d];
-        }
-    }
+    fill_mem(stage, base, mem);
     l.call.mem = mem;
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
@@ -279,4 +285,34 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
     if (all != small_param)
         wf__free(all);
     return ok;
+}
+
+/* ---- the same again ---- */
+void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
+{
+    wf__stage *stage = plan->stage;
+    out->entry = NULL;
+    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || is_large(stage))
+        return;
+    const stage_code *code = atomic_load_explicit(&stage->code, memory_order_acquire);
+    if (!code || !wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
+        return;
+    fill_mem(stage, base, out->mem);
+    out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
+    out->extent = stage->extent;
+    bool nontemporal = stage->streams && may_stream(stage, out->mem);
+    out->entry = atomic_load_explicit(&code->entry[nontemporal], memory_order_acquire);
+}
+
+void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param)
+{
+    p->call.param = param;
+    p->entry(&p->call, origin, p->extent, NULL);
+    atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
+}
+
+void wf__prepared_free(wf__prepared *p)
+{
+    wf__free(p->mem);
+    *p = (wf__prepared){ 0 };
 }
