@@ -39,6 +39,16 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     ir->n = ir->tuple_n = ir->shape_n = 1;
 }
 
+void wf__ir_reserve(wf__ir *ir, uint32_t nodes)
+{
+    uint32_t size = WF__TABLE_MIN;
+    wf__grow(&ir->node, &ir->node_cap, nodes, sizeof *ir->node);
+    while (nodes >= wf__table_most(size) && size < (uint32_t)1 << 31)
+        size *= 2;
+    if (ir->n == 1 && size > ir->table_size)
+        wf__table_clear(ir, size);
+}
+
 void wf__ir_free(wf__ir *ir)
 {
     wf__free(ir->node);

@@ -240,7 +240,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
 static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
 {
     wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
-    wf__grow(&out->node, &out->node_cap, in->n, sizeof *out->node); /* all at once; without memory, it is said later */
+    wf__ir_reserve(out, in->n);
     uint8_t *live = wf__alloc0(in->n);
     bool ok = false;
     if (!live)

@@ -7,6 +7,11 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
 {
     uint32_t count = 0;
     uint32_t tuple = 0;
+    if (wf__op_is_pure(n->op)) {
+        unsigned arity = wf__op_table[n->op].arity;
+        out[0] = n->a, out[1] = n->b, out[2] = n->c;
+        return arity;
+    }
     switch (n->op) {
     case WF__LOAD:
         tuple = n->b;
@@ -40,11 +45,7 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         out[count++] = n->b;
         break;
     default:
-        if (wf__op_is_pure(n->op)) {
-            const wf__ref refs[3] = { n->a, n->b, n->c };
-            for (uint32_t i = 0; i < wf__op_table[n->op].arity; ++i)
-                out[count++] = refs[i];
-        }
+        break;
     }
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
         out[count++] = wf__tuple_at(ir, tuple)[i];
@@ -126,6 +127,9 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__node *n = &in->node[r];
+    if (n->op > WF__BITCAST && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
+        !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
+        return wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
     switch (n->op) {
     case WF__CONST:
         return wf__const_bits(out, n->dtype, wf__bits(n));

@@ -77,7 +77,10 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 static bool collect(layout *l)
 {
     const wf__ir *ir = &l->stage->proto;
-    l->at = wf__alloc0(ir->n * sizeof *l->at);
+    uint32_t accesses = 0;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        accesses += ir->node[r].op == WF__LOAD || ir->node[r].op == WF__STORE;
+    l->at = wf__alloc0((accesses + 1) * sizeof *l->at);
     l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
     l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
     if (!l->at || !l->element_stride || !l->offset)
@@ -270,7 +273,7 @@ static bool lay_body(layout *l)
     const wf__ir *in = &l->stage->proto;
     wf__ir laid;
     wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
-    wf__grow(&laid.node, &laid.node_cap, in->n + WF_MAX_RANK, sizeof *laid.node);
+    wf__ir_reserve(&laid, in->n + WF_MAX_RANK);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
     bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);

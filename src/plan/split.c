@@ -126,6 +126,8 @@ static group *add_group(splitter *s, uint32_t at, const wf_shape *shape)
     *g = (group){ .shape = *shape };
     ++s->group_n;
     wf__ir_init(&g->ir, shape->rank, s->ir->flags);
+    if (s->group_n == 1)
+        wf__ir_reserve(&g->ir, s->ir->n);
     g->map = wf__alloc0(s->ir->n * sizeof *g->map);
     for (uint32_t i = 0; i < s->touch_n; ++i)
         s->touch[i].group += s->touch[i].group >= at;

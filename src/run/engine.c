@@ -6,7 +6,6 @@
 #include "run/engine_internal.h"
 #include "run/llvm_find.h"
 #include "run/loader.h"
-#include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
 #include <weft_code_id.h> /* made by the build: a hash of everything that decides what code is generated */
 #else
@@ -88,10 +87,9 @@ static void find_llvm(wf__engine *e) /* under the lock */
     wf__llvm_list list = { 0 };
     if (e->codegen_ops && e->target->isa != WF__ISA_NONE && wf__llvm_find(&list, 1) && list.n) {
         const wf__llvm_library *first = &list.at[0];
-        char identity[64];
         e->llvm_path = wf__strdup(first->path);
-        snprintf(identity, sizeof identity, "%llu.%lld", (unsigned long long)first->size, (long long)first->mtime_ns);
-        e->llvm_identity = wf__hash64(identity, strlen(identity), wf__hash64(first->path, strlen(first->path), 0));
+        const uint64_t identity[] = { first->size, (uint64_t)first->mtime_ns };
+        e->llvm_identity = wf__hash64(identity, sizeof identity, wf__hash64(first->path, strlen(first->path), 0));
     }
     wf__llvm_list_free(&list);
 }

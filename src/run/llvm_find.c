@@ -1,4 +1,4 @@
-/* llvm_find.c - looks for LLVM's shared library by name. Only stat and readlink: opening one costs ten milliseconds. */
+/* llvm_find.c - looks for LLVM's shared library by name. Only stat: opening one costs ten milliseconds. */
 #include "run/llvm_find.h"
 #include "base/os.h"
 #include <limits.h>
@@ -20,10 +20,10 @@ static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/l
 static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
                                      "libLLVM.dylib" };
 
-static bool listed(const wf__llvm_list *list, const char *path)
+static bool listed(const wf__llvm_list *list, const struct stat *st)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        if (!strcmp(list->at[i].path, path))
+        if (list->at[i].device == (uint64_t)st->st_dev && list->at[i].inode == (uint64_t)st->st_ino)
             return true;
     return false;
 }
@@ -32,12 +32,11 @@ static bool listed(const wf__llvm_list *list, const char *path)
 static bool add(wf__llvm_list *list, const char *path, int major)
 {
     struct stat st;
-    char real[PATH_MAX];
-    if (stat(path, &st) || !S_ISREG(st.st_mode) || !realpath(path, real) || listed(list, real))
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || listed(list, &st))
         return true;
     if (!wf__grow(&list->at, &list->cap, list->n + 1, sizeof *list->at))
         return false;
-    char *copy = wf__strdup(real);
+    char *copy = wf__strdup(path);
     if (!copy)
         return false;
     list->at[list->n++] = (wf__llvm_library){
@@ -45,6 +44,8 @@ static bool add(wf__llvm_list *list, const char *path, int major)
         .major = major,
         .size = (uint64_t)st.st_size,
         .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+        .device = (uint64_t)st.st_dev,
+        .inode = (uint64_t)st.st_ino,
     };
     return true;
 }

@@ -5,10 +5,11 @@
 
 enum { WF__LLVM_MIN = 15, WF__LLVM_MAX = 22 };
 typedef struct wf__llvm_library {
-    char *path;    /* with symbolic links resolved; from wf__alloc */
+    char *path;    /* from wf__alloc; links are not resolved: that would take as long as loading a kernel */
     int major;     /* as its name says; 0: it does not say */
     uint64_t size; /* of the file; with mtime it tells two builds apart */
     int64_t mtime_ns;
+    uint64_t device, inode; /* which file it is, by whatever path */
 } wf__llvm_library;
 
 typedef struct wf__llvm_list {
