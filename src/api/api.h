@@ -15,7 +15,9 @@ typedef struct wf__thread_error { /* the first error of one thread */
 } wf__thread_error;
 
 typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
+    struct wf__plan_entry *chain, *newer, *older; /* in the table */
     uint64_t hash;
+    size_t bytes;                  /* of memory, about */
     size_t key_len, recording_len; /* the key: a recording's part, then the layouts' part */
     unsigned char *key;
     wf__plan plan;
@@ -23,8 +25,10 @@ typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as 
 } wf__plan_entry;
 
 typedef struct wf__plan_table {
-    wf__plan_entry **slot;
-    uint32_t n, cap; /* cap: power of two */
+    wf__plan_entry **place;
+    uint32_t n, places;              /* places: a power of two, or 0 */
+    wf__plan_entry *newest, *oldest; /* asked for */
+    size_t bytes, most_bytes;        /* most_bytes: 0 for the default */
 } wf__plan_table;
 
 struct wf_context {
@@ -199,7 +203,10 @@ void wf__program_free(wf__program *p);
 /* Runs with the given arrays (one per object) and parameter bits. `kernel` may be NULL. */
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
-/* NULL: *status says why. */
+/* ---- plans (plans.c): in use until released; NULL: *status says why ---- */
+wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                                 wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);

@@ -6,7 +6,7 @@
 #include "api/api.h"
 #include <stdio.h>
 
-enum { FEW = 12, MOST_PLANS = 4096 };
+enum { FEW = 12 };
 
 /* ---- keys ---- */
 static void add_ir(const wf__ir *ir, wf__str *key)
@@ -100,139 +100,6 @@ void wf__program_free(wf__program *p)
     *p = (wf__program){ 0 };
 }
 
-/* ---- the table of plans; all under the context's lock ---- */
-static void free_entry(wf_context *ctx, wf__plan_entry *e)
-{
-    wf__plan_free(&e->plan, wf__engine_free_stage_code, ctx->engine);
-    wf__free(e->key);
-    wf__free(e);
-}
-
-static void drop_all(wf_context *ctx)
-{
-    wf__plan_table *t = &ctx->plans;
-    for (uint32_t i = 0; i < t->cap; ++i)
-        if (t->slot[i] && atomic_fetch_sub(&t->slot[i]->users, 1) == 1)
-            free_entry(ctx, t->slot[i]);
-    memset(t->slot, 0, t->cap * sizeof *t->slot);
-    t->n = 0;
-}
-
-void wf__plans_free(wf_context *ctx)
-{
-    if (ctx->plans.cap)
-        drop_all(ctx);
-    wf__free(ctx->plans.slot);
-}
-
-static wf__plan_entry **place_of(wf__plan_table *t, uint64_t hash, const wf__str *recording, const wf__piece *layouts)
-{
-    for (uint32_t i = (uint32_t)hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
-        wf__plan_entry *e = t->slot[i];
-        if (!e || (e->hash == hash && e->recording_len == recording->len && e->key_len == recording->len + layouts->n &&
-                   !memcmp(e->key, recording->at, recording->len) &&
-                   !memcmp(e->key + recording->len, layouts->at, layouts->n)))
-            return &t->slot[i];
-    }
-}
-
-static bool grow_table(wf_context *ctx)
-{
-    wf__plan_table *t = &ctx->plans;
-    if (t->n >= MOST_PLANS)
-        drop_all(ctx);
-    if (t->cap > 2 * t->n)
-        return true;
-    uint32_t cap = t->cap ? 2 * t->cap : 64;
-    wf__plan_entry **slot = wf__alloc0(cap * sizeof *slot);
-    if (!slot)
-        return false;
-    for (uint32_t i = 0; i < t->cap; ++i)
-        for (uint32_t k = t->slot[i] ? (uint32_t)t->slot[i]->hash & (cap - 1) : 0; t->slot[i]; k = (k + 1) & (cap - 1))
-            if (!slot[k]) {
-                slot[k] = t->slot[i];
-                break;
-            }
-    wf__free(t->slot);
-    t->slot = slot;
-    t->cap = cap;
-    return true;
-}
-
-static bool make_plan(wf__plan *plan, const wf__program *p, wf_array *const *arrays, const wf_shape *space)
-{
-    wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
-    if (!bind) {
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory for a plan");
-        return false;
-    }
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        wf__array_bind(arrays[i], &bind[i]);
-    wf__recording rec = p->rec;
-    rec.space = *space;
-    bool ok = wf__plan_make(plan, &rec, bind);
-    wf__free(bind);
-    return ok;
-}
-
-static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
-                                  uint64_t hash, const wf__str *recording, const wf__piece *layouts, wf_status *status)
-{
-    wf__plan_entry *e = wf__alloc0(sizeof *e);
-    if (e)
-        e->key = wf__alloc(recording->len + layouts->n);
-    if (!e || !e->key) {
-        wf__free(e);
-        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
-        return NULL;
-    }
-    e->hash = hash;
-    e->recording_len = recording->len;
-    e->key_len = recording->len + layouts->n;
-    memcpy(e->key, recording->at, recording->len);
-    memcpy(e->key + recording->len, layouts->at, layouts->n);
-    atomic_init(&e->users, 1);
-    if (make_plan(&e->plan, p, arrays, space))
-        return e;
-    *status = wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
-    free_entry(ctx, e);
-    return NULL;
-}
-
-static wf__plan_entry *look_up(wf_context *ctx, const wf__program *p, const wf__str *recording,
-                               const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
-                               wf_status *status)
-{
-    uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
-    wf__mutex_lock(&ctx->lock);
-    wf__plan_entry *e = ctx->plans.cap ? *place_of(&ctx->plans, hash, recording, layouts) : NULL;
-    if (e)
-        atomic_fetch_add(&e->users, 1);
-    wf__mutex_unlock(&ctx->lock);
-    if (e)
-        return e;
-    e = make_entry(ctx, p, arrays, space, hash, recording, layouts, status);
-    if (!e)
-        return NULL;
-    wf__mutex_lock(&ctx->lock);
-    if (grow_table(ctx)) {
-        wf__plan_entry **at = place_of(&ctx->plans, hash, recording, layouts);
-        if (!*at) { /* else another thread was first: ours serves this launch only */
-            *at = e;
-            atomic_fetch_add(&e->users, 1);
-            ++ctx->plans.n;
-        }
-    }
-    wf__mutex_unlock(&ctx->lock);
-    return e;
-}
-
-void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
-{
-    if (e && atomic_fetch_sub(&e->users, 1) == 1)
-        free_entry(ctx, e);
-}
-
 /* The plan of the kernel's latest launch, if it fits this one too; retained. */
 static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
@@ -268,7 +135,7 @@ static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf
     wf__piece layouts = { words, write_layouts(arrays, p->object_n, space, words) };
     wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
     if (!e) {
-        e = look_up(ctx, p, recording_key, &layouts, arrays, space, status);
+        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, status);
         if (e && kernel)
             remember(kernel, e);
     }

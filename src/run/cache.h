@@ -1,4 +1,4 @@
-/* cache.h - compiled code by key: a map in memory, and objects on disk.
+/* cache.h - compiled objects on disk, by key.
  *
  * A key is a string of bytes that holds everything the code depends on; it is always compared in full, hashes only find
  * the place. The disk is never trusted and never needed: a file that is damaged, foreign, of another version or of
@@ -8,18 +8,7 @@
 #define WEFT_CACHE_H
 #include "plan/kernel.h"
 
-/* ---- in memory: lookups from any thread take no lock; entries live as long as the map ---- */
-typedef struct wf__map wf__map;
-wf__map *wf__map_new(void (*free_value)(void *value)); /* free_value may be NULL */
-void wf__map_free(wf__map *map);                       /* frees the values; NULL is fine */
-/* `hash` is wf__hash_128(key, key_len), computed once by the caller. NULL: not there. */
-void *wf__map_get(const wf__map *map, wf__hash128 hash, const void *key, size_t key_len);
-/* Copies the key and takes `value` (not NULL). Returns what the map now holds for the key: `value`, or the value
- * that another thread put first (then the caller still owns its own), or NULL when memory ran out (the same). */
-void *wf__map_put(wf__map *map, wf__hash128 hash, const void *key, size_t key_len, void *value);
-size_t wf__map_count(const wf__map *map);
-
-/* ---- on disk: from any thread, and from any number of processes at once ---- */
+/* From any thread, and from any number of processes at once. */
 typedef struct wf__disk wf__disk;
 typedef struct wf__disk_stats {
     uint64_t bytes, entries;       /* on disk now, all processes together */

@@ -12,6 +12,9 @@
 #define WEFT_CODE_ID "unknown"
 #endif
 
+/* Code that no plan uses any more is kept up to this, for plans made again. */
+#define IDLE_CODE_BYTES ((size_t)32 << 20)
+
 /* ---- life ---- */
 static void free_executable(void *value)
 {
@@ -33,7 +36,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->pool = wf__pool_new(config->threads);
     e->memory = wf__mem_new(0);
     e->disk = wf__disk_open(config->cache_dir, config->cache_bytes);
-    e->code = wf__map_new(free_executable);
+    e->code = wf__map_new(IDLE_CODE_BYTES, free_executable);
     e->has_lock = wf__mutex_init(&e->lock);
     if (!e->pool || !e->memory || !e->disk || !e->code || !e->has_lock) {
         wf__engine_free(e);
@@ -228,7 +231,11 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code
     return x;
 }
 
-wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *error)
+wf__entry *wf__engine_entry(const wf__held *code) { return ((const wf__executable *)wf__held_value(code))->entry; }
+void wf__engine_limit_code(wf__engine *e, size_t idle_bytes) { wf__map_limit(e->code, idle_bytes); }
+size_t wf__engine_count_code(wf__engine *e) { return wf__map_count(e->code); }
+
+wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *error)
 {
     if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
         wf__mutex_lock(&e->lock);
@@ -241,26 +248,24 @@ wf__entry *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_opt
     wf__mutex_unlock(&e->lock);
     wf__str key = { 0 };
     code_key(e, body, how, &key);
-    wf__entry *entry = NULL;
+    wf__held *code = NULL;
     if (!key.failed) {
         wf__hash128 hash = wf__hash_128(key.at, key.len);
-        wf__executable *x = wf__map_get(e->code, hash, key.at, key.len);
-        if (x)
+        code = wf__map_get(e->code, hash, key.at, key.len);
+        if (code)
             atomic_fetch_add(&e->memory_hits, 1);
         else {
-            x = from_disk(e, &key);
+            wf__executable *x = from_disk(e, &key);
             if (!x)
                 x = compile(e, body, how, &key, error);
-            wf__executable *kept = x ? wf__map_put(e->code, hash, key.at, key.len, x) : NULL;
-            if (x && kept != x) {
+            if (x)
+                code = wf__map_put(e->code, hash, key.at, key.len, x, sizeof *x + wf__code_size(x->code));
+            if (x && (!code || wf__held_value(code) != x))
                 free_executable(x);
-                x = kept;
-            }
         }
-        entry = x ? x->entry : NULL;
     }
     wf__str_free(&key);
-    return entry;
+    return code;
 }
 
 bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,

@@ -3,6 +3,7 @@
 #define WEFT_ENGINE_H
 #include "plan/plan.h"
 #include "run/cache.h"
+#include "run/map.h"
 #include "run/memory.h"
 #include "run/pool.h"
 #include "run/target.h"
@@ -58,9 +59,13 @@ void wf__engine_run_prepared(wf__engine *engine, wf__prepared *prepared, const u
 void wf__prepared_free(wf__prepared *prepared);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 
-/* The code of one body. `how`: all but the target, which is the engine's. NULL: no compiler (not an error; *failed
- * false), or it failed on this body (reported in `error`). */
-wf__entry *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__str *error);
+/* The code of one body, in use until wf__engine_free_stage_code. `how`: all but the target, which is the engine's. NULL:
+ * no compiler (not an error), or it failed on this body (reported in `error`). */
+wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__str *error);
+wf__entry *wf__engine_entry(const wf__held *code);
+/* How much code is kept that no plan uses, in bytes; how many kernels there are, used or not. */
+void wf__engine_limit_code(wf__engine *engine, size_t idle_bytes);
+size_t wf__engine_count_code(wf__engine *engine);
 /* LLVM IR or assembly of one body. */
 bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
                      wf__str *error);

@@ -6,6 +6,7 @@ enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 /* What a stage needs to run, made at its first run: stage->code. Entries are set once and never change. */
 typedef struct stage_code {
     _Atomic(wf__entry *) entry[2]; /* plain, non-temporal */
+    wf__held *held[2];             /* theirs; under the engine's lock */
     _Atomic bool no_entry[2];      /* the compiler cannot: interpret */
     _Atomic(wf__interp *) interp;
 } stage_code;
@@ -30,7 +31,8 @@ static bool out_of_memory(wf__failure *f, const char *what)
 void wf__engine_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
-    WF__UNUSED(engine);
+    for (int i = 0; i < 2; ++i)
+        wf__map_let_go(((wf__engine *)engine)->code, c->held[i]);
     wf__interp_free(atomic_load(&c->interp));
     wf__free(c);
 }
@@ -55,10 +57,19 @@ static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c,
         return entry;
     wf__str error = { 0 };
     wf__code_options how = { .nontemporal = nontemporal, .long_rows = stage->long_rows && !nontemporal };
-    entry = wf__engine_code(e, &stage->body, &how, &error);
-    if (entry)
+    wf__held *held = wf__engine_code(e, &stage->body, &how, &error), *double_held = held;
+    entry = held ? wf__engine_entry(held) : NULL;
+    if (entry) {
+        wf__mutex_lock(&e->lock);
+        if (!c->held[nontemporal]) {
+            c->held[nontemporal] = held;
+            double_held = NULL;
+        }
+        entry = wf__engine_entry(c->held[nontemporal]); /* another thread's may be another copy of the code */
+        wf__mutex_unlock(&e->lock);
+        wf__map_let_go(e->code, double_held);
         atomic_store_explicit(&c->entry[nontemporal], entry, memory_order_release);
-    else
+    } else
         atomic_store(&c->no_entry[nontemporal], true);
     if (error.len) {
         wf__str text = { 0 };
