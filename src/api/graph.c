@@ -63,7 +63,7 @@ void wf__graph_free(wf_graph *g)
 /* Takes the graph off the list of open ones and keeps its memory for the next recording. */
 static void retire(wf_graph *g)
 {
-    enum { MOST_SPARES = 16, MOST_NODES = 1 << 16 };
+    enum { MOST_SPARES = 16, MOST_NODES = 1 << 16, MOST_OF_ONE = 1 << 18 };
     wf_context *ctx = g->ctx;
     for (uint32_t i = 0; i < g->kept_n; ++i)
         wf_release(g->kept[i]);
@@ -76,7 +76,8 @@ static void retire(wf_graph *g)
         ctx->open = g->next;
     if (g->next)
         g->next->prev = g->prev;
-    bool keep = ctx->spares < MOST_SPARES && g->program.rec.ir.node_cap < MOST_NODES;
+    uint32_t most = ctx->spares ? MOST_NODES : MOST_OF_ONE;
+    bool keep = ctx->spares < MOST_SPARES && g->program.rec.ir.node_cap <= most;
     if (keep) {
         g->next = ctx->spare;
         ctx->spare = g;

@@ -289,7 +289,13 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
 }
 
 /* ---- the usual case: nodes of one recording and one dtype, and numbers that meet floats ---- */
-static inline bool plain(wf_val v) { return v.h.graph && v.h.num > 0 && v.h.num < WF__POST_BASE; }
+/* The node that a value of section WF_CALL stands for; false: a variable, poison, or of another section. */
+static inline bool plain(const wf__ir *ir, wf_val v, wf__ref *out)
+{
+    int64_t id = (int64_t)v.h.num;
+    *out = (wf__ref)id;
+    return (uint64_t)(id - 1) < ir->n - 1;
+}
 static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { (double)ref, g } }; }
 
 /* The recording in which plain operands of `g` can be combined; NULL: look closer. */
@@ -301,9 +307,9 @@ static inline wf__ir *plain_ir(wf_graph *g)
 
 static inline wf_val operation1(unsigned op, wf_val a)
 {
-    wf__ir *ir = plain(a) ? plain_ir(a.h.graph) : NULL;
-    wf__ref x = ir ? (wf__ref)a.h.num : 0;
-    if (ir && x < ir->n && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
+    wf__ir *ir = a.h.graph ? plain_ir(a.h.graph) : NULL;
+    wf__ref x;
+    if (ir && plain(ir, a, &x) && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
         return plain_value(a.h.graph, wf__op1_fitting(ir, op, x));
     return operation(op, 1, a, number(0), number(0));
 }
@@ -311,14 +317,15 @@ static inline wf_val operation1(unsigned op, wf_val a)
 static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
 {
     wf_graph *g = a.h.graph;
-    wf__ir *ir = plain(a) ? plain_ir(g) : NULL;
-    if (ir) {
-        wf__ref x = (wf__ref)a.h.num, y = 0;
-        unsigned t = x < ir->n ? wf__dtype(ir, x) : WF_NONE;
-        if (!b.h.graph && wf__is_float(t))
+    wf__ir *ir = g ? plain_ir(g) : NULL;
+    wf__ref x, y = 0;
+    if (ir && plain(ir, a, &x)) {
+        unsigned t = wf__dtype(ir, x);
+        if (g == b.h.graph) {
+            if (!plain(ir, b, &y) || wf__dtype(ir, y) != t)
+                y = 0;
+        } else if (!b.h.graph && wf__is_float(t))
             y = wf__const_f64(ir, t, b.h.num);
-        else if (g == b.h.graph && plain(b) && b.h.num < (double)ir->n && wf__dtype(ir, (wf__ref)b.h.num) == t)
-            y = (wf__ref)b.h.num;
         if (y && wf__types_allow(wf__op_table[op].types, t))
             return plain_value(g, wf__op2_fitting(ir, op, x, y));
     }

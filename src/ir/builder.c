@@ -68,6 +68,7 @@ void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
     if (ir->status != WF_OK)
         return;
     ir->status = status;
+    ir->table_most = 0;
     va_list args;
     va_start(args, format);
     vsnprintf(ir->error, sizeof ir->error, format, args);
@@ -82,7 +83,7 @@ static wf__ref no_memory(wf__ir *ir)
 
 /* ---- nodes ---- */
 /* A node as the words of its key. */
-static wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
+static __attribute__((noinline)) wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
 {
     if (ir->status != WF_OK)
         return 0;
@@ -92,7 +93,7 @@ static wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
         if (ir->n >= ir->table_most && !wf__table_grow(ir))
             return no_memory(ir);
         hash = wf__key_hash(&key);
-        wf__ref equal = wf__table_find(ir, &key, hash, &entry);
+        wf__ref equal = wf__table_find(ir, ir->node, &key, hash, &entry);
         if (equal)
             return equal;
     }
@@ -102,6 +103,25 @@ static wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
     if (entry)
         *entry = wf__table_entry(ir, hash, ir->n);
     return ir->n++;
+}
+
+/* The same for a constant or pure operation: a new one in a group with room, which is usual, is done at once. */
+static inline wf__ref append_pure(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
+{
+    uint32_t n = ir->n;
+    if (n < ir->table_most && n < ir->node_cap) {
+        const wf__key key = { { w0, w1, w2 } };
+        uint32_t hash = wf__key_hash(&key), mask = ir->table_size - 1, like;
+        uint32_t *group = &ir->table[hash & mask & ~(uint32_t)(WF__GROUP - 1)];
+        uint32_t empty = wf__group_probe(group, hash, mask, &like);
+        if (empty && !(like & ~empty)) {
+            ir->node[n] = wf__key_node(&key);
+            group[__builtin_ctz(empty)] = wf__table_entry(ir, hash, n);
+            ir->n = n + 1;
+            return n;
+        }
+    }
+    return append_words(ir, w0, w1, w2);
 }
 
 static inline wf__ref append(wf__ir *ir, const wf__node *node)
@@ -117,8 +137,7 @@ wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
 {
     if (wf__size(dtype) < 8)
         bits &= ((uint64_t)1 << 8 * wf__size(dtype)) - 1;
-    wf__node n = { .op = WF__CONST, .dtype = (uint8_t)dtype, .a = (uint32_t)bits, .b = (uint32_t)(bits >> 32) };
-    return append(ir, &n);
+    return append_pure(ir, WF__CONST | (uint64_t)dtype << 16 | bits << 32, bits >> 32, 0);
 }
 
 static uint64_t bits_of(unsigned dtype, double value)
@@ -251,7 +270,10 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
             return 0;
     }
     wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
-    return r ? r : wf__append(ir, n);
+    if (r)
+        return r;
+    wf__key k = wf__key_of(n);
+    return append_pure(ir, k.word[0], k.word[1], k.word[2]);
 }
 
 /* No rule of fold.c applies to two different float operands that are no constants. */
@@ -302,10 +324,6 @@ static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref
         }
     }
     unsigned t = info->to_bool ? WF_BOOL : arity == 3 ? wf__dtype(ir, c) : y->dtype;
-    if (arity == 2 && x->shape == y->shape && beyond_folding(x, y)) { /* the usual case */
-        const wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)t, .a = a, .b = b, .shape = x->shape };
-        return append(ir, &n);
-    }
     wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)t, .a = a, .b = b, .c = c };
     return emit(ir, &n);
 }
@@ -329,7 +347,22 @@ wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c)
     return operands_fit(ir, op, 3, a, b, c) ? operation(ir, op, 3, a, b, c) : complex_op(ir, op, a, b, c);
 }
 wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a) { return operation(ir, op, 1, a, 0, 0); }
-wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return operation(ir, op, 2, a, b, 0); }
+static __attribute__((noinline)) wf__ref operation2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
+{
+    return operation(ir, op, 2, a, b, 0);
+}
+wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
+{
+    const wf__node *x = &ir->node[a], *y = &ir->node[b];
+    uint32_t shape = ir->arrays ? x->shape : 0; /* elsewhere a load has its condition there */
+    if (!beyond_folding(x, y) || (ir->arrays && y->shape != shape))
+        return operation2(ir, op, a, b);
+    const wf__op_info *info = &wf__op_table[op]; /* the usual case */
+    bool swap = (info->flags & WF__COMM) && a > b;
+    wf__ref left = swap ? b : a, right = swap ? a : b;
+    unsigned t = info->to_bool ? WF_BOOL : y->dtype;
+    return append_pure(ir, op | t << 16 | (uint64_t)left << 32, right, (uint64_t)shape << 32);
+}
 
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
 {

@@ -151,7 +151,7 @@ typedef struct wf__ir {
     uint32_t n, node_cap;
     uint32_t *table;                /* value numbering: builder.c */
     uint32_t table_size, table_cap; /* entries in use, a power of two or 0; allocated */
-    uint32_t table_most;            /* nodes beyond which it grows */
+    uint32_t table_most;            /* nodes beyond which it grows; 0: nothing is numbered, or recording has failed */
     uint32_t *tuple;                /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */
     uint32_t tuple_n, tuple_cap;
     uint32_t *tuple_table; /* where each tuple is, by its contents */
