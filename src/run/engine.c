@@ -148,7 +148,7 @@ static void body_key(const wf__ir *ir, wf__str *key)
     add(key, head, sizeof head);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d };
+        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d, n->when };
         add(key, words, sizeof words);
     }
     add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
