@@ -60,6 +60,13 @@ typedef struct bench_row {
     bool (*setup)(bench *b, bench_case *c); /* false: b->error */
 } bench_row;
 
+/* X(name) for the rows bench_sum_<name> of rows_axes.c */
+#define BENCH_AXES_ROWS(X) \
+    X(c0)                  \
+    X(c1)                  \
+    X(c2)                  \
+    X(c3) X(c01) X(c02) X(c03) X(c12) X(c13) X(c23) X(p0) X(p1) X(p2) X(p3) X(p01) X(p02) X(p03) X(p12) X(p13) X(p23)
+
 /* All rows, in the order of the table; ends with a row without a name. */
 extern const bench_row *const bench_rows[];
 

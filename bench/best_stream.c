@@ -61,6 +61,46 @@ double best_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi)
     return vd_total(s[0]) + plain_sqdiff(a, b, i, hi);
 }
 
+static void add_row(double *acc, const float *x, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + VF <= n; i += VF) {
+        vf v = vf_load(x + i);
+        VEC(storeu_pd)(acc + i, vd_add(VEC(loadu_pd)(acc + i), vd_low(v)));
+        VEC(storeu_pd)(acc + i + VF / 2, vd_add(VEC(loadu_pd)(acc + i + VF / 2), vd_high(v)));
+    }
+    for (; i < n; ++i)
+        acc[i] += (double)x[i];
+}
+
+/* Kept axes outside, so that one row of sums, or one sum, is at work. */
+void best_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi)
+{
+    const int64_t *n = nest->dim, *xs = nest->x, *os = nest->out;
+    int64_t j_kept = nest->kept > 1 ? n[1] : 1, k_kept = nest->kept > 2 ? n[2] : 1;
+    int64_t j_n = nest->kept > 1 ? 1 : n[1], k_n = nest->kept > 2 ? 1 : n[2];
+    for (int64_t i = lo; i < hi; ++i)
+        for (int64_t a = 0; a < j_kept; ++a)
+            for (int64_t b = 0; b < k_kept; ++b) {
+                double sum = 0;
+                for (int64_t l = 0; os[3] && l < n[3]; ++l)
+                    acc[l] = 0;
+                for (int64_t j = a; j < a + j_n; ++j)
+                    for (int64_t k = b; k < b + k_n; ++k) {
+                        const float *row = x + i * xs[0] + j * xs[1] + k * xs[2];
+                        if (os[3])
+                            add_row(acc, row, n[3]);
+                        else
+                            sum += best_sum(row, 0, n[3]);
+                    }
+                float *to = out + i * os[0] + a * os[1] + b * os[2];
+                for (int64_t l = 0; os[3] && l < n[3]; ++l)
+                    to[l * os[3]] = (float)acc[l];
+                if (!os[3])
+                    *to = (float)sum;
+            }
+}
+
 void best_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi)
 {
     int64_t i = lo;
@@ -89,6 +129,10 @@ void best_triad_stream(float *out, const float *a, const float *b, const float *
 }
 double best_sum(const float *x, int64_t lo, int64_t hi) { return fast_sum(x, lo, hi); }
 double best_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi) { return fast_sqdiff(a, b, lo, hi); }
+void best_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi)
+{
+    fast_axes(out, acc, x, nest, lo, hi);
+}
 void best_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi)
 {
     fast_ten(out, a, b, c, lo, hi);

@@ -14,6 +14,13 @@ enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
 #define MANDELBROT_Y (-1.3f)
 #define MANDELBROT_SIZE 2.6f
 
+/* Sums over some axes of a 4-d array: loops, outermost first; steps through the array and through the results, 0 where the
+ * axis is reduced. The first loop is over a kept axis. kept: how many of the first loops are; the last one not counted. */
+typedef struct bench_nest {
+    int64_t dim[4], x[4], out[4];
+    int kept;
+} bench_nest;
+
 #define BENCH_PLAIN(set)                                                                                           \
     /* out = a*b + c */                                                                                            \
     void set##_triad(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);          \
@@ -22,6 +29,8 @@ enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
     /* sum of x, and of (a - b)^2, accumulated in f64 */                                                           \
     double set##_sum(const float *x, int64_t lo, int64_t hi);                                                      \
     double set##_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi);                                   \
+    /* out = x summed as the nest says, in f64; lo and hi: of the first loop. acc: room for all results */         \
+    void set##_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi);      \
     /* 11x11 window, zero outside; img and out are [h, w] */                                                       \
     void set##_conv(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi); \
     /* how often z*z + c stays within 2, up to `limit`; count is [side, side] */                                   \

@@ -23,6 +23,10 @@ extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_tri
     bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_mandelbrot,
     bench_launch_prepared, bench_launch_traced, bench_tracing, bench_node_bytes, bench_cold_10, bench_cold_100,
     bench_cold_1000, bench_disk_10, bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory;
+#define X(name) extern const bench_row bench_sum_##name;
+BENCH_AXES_ROWS(X)
+#undef X
+#define X(name) &bench_sum_##name,
 const bench_row *const bench_rows[] = {
     &bench_triad_1k_prepared,
     &bench_triad_1k_traced,
@@ -32,7 +36,7 @@ const bench_row *const bench_rows[] = {
     &bench_math_16m,
     &bench_sum_64m,
     &bench_sqdiff_64m,
-    &bench_conv_4096,
+    BENCH_AXES_ROWS(X) & bench_conv_4096,
     &bench_mandelbrot,
     &bench_launch_prepared,
     &bench_launch_traced,
@@ -48,6 +52,7 @@ const bench_row *const bench_rows[] = {
     &bench_process_memory,
     NULL,
 };
+#undef X
 
 typedef struct options {
     const char *rows, *json, *python;

@@ -80,3 +80,36 @@ void KERNEL(mandelbrot)(int32_t *count, int64_t side, int limit, int64_t lo, int
             count[i * side + j] = n;
         }
 }
+
+/* Loops in the order of memory, and results in an array of doubles; along a reduced last axis in a variable. */
+void KERNEL(axes)(float *restrict out, double *restrict acc, const float *restrict x, const bench_nest *nest,
+                  int64_t lo, int64_t hi)
+{
+    const int64_t *n = nest->dim, *xs = nest->x, *os = nest->out;
+    for (int pass = 0; pass < 3; ++pass) /* clear, sum, convert */
+        for (int64_t i = lo; i < hi; ++i)
+            for (int64_t j = 0; j < (pass == 1 || os[1] ? n[1] : 1); ++j)
+                for (int64_t k = 0; k < (pass == 1 || os[2] ? n[2] : 1); ++k) {
+                    int64_t at = i * os[0] + j * os[1] + k * os[2], width = pass == 1 || os[3] ? n[3] : 1;
+                    const float *row = x + i * xs[0] + j * xs[1] + k * xs[2];
+                    double *sums = acc + at;
+                    if (pass == 0)
+                        for (int64_t l = 0; l < width; ++l)
+                            sums[l * os[3]] = 0;
+                    else if (pass == 2)
+                        for (int64_t l = 0; l < width; ++l)
+                            out[at + l * os[3]] = (float)sums[l * os[3]];
+                    else if (os[3] == 1)
+                        for (int64_t l = 0; l < width; ++l)
+                            sums[l] += (double)row[l];
+                    else if (os[3])
+                        for (int64_t l = 0; l < width; ++l)
+                            sums[l * os[3]] += (double)row[l];
+                    else {
+                        double sum = 0;
+                        for (int64_t l = 0; l < width; ++l)
+                            sum += (double)row[l];
+                        sums[0] += sum;
+                    }
+                }
+}

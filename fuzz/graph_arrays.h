@@ -131,6 +131,7 @@ typedef enum fz_kind { KIND_ARRAYS, KIND_SPACE, KIND_SPACE_REDUCE, KIND_ELEMENTS
 typedef struct fz_setup {
     fz_kind kind;
     wf_shape space;
+    wf_axes reduce; /* of KIND_SPACE_REDUCE */
     fz_buffer buffer[MOST_BUFFERS];
     fz_array array[MOST_ARRAYS];
     int buffers, arrays;
@@ -155,6 +156,9 @@ static void fz_choose_space(fz_reader *in, fz_setup *set)
     }
     if (rank == 11 && !small && set->kind != KIND_ARRAYS) /* more than one block of a reduction */
         set->space = (wf_shape){ .rank = 2, .dim = { 3, 30011 } };
+    set->reduce = WF_ALL_AXES;
+    if (set->kind == KIND_SPACE_REDUCE && set->space.rank && fz_take(in, 3))
+        set->reduce = 1 + fz_take(in, (1u << set->space.rank) - 1);
 }
 
 static wf_array *fz_whole(wf_context *ctx, const fz_buffer *b, uint64_t random)

@@ -75,7 +75,7 @@ static void begin(recorder *r)
             space.shape.dim[d] = 1;
     }
     if (r->set.kind == KIND_SPACE_REDUCE || r->set.kind == KIND_ELEMENTS_REDUCE)
-        space.reduce = WF_ALL_AXES;
+        space.reduce = r->set.reduce;
     r->g = wf_begin_with(r->ctx, &space);
 }
 
@@ -409,6 +409,12 @@ static wf_val exact(recorder *r, wf_join join, wf_val v)
 
 static bool joins(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
 
+/* All axes, or some. */
+static wf_axes any_axes(recorder *r, int rank)
+{
+    return rank && take(r, 3) ? 1 + take(r, (1u << rank) - 1) : WF_ALL_AXES;
+}
+
 static void add_reduce(recorder *r)
 {
     if (r->set.kind != KIND_ARRAYS)
@@ -427,9 +433,10 @@ static void add_reduce(recorder *r)
         v = wf_complex(re, exact(r, join, wf_imag(v)));
     } else
         v = exact(r, join, v);
+    wf_axes axes = any_axes(r, shape.rank);
     for (int d = 0; d < shape.rank; ++d)
-        shape.dim[d] = 1;
-    emit(r, wf_reduce(join, v, WF_ALL_AXES), shape);
+        shape.dim[d] = axes >> d & 1 ? 1 : shape.dim[d];
+    emit(r, wf_reduce(join, v, axes), shape);
 }
 
 static void keep(recorder *r)
@@ -449,7 +456,28 @@ static void keep(recorder *r)
         r->kept[r->kept_n++] = wf_keep(use(r, i));
 }
 
-/* Reducing graphs: some reductions of some values, then results into one-element arrays. */
+static bool some_axes(const recorder *r) { return r->set.kind == KIND_SPACE_REDUCE && r->set.reduce != WF_ALL_AXES; }
+
+/* Of results: reduced axes are of extent 1, or dropped. */
+static wf_shape kept_shape(const recorder *r, bool drop)
+{
+    wf_shape shape = { 0 };
+    for (int d = 0; d < r->set.space.rank; ++d)
+        if (!(r->set.reduce >> d & 1))
+            shape.dim[shape.rank++] = r->set.space.dim[d];
+        else if (!drop)
+            shape.dim[shape.rank++] = 1;
+    return shape;
+}
+
+static wf_val add_kept_index(recorder *r, wf_val v, wf_dtype t)
+{
+    int axis = (int)take(r, (unsigned)r->set.space.rank);
+    wf_val at = r->set.reduce >> axis & 1 ? wf_extent(r->g, axis) : wf_index(r->g, axis);
+    return t == WF_BOOL ? wf_xor(v, wf_cast(wf_and(at, 1), t)) : wf_add(v, wf_cast(at, t));
+}
+
+/* Reducing graphs: some reductions of some values, then results into arrays. */
 static void reduce_all(recorder *r)
 {
     wf_var red[4];
@@ -467,8 +495,10 @@ static void reduce_all(recorder *r)
     }
     wf_section(r->g, WF_POST);
     for (unsigned k = 0; k < n && r->kept_n < MOST_KEPT; ++k) {
-        wf_array *out = r->kept[r->kept_n] =
-            wf_empty_with(r->ctx, t[k], (wf_shape){ .rank = (int)take(r, 2), .dim = { 1 } }, NULL);
+        wf_shape shape = { .rank = (int)take(r, 2), .dim = { 1 } };
+        if (some_axes(r))
+            shape = kept_shape(r, shape.rank == 0);
+        wf_array *out = r->kept[r->kept_n] = wf_empty_with(r->ctx, t[k], shape, NULL);
         if (r->how == KERNEL) {
             char name[16];
             snprintf(name, sizeof name, "k%d", r->kept_n);
@@ -476,6 +506,8 @@ static void reduce_all(recorder *r)
         }
         ++r->kept_n;
         wf_val v = wf_get(red[k]);
+        if (some_axes(r) && indexed(r) && take(r, 2))
+            v = add_kept_index(r, v, t[k]);
         wf_out(r->g, out, t[k] != WF_BOOL && take(r, 2) ? wf_add(v, wf_cast(wf_get(red[0]), t[k])) : v);
     }
 }

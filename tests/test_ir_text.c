@@ -41,7 +41,7 @@ static const char arrays[] = "arrays flags 3\n"
                              "%2 = iota i64 (3, 4) 1\n"
                              "%3 = cast f32 (3, 4) %2\n"
                              "%4 = add f32 (3, 4) %1 %3\n"
-                             "%5 = reduce f32 (1, 1) max %4\n"
+                             "%5 = reduce f32 (1, 1) max %4 axes 3\n"
                              "store f32 (3, ?) s0 %5\n";
 
 static void expect_round_trip(const char *text)

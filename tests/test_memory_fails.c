@@ -186,6 +186,41 @@ static wf_status reductions(wf_context *ctx)
     return status;
 }
 
+/* Parts that are joined, two stages of one reduction, a stage that follows box by box. */
+static wf_status some_axes(wf_context *ctx)
+{
+    enum { N = 4, W = 1300 };
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(W, N), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(16, N, 330, 16), 1);
+    wf_array *columns = NULL, *parted = NULL, *rows = wf_empty(ctx, WF_F32, WF_SHAPE(N));
+    wf_status status = a && b && rows ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        columns = wf_keep(wf_mul(wf_sum(wf_in(g, a), WF_AXES(0)), 2));
+        parted = wf_keep(wf_sum(wf_in(g, b), WF_AXES(0, 2, 3)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .reduce = WF_AXES(0));
+        wf_var s = wf_reduced(g, WF_F64, 5, WF_ADD);
+        wf_inc(s, wf_in(g, a));
+        wf_section(g, WF_POST);
+        wf_out(g, rows, s);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(columns, (const float[]){ 2 * W, 2 * W, 2 * W, 2 * W }, N, &status));
+    if (status == WF_OK)
+        assert_true(holds(parted, (const float[]){ 84480, 84480, 84480, 84480 }, N, &status));
+    if (status == WF_OK)
+        assert_true(holds(rows, (const float[]){ W + 5, W + 5, W + 5, W + 5 }, N, &status));
+    wf_release(a);
+    wf_release(b);
+    wf_release(rows);
+    wf_release(columns);
+    wf_release(parted);
+    return status;
+}
+
 static wf_status kernels(wf_context *ctx)
 {
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 5), *b = wf_full(ctx, WF_F32, WF_SHAPE(2), 7);
@@ -264,7 +299,8 @@ static wf_status text(wf_context *ctx)
 }
 
 /* name: run on the interpreter, with every allocation failing once */
-#define SCENARIOS(X) X(contexts) X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(kernels) X(wide) X(text)
+#define SCENARIOS(X) \
+    X(contexts) X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text)
 
 #define X(name)                           \
     static void test_##name(void **state) \
@@ -283,6 +319,7 @@ static void test_code_generation(void **state)
     device = WF_CPU;
     repeat("stencil on the CPU", stencil, 7);
     repeat("reductions on the CPU", reductions, 7);
+    repeat("reductions over some of the axes on the CPU", some_axes, 23);
 }
 
 int main(void)

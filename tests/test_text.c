@@ -272,6 +272,10 @@ static void reductions(void **state)
     CHECK("out = a*0 + std(a)", WF_F32, sqrt(squares / N));
     CHECK("out = (a - min(a)) / (max(a) - min(a))", WF_F32, (A - av[0]) / (av[N - 1] - av[0]));
     CHECK("out = k*0 + i32(sum(a > 0))", WF_I32, 10);
+    CHECK("out = a - mean(a; 0, -1)", WF_F32, (double)A - sum / N);
+    CHECK("out = a - mean(a; 0)", WF_F32, A - 0.75 * (W + x) + 3); /* H is 3: the middle row */
+    CHECK("out = a*0 + max(a; -1)", WF_F32, 0.75 * (W * y + W - 1) - 3);
+    CHECK("out = a*0 + max(min(a; 0); 1)", WF_F32, av[W - 1]);
     CHECK("out = any(a > 100) || all(b > 1) && a == a", WF_BOOL, 1);
 }
 
@@ -386,6 +390,11 @@ static const struct {
     { "out = frobnicate(a)", "unknown function 'frobnicate'", 6, WF_ERR_SYNTAX },
     { "out = sqrt(a", "expected ',' or ')', not the end of the text", 12, WF_ERR_SYNTAX },
     { "out = sqrt(a, b)", "sqrt takes 1 argument, not 2", 6, WF_ERR_SYNTAX },
+    { "out = sum(a; 2)", "sum of axes that an array of rank 2 does not have", 6, WF_ERR_SYNTAX },
+    { "out = sum(a; -3)", "rank 2 does not have", 6, WF_ERR_SYNTAX },
+    { "out = sum(a; x)", "expected the number of an axis, not 'x'", 13, WF_ERR_SYNTAX },
+    { "out = sum(a; 9)", "axes are numbered 0 to 7, or -1 to -8", 13, WF_ERR_SYNTAX },
+    { "out = sqrt(a; 0)", "sqrt has no axes", 6, WF_ERR_SYNTAX },
     { "out = a +", "expected a value, not the end of the text", 9, WF_ERR_SYNTAX },
     { "out = a b", "expected an operator or the end of the statement, not 'b'", 8, WF_ERR_SYNTAX },
     { "out = (a + b", "')'", 12, WF_ERR_SYNTAX },

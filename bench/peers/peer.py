@@ -125,6 +125,15 @@ def numpy_rows():
         check(call(), want, 1e-5)
         return call, nothing
 
+    def axes(order, over):
+        x, = inputs(1, 1 << 26, 0.5, 1.5)
+        x = x.reshape(8, 64, 256, 512).transpose(order)
+        want = x.sum(axis=over, dtype=np.float64)
+        out = np.empty(want.shape, dtype=np.float32)  # in C order, as for everyone
+        call = lambda: x.sum(axis=over, out=out)  # in f32
+        check(call(), want, 1e-5)
+        return call, nothing
+
     def conv():
         img, = inputs(1, SIDE * SIDE, 0.5, 1.5)
         img, ker = img.reshape(SIDE, SIDE), inputs(1, K * K, 0.1, 1.1)[0].reshape(K, K)
@@ -149,7 +158,10 @@ def numpy_rows():
                 v = v * b + c
             return v
         return call, nothing
-    return {"triad_1k_prepared": lambda: triad(1 << 10), "triad_1k_traced": lambda: triad(1 << 10),
+    subsets = [(0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    sums = {f"sum_{letter}{''.join(map(str, over))}": lambda order=order, over=over: axes(order, over)
+            for letter, order in [("c", (0, 1, 2, 3)), ("p", (3, 1, 0, 2))] for over in subsets}
+    return sums | {"triad_1k_prepared": lambda: triad(1 << 10), "triad_1k_traced": lambda: triad(1 << 10),
             "triad_64k": lambda: triad(1 << 16), "triad_64m": lambda: triad(1 << 26), "chained_64k": chained,
             "math_16m": math, "sum_64m": total, "sqdiff_64m": sqdiff, "conv_4096": conv, "launch_prepared": ten,
             "launch_traced": ten}

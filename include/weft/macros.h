@@ -36,6 +36,16 @@
 
 #define WF_SHAPE(...) ((wf_shape){ .rank = WF__N(__VA_ARGS__), .dim = { __VA_ARGS__ } })
 #define WF_SCALAR ((wf_shape){ .rank = 0 })
+/* A wf_axes: WF_AXES(0, 2). */
+#define WF_AXES(...) WF__CAT(WF__AXES, WF__N(__VA_ARGS__))(__VA_ARGS__)
+#define WF__AXES1(a) (1u << (a))
+#define WF__AXES2(a, ...) (1u << (a) | WF__AXES1(__VA_ARGS__))
+#define WF__AXES3(a, ...) (1u << (a) | WF__AXES2(__VA_ARGS__))
+#define WF__AXES4(a, ...) (1u << (a) | WF__AXES3(__VA_ARGS__))
+#define WF__AXES5(a, ...) (1u << (a) | WF__AXES4(__VA_ARGS__))
+#define WF__AXES6(a, ...) (1u << (a) | WF__AXES5(__VA_ARGS__))
+#define WF__AXES7(a, ...) (1u << (a) | WF__AXES6(__VA_ARGS__))
+#define WF__AXES8(a, ...) (1u << (a) | WF__AXES7(__VA_ARGS__))
 #define WF_VALS(...) ((wf_vals){ (wf_val[]){ WF__MAP(WF_V, __VA_ARGS__) }, WF__N(__VA_ARGS__) })
 
 /* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others. (Made in one

@@ -112,7 +112,7 @@ typedef struct wf_shape {
     int32_t rank, reserved;
     int64_t dim[WF_MAX_RANK];
 } wf_shape;               /* frozen */
-typedef uint32_t wf_axes; /* bit d set: axis d */
+typedef uint32_t wf_axes; /* bit d set: axis d; WF_AXES(0, 2) */
 #define WF_ALL_AXES 0xffu
 
 /* ---- context ------------------------------------------------------------------------------------------------ */
@@ -252,14 +252,15 @@ WF_API wf_shape wf_val_shape(wf_val value);
 
 /* ---- recording ----------------------------------------------------------------------------------------------
  * Without a shape, values are whole (lazy) arrays, combined by broadcasting. With a shape, values are one lane of an
- * index space. With `reduce`, the space (or, without a shape, the operands' common shape) is reduced. */
+ * index space. With `reduce`, these axes of the space (or, without a shape, of the operands' common shape) are
+ * reduced. */
 typedef struct wf_space {
     size_t size;
     const char *here, *name; /* source line, filled by wf_begin; label for messages and dumps */
     wf_shape shape;          /* index space */
     bool indexed;            /* true: an index space even though rank is 0 */
     bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow */
-    wf_axes reduce;   /* WF_ALL_AXES, or 0: none */
+    wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0: none */
     wf_device device; /* 0: the context's default */
     uint32_t flags_on, flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
 } wf_space;
@@ -344,12 +345,15 @@ typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, W
  * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
 typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
-/* Sections of a reducing graph; recording starts in WF_CALL. In WF_POST, wf_out writes results to arrays of one
- * element. Values do not cross sections; reduced variables do. */
+/* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
+ * writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads such arrays,
+ * wf_index is that of a kept axis, wf_extent that of any. With all axes reduced, arrays have one element. Values do not
+ * cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
-/* Array graphs: reduces all axes to a value of the same rank with extents 1. Sums and products of f32 accumulate in
- * f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64. Complex numbers: WF_ADD only.
- * `axes` must be WF_ALL_AXES. */
+/* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
+ * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64.
+ * Complex numbers: WF_ADD only. Over no elements: the sum is 0, others give what changes nothing. Example, every row
+ * minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 /* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);

@@ -186,6 +186,8 @@ void wf__check_blocks(wf_graph *g);
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);
 bool wf__surely_set(wf_var var);
+/* WF_ALL_AXES is right for any rank. */
+static inline bool wf__axes_beyond(wf_axes axes, int rank) { return axes != WF_ALL_AXES && axes >> rank; }
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
 wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */

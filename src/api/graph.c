@@ -116,7 +116,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
-    wf__ir_reset(&rec->post, 0, flags);
+    wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
+    rec->reduce = given.reduce;
     rec->ir.arrays = rec->kind == WF__ARRAYS;
     g->program.device = given.device ? given.device : ctx->device;
     enlist(ctx, g);
@@ -125,13 +126,9 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
     if (g->program.device != WF_CPU && g->program.device != WF_INTERP)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
-    uint32_t axes = ranked ? (1u << given.shape.rank) - 1 : 0;
-    if (g->reducing && indexed && (given.reduce & axes) != axes)
-        wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "wf_begin: reductions over some of the axes are not supported yet; reduce all");
-    else if (g->reducing && !indexed && given.reduce != WF_ALL_AXES)
-        wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "wf_begin: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
+    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank)))
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space",
+                   (unsigned)given.reduce, (int)given.shape.rank);
     if (given.name && !(g->program.name = wf__strdup(given.name)))
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
     return g;

@@ -34,7 +34,7 @@ static void add_ir(const wf__ir *ir, wf__str *key)
 void wf__program_key(const wf__program *p, wf__str *key)
 {
     const wf__recording *rec = &p->rec;
-    uint32_t head[] = { (uint32_t)rec->kind, rec->objects };
+    uint32_t head[] = { (uint32_t)rec->kind, rec->objects, rec->reduce };
     wf__str_addn(key, (const char *)head, sizeof head);
     add_ir(&rec->ir, key);
     if (rec->post.n > 1)

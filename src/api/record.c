@@ -237,7 +237,7 @@ static bool axis_of(wf_graph *g, int *axis, int rank, const char *function)
 
 static bool in_space(wf_graph *g, const char *function)
 {
-    if (g->program.rec.kind == WF__SPACE && g->section == WF_CALL)
+    if (g->program.rec.kind == WF__SPACE)
         return true;
     wf__poison(g, WF_ERR_ARG,
                "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...), or use wf_iota",
@@ -249,6 +249,10 @@ wf_val wf_index(wf_graph *g, int axis)
 {
     if (!recording(g) || !in_space(g, "wf_index") || !axis_of(g, &axis, g->program.rec.space.rank, "wf_index"))
         return poison(g);
+    if (g->section == WF_POST && g->program.rec.reduce >> axis & 1) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_index: axis %d is reduced: in WF_POST there is no index along it", axis);
+        return poison(g);
+    }
     return wf__value(g, wf__index(wf__graph_ir(g), axis));
 }
 
@@ -503,9 +507,10 @@ void wf_section(wf_graph *g, wf_section_id section)
     }
 }
 
-static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, uint32_t shape)
+static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)
 {
-    wf__node n = { .op = WF__REDUCE, .dtype = (uint8_t)wf__dtype(ir, value), .a = value, .b = join, .shape = shape };
+    wf__node n = { .op = WF__REDUCE, .a = value, .b = join, .c = axes, .shape = shape };
+    n.dtype = (uint8_t)wf__dtype(ir, value);
     return wf__append(ir, &n);
 }
 
@@ -524,11 +529,16 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     if (!value)
         return poison(g);
     wf_shape shape = ir->shape[ir->node[value].shape];
-    if ((axes & ((1u << shape.rank) - 1)) != (1u << shape.rank) - 1) {
-        wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "wf_reduce: reductions over some of the axes are not supported yet; say WF_ALL_AXES");
+    if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
+        char text[160];
+        wf__shape_text(&shape, text, sizeof text);
+        wf__poison(g, WF_ERR_ARG,
+                   axes ? "wf_reduce: the mask 0x%x names axes beyond those of the shape %s"
+                        : "wf_reduce: the mask 0x%x names no axis of the shape %s; say WF_AXES(...)",
+                   (unsigned)axes, text);
         return poison(g);
     }
+    axes &= (1u << shape.rank) - 1;
     unsigned t = wf__dtype(ir, value);
     bool pairs = wf__is_complex(t);
     if ((join == WF_ADD || join == WF_MUL) && !wf__is_float(t) && !pairs)
@@ -536,14 +546,13 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     value = wf__cast(ir, value, t);
     if (!value || !(pairs ? joins_parts(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
         return poison(g);
-    for (int d = 0; d < shape.rank; ++d)
-        shape.dim[d] = 1;
+    shape = wf__kept_shape(&shape, axes);
     uint32_t id = wf__shape_id(ir, &shape);
     if (!pairs)
-        return wf__value(g, reduce_real(ir, join, value, id));
+        return wf__value(g, reduce_real(ir, join, value, axes, id));
     wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
-    re = re ? reduce_real(ir, join, re, id) : 0;
-    im = im ? reduce_real(ir, join, im, id) : 0;
+    re = re ? reduce_real(ir, join, re, axes, id) : 0;
+    im = im ? reduce_real(ir, join, im, axes, id) : 0;
     return wf__value(g, wf__complex(ir, re, im));
 }
 

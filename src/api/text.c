@@ -53,15 +53,28 @@ static void check(wf__recorder *r, uint32_t at)
     r->failed = true;
 }
 
-/* ---- reductions: whole arrays only ---- */
+/* ---- reductions: whole arrays, or along some of their axes ---- */
 
-static wf_val fold_mean(wf_val v)
+static wf_val fold_mean(wf_val v, wf_axes axes)
 {
     double n = 1;
     wf_shape shape = wf_val_shape(v);
     for (int d = 0; d < shape.rank; d++)
-        n *= (double)shape.dim[d];
-    return wf_div(wf_reduce(WF_ADD, v, WF_ALL_AXES), n);
+        n *= axes >> d & 1 ? (double)shape.dim[d] : 1;
+    return wf_div(wf_reduce(WF_ADD, v, axes), n);
+}
+
+/* The axes that a reduction names; all if it names none. false: there are not so many. */
+static bool fold_axes(const wf__tree *node, int rank, wf_axes *axes)
+{
+    *axes = node->b || node->c ? node->b : WF_ALL_AXES;
+    for (int k = 0; k < WF_MAX_RANK; k++)
+        if (node->c >> k & 1) {
+            if (k >= rank)
+                return false;
+            *axes |= 1u << (rank - 1 - k);
+        }
+    return !wf__axes_beyond(*axes, rank);
 }
 
 static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, wf__tval a)
@@ -73,8 +86,12 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", (int)node->len,
                                 r->text->src + node->at);
     wf_shape shape = wf_val_shape(a.v);
+    wf_axes axes;
+    if (!fold_axes(node, shape.rank, &axes))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have",
+                                (int)node->len, r->text->src + node->at, (int)shape.rank);
     for (int d = 0; d < shape.rank; d++)
-        if (shape.dim[d] < 0 && (kind == WF__FOLD_MEAN || kind == WF__FOLD_STD))
+        if (shape.dim[d] < 0 && axes >> d & 1 && (kind == WF__FOLD_MEAN || kind == WF__FOLD_STD))
             return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open",
                                     (int)node->len, r->text->src + node->at);
     wf_dtype t = wf_val_dtype(a.v);
@@ -90,24 +107,24 @@ static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, 
         a.v = wf_cast(a.v, wf__is_half(t) ? WF_F32 : WF_F64);
     switch (kind) {
     case WF__FOLD_SUM:
-        return wf__tval_node(wf_reduce(WF_ADD, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_ADD, a.v, axes));
     case WF__FOLD_PROD:
-        return wf__tval_node(wf_reduce(WF_MUL, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_MUL, a.v, axes));
     case WF__FOLD_MIN:
-        return wf__tval_node(wf_reduce(WF_MIN, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_MIN, a.v, axes));
     case WF__FOLD_MAX:
-        return wf__tval_node(wf_reduce(WF_MAX, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_MAX, a.v, axes));
     case WF__FOLD_ANY:
-        return wf__tval_node(wf_reduce(WF_OR, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_OR, a.v, axes));
     case WF__FOLD_ALL:
-        return wf__tval_node(wf_reduce(WF_AND, a.v, WF_ALL_AXES));
+        return wf__tval_node(wf_reduce(WF_AND, a.v, axes));
     case WF__FOLD_MEAN:
-        return wf__tval_node(fold_mean(a.v));
+        return wf__tval_node(fold_mean(a.v, axes));
     default:
         break;
     }
-    wf_val off = wf_sub(a.v, fold_mean(a.v));
-    return wf__tval_node(wf_sqrt(fold_mean(wf_mul(off, off))));
+    wf_val off = wf_sub(a.v, fold_mean(a.v, axes));
+    return wf__tval_node(wf_sqrt(fold_mean(wf_mul(off, off), axes)));
 }
 
 /* ---- nodes of the tree ---- */
@@ -124,6 +141,9 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
     if ((int)node->n != arity)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d %s, not %u", (int)node->len, name, arity,
                                 arity == 1 ? "argument" : "arguments", node->n);
+    if ((node->b || node->c) && kind == WF__FOLD_NONE)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s has no axes: only reductions (sum, mean, ...) do",
+                                (int)node->len, name);
     wf__tval args[3];
     for (uint32_t i = 0; i < node->n; i++)
         args[i] = r->value[r->text->list[node->a + i]];

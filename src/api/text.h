@@ -45,7 +45,7 @@ typedef enum wf__tree_kind {
     WF__TREE_NONE,
     WF__TREE_NUMBER, /* number */
     WF__TREE_NAME,
-    WF__TREE_CALL,   /* name; list `a`, length `n` */
+    WF__TREE_CALL, /* name; list `a`, length `n`; after ';' axes: bits of `b`, those from the end of `c` (0: the last) */
     WF__TREE_READ,   /* name; index list `a`, length `n`; border; b: value outside or 0 */
     WF__TREE_UNARY,  /* op ('-' '!' '~'); a */
     WF__TREE_BINARY, /* op (a token); a, b */

@@ -112,12 +112,37 @@ static uint32_t list_of(wf__text *t, int close, uint32_t *count)
     return first;
 }
 
+/* After the ';' of a reduction: numbers of axes. */
+static void axes(wf__text *t, wf__tree *node)
+{
+    do {
+        wf__text_next(t);
+        bool back = t->token.kind == '-';
+        if (back)
+            wf__text_next(t);
+        const wf__literal *k = &t->token.number;
+        if (t->token.kind != WF__TOK_NUMBER) {
+            expected(t, "the number of an axis");
+            return;
+        }
+        if (k->real || k->big || k->value > WF_MAX_RANK - !back || (back && k->value < 1)) {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "axes are numbered 0 to %d, or -1 to -%d from the last one",
+                          WF_MAX_RANK - 1, WF_MAX_RANK);
+            return;
+        }
+        *(back ? &node->c : &node->b) |= 1u << ((int)k->value - back);
+        wf__text_next(t);
+    } while (t->token.kind == ',');
+}
+
 static uint32_t call(wf__text *t, wf__tree node)
 {
     node.kind = WF__TREE_CALL;
     t->nesting++;
     wf__text_next(t);
     node.a = list_of(t, ')', &node.n);
+    if (t->token.kind == ';')
+        axes(t, &node);
     t->nesting--;
     if (!take(t, ')', "',' or ')'"))
         return 0;

@@ -44,7 +44,8 @@ typedef struct wf__frame {
     wf__slot_code *slot;
     val extent[WF_MAX_RANK];
     val memory, params, nowhere; /* nowhere: stack bytes that lanes which are off may touch */
-    val *accumulator;            /* of each reduction: stack array of `instances` vectors */
+    val *accumulator;            /* of each reduction: stack array of `instances` vectors; if lanes are kept: unused */
+    val *result;                 /* where each reduction's results are; only if axes are kept */
     val table, constants;        /* constants in memory, 64 bits each; their address; NULL: none yet */
     val *constant;               /* what it holds */
     uint32_t constant_n, constant_cap;
@@ -76,6 +77,7 @@ typedef struct wf__inst {
     bool tables;                          /* constants are many: they are read from memory where they are used */
     bool parks;                           /* masks of border tests are many: they live on the stack */
     val *red, *red_phi; /* FAST: current accumulators and those at the loop's start, [reduction][instance] */
+    val *red_row;       /* of kept lanes: address of the row's results */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
     wf__memo *memo;
     uint32_t memo_n, memo_cap, memo_head[WF__MEMO_HEADS];
@@ -137,6 +139,8 @@ typedef struct wf__guard { /* which lanes may touch memory: the conjunction of w
     bool uniform; /* of a load that is done once for all lanes, in whatever loop */
 } wf__guard;
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere);
+/* A vector as it is in memory, to neighbours or lane by lane; `mask` NULL: all lanes. */
+void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v);
 val wf__outside(wf__inst *in, const wf__node *load); /* the value outside, as it is in memory, in every lane */
 val wf__border_map(wf__gen *g, unsigned border, val index, val dim, int w); /* dim >= 1 */
 /* edge.c: loads along a row that may reach beyond its ends. False: not such a load. */
@@ -155,14 +159,19 @@ void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n); /* emits su
 void wf__emit_loop(wf__inst *in, wf__ref r);  /* LOOP with its STATEs, or END with its NEXTs */
 void wf__inst_made(wf__inst *in, val *where); /* *where was made on demand */
 
-/* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop ---- */
-bool wf__red_begin(wf__frame *f);                           /* in the entry block: room, filled with neutral elements */
+/* ---- reduce.c: accumulators live on the stack between rows, in registers (phis) through FAST's inner loop; those of
+ * kept lanes are the results in memory, in registers for one turn of the loop ---- */
+bool wf__red_begin(wf__frame *f);                           /* in the entry block: room */
+void wf__red_clear(wf__frame *f);                           /* puts neutral elements there */
+void wf__red_row(wf__inst *in);                             /* at the start of a row */
 void wf__red_enter(wf__inst *in, block before, block loop); /* at the start of `loop`, which `before` branches to */
 void wf__red_turn(wf__inst *in, block latch);               /* the loop's back edge comes from `latch` */
 void wf__red_leave(wf__inst *in);                           /* after the loop */
 void wf__emit_red(wf__inst *in, wf__ref r);
 void wf__emit_setred(wf__inst *in, const wf__node *n);
-void wf__red_end(wf__frame *f); /* joins the lanes and stores the results */
+/* Joins the lanes and stores the result of the point at `index` of the kept axes; NULL: there are none. */
+void wf__red_end(wf__frame *f, const val *index);
+static inline bool wf__keeps_lane(const wf__frame *f) { return f->body->red_n && f->body->kept_lane; }
 
 /* ---- box.c, loops.c, tiling.c, order.c ---- */
 bool wf__find_box(wf__frame *f); /* sets inner_lo and inner_hi, at level 0 */

@@ -90,7 +90,9 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
     size_t accumulators = (size_t)ir->red_n * (size_t)f->instances + 1;
     in->red = wf__alloc0(accumulators * sizeof *in->red);
     in->red_phi = wf__alloc0(accumulators * sizeof *in->red_phi);
-    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->order || !in->red || !in->red_phi)
+    in->red_row = wf__alloc0((ir->red_n + 1) * sizeof *in->red_row);
+    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->order || !in->red || !in->red_phi ||
+        !in->red_row)
         return false;
     wf__analyse(ir, in->vary);
     mark_effects(in);
@@ -118,6 +120,7 @@ void wf__inst_free(wf__inst *in)
     wf__free(in->order);
     wf__free(in->red);
     wf__free(in->red_phi);
+    wf__free(in->red_row);
     wf__free(in->memo);
     wf__free(in->made);
 }

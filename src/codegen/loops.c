@@ -34,7 +34,7 @@ static void split_row(nest *t)
     wf__gen *g = t->g;
     wf__frame *f = t->f;
     int last = f->rank - 1;
-    int64_t step = (int64_t)f->columns * g->width, align = f->body->red_n ? WF__LANES : g->width;
+    int64_t step = (int64_t)f->columns * g->width, align = f->body->red_n && !wf__keeps_lane(f) ? WF__LANES : g->width;
     val lo = f->lo[last], hi = f->hi[last];
     val a = f->inner_lo[last] ? g_larger(g, f->inner_lo[last], lo) : lo;
     val b = f->inner_hi[last] ? g_smaller(g, f->inner_hi[last], hi) : hi;
@@ -120,6 +120,7 @@ static void emit_safe_row(nest *t, val lo, val hi)
     block loop = wf__gen_block(g, "safe"), after = wf__gen_block(g, "safe_end");
     in->row = g->L->GetInsertBlock(g->b);
     wf__inst_level(in, rank - 1);
+    wf__red_row(in);
     counter c = begin_count(g, in->row, loop, lo);
     wf__gen_at(g, in->row);
     g->L->BuildBr(g->b, loop);
@@ -182,6 +183,7 @@ static void emit_fast(nest *t, val clo, val chi, val end)
     in->row = g->L->GetInsertBlock(g->b);
     wf__inst_level(in, t->f->rank - 1);
     if (!t->steps_back) {
+        wf__red_row(in);
         emit_fast_loop(t, in->row, clo, chi);
         wf__red_leave(in);
         return;
@@ -343,14 +345,27 @@ static void emit_level(nest *t, int level)
         wf__inst_level(t->safe, level);
 }
 
+static void emit_axis(nest *t, int axis);
+
+/* The loops inside of `axis`. With the first axis that is not kept, a reduction begins and ends. */
+static void emit_inner(nest *t, int axis)
+{
+    wf__frame *f = t->f;
+    bool each = f->body->red_n && axis && axis == f->body->kept && !f->body->kept_lane;
+    if (each)
+        wf__red_clear(f);
+    if (axis == f->rank - 1)
+        (!t->safe ? emit_fast_row : !t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
+    else
+        emit_axis(t, axis);
+    if (each)
+        wf__red_end(f, t->index);
+}
+
 static void emit_axis(nest *t, int axis)
 {
     wf__gen *g = t->g;
     wf__frame *f = t->f;
-    if (axis == f->rank - 1) {
-        (!t->safe ? emit_fast_row : !t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
-        return;
-    }
     val inside = t->inside, step = g_i64(g, 1);
     block before = g->L->GetInsertBlock(g->b), loop = wf__gen_block(g, "loop"), after = wf__gen_block(g, "loop_end");
     counter c = begin_count(g, before, loop, f->lo[axis]);
@@ -374,7 +389,7 @@ static void emit_axis(nest *t, int axis)
         emit_level(t, axis + 1);
         wf__gen_at(g, f->level[axis + 1]);
     }
-    emit_axis(t, axis + 1);
+    emit_inner(t, axis + 1);
     t->inside = inside;
     end_count(g, &c, step, f->hi[axis], after);
     wf__gen_at(g, after);
@@ -429,6 +444,8 @@ static bool emit_function(nest *t)
     begin_function(f, g->L->GetParam(g->function, 1), g->L->GetParam(g->function, 2));
     if (!wf__red_begin(f))
         return false;
+    if (f->body->red_n && !f->body->kept && !f->body->kept_lane)
+        wf__red_clear(f);
     if (g->options->long_rows)
         g->L->BuildBr(g->b, f->top);
     else
@@ -445,10 +462,11 @@ static bool emit_function(nest *t)
         f->top = f->level[0];
         wf__gen_at(g, f->top);
     }
-    emit_axis(t, 0);
+    emit_inner(t, 0);
     g->L->BuildBr(g->b, done);
     wf__gen_at(g, done);
-    wf__red_end(f);
+    if (!f->body->kept && !f->body->kept_lane)
+        wf__red_end(f, NULL);
     if (g->options->nontemporal && g->isa != WF__ISA_NEON)
         wf__gen_call(g, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
     g->L->BuildRetVoid(g->b);
@@ -480,6 +498,8 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
     wf__frame f = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
     f.rows = rows ? rows : 1;
     f.columns = columns;
+    if (wf__keeps_lane(&f))
+        f.instances = columns > 1 ? columns : 1;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
     wf__ir tile = { 0 };
     bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, &tile);
@@ -492,6 +512,7 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
     wf__ir_free(&tile);
     wf__free(f.slot);
     wf__free(f.accumulator);
+    wf__free(f.result);
     wf__free(f.constant);
     return ok && !g->failed;
 }

@@ -82,7 +82,8 @@ static val gather(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val
     return masked_call(g, "llvm.masked.gather", vector, pointers, 0, wf__align(dtype), args, 3);
 }
 
-/* `mask` NULL: all lanes. `nowhere`: where lanes that are off may read. */
+/* Where it is known where lanes are, loads of their own take no longer than a gather, and much less on many processors.
+ * `mask` NULL: all lanes. `nowhere`: where lanes that are off may read. */
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere)
 {
     LLVMTypeRef vector = wf__gen_memory_type(g, dtype, g->width);
@@ -90,8 +91,9 @@ val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, v
     if (at->way == WF__AT_POINT)
         return load_lanes(g, dtype, at, mask, other, nowhere);
     if (at->way == WF__STRIDED || at->way == WF__SCATTERED)
-        return has_gather(g, dtype) ? gather(g, dtype, at, mask, other)
-                                    : load_lanes(g, dtype, at, mask, other, nowhere);
+        return has_gather(g, dtype) && (mask || at->way == WF__SCATTERED)
+                   ? gather(g, dtype, at, mask, other)
+                   : load_lanes(g, dtype, at, mask, other, nowhere);
     val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
     if (!mask) {
         val v = g_load(g, vector, p);
@@ -220,6 +222,28 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
     masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__align(dtype), args, 3);
 }
 
+void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v)
+{
+    wf__gen *g = in->g;
+    bool against = at->way == WF__AGAINST;
+    if ((at->way == WF__STRIDED || at->way == WF__SCATTERED) && has_gather(g, dtype)) {
+        scatter(in, dtype, at, mask, v);
+        return;
+    }
+    if ((at->way != WF__ALONG && !against) || (mask && !has_masked(g, dtype))) {
+        store_lanes(in, dtype, at, mask, v);
+        return;
+    }
+    val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
+    v = against ? reverse(g, v, g->width) : v;
+    if (!mask) {
+        g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
+        return;
+    }
+    val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
+    masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(dtype), args, 3);
+}
+
 /* Past the cache: the caller promises rows aligned to the vector. */
 static bool streams(const wf__inst *in, const wf__node *n)
 {
@@ -255,22 +279,11 @@ void wf__emit_store(wf__inst *in, const wf__node *n)
     val mask = wf__guard_mask(in, &guard);
     wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
     val v = to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));
-    bool against = at.way == WF__AGAINST;
-    if (at.way == WF__STRIDED || at.way == WF__SCATTERED) {
-        if (has_gather(g, n->dtype))
-            scatter(in, n->dtype, &at, mask, v);
-        else
-            store_lanes(in, n->dtype, &at, mask, v);
-    } else if (at.way == WF__AT_POINT || (mask && !has_masked(g, n->dtype))) {
-        store_lanes(in, n->dtype, &at, mask, v);
-    } else {
-        val p = against ? first_of_reversed(g, n->dtype, at.base) : at.base;
-        v = against ? reverse(g, v, g->width) : v;
-        if (mask) {
-            val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
-            masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(n->dtype), args, 3);
-        } else {
-            store_plain(in, n, p, v);
-        }
+    if (!mask && (at.way == WF__ALONG || at.way == WF__AGAINST)) {
+        bool against = at.way == WF__AGAINST;
+        store_plain(in, n, against ? first_of_reversed(g, n->dtype, at.base) : at.base,
+                    against ? reverse(g, v, g->width) : v);
+        return;
     }
+    wf__store_vector(in, n->dtype, &at, mask, v);
 }

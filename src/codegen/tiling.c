@@ -20,6 +20,7 @@ enum {
     LIGHT_NODES = 64,   /* of a tile whose points share nothing, where compile time counts */
     ONE_COPY = 120,     /* operations from which on a body is compiled once */
     MOST_SHARED = 1024, /* loads looked at */
+    MOST_SHARING = 128, /* nodes of a tile whose rows share accumulators */
 };
 
 /* ---- what the body does at one point ---- */
@@ -247,6 +248,18 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
     return ((most + waits + 4) * MOST_POINTS + points - 1) / points;
 }
 
+/* Do rows share accumulators in memory? */
+static bool accumulates(const wf__ir *body) { return body->red_n && body->kept_lane && body->kept + 1 < body->rank; }
+
+/* Such rows save loads and stores of accumulators; they are done one after the other, so that they cost no registers. */
+static int shared_rows(const study *s, int columns)
+{
+    int rows = s->g->options->shared_rows ? s->g->options->shared_rows : 4;
+    while (rows > 1 && (uint32_t)(rows * columns) * (s->weight + s->loads + s->load_n) > MOST_SHARING)
+        rows /= 2;
+    return rows;
+}
+
 static void best_tile(const study *s, int *rows, int *columns)
 {
     static const int candidate[][2] = {
@@ -302,6 +315,8 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         study_nodes(s);
         study_chain(s, work);
         best_tile(s, &best_r, &best_c);
+        if (accumulates(body))
+            best_r = shared_rows(s, best_c);
         if (body->loops) {
             best_r = 1;
             best_c = loop_columns(s);
@@ -315,8 +330,9 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
     wf__free(s);
     wf__free(work);
     *columns = c > 0 ? c : best_c;
-    *rows = *columns && (body->red_n || body->loops || body->rank < 2) ? 1 : r > 0 ? r : best_r;
-    if (body->red_n) { /* whole turns through the accumulators */
+    bool alone = body->rank < 2 || body->loops || (body->red_n && !accumulates(body));
+    *rows = *columns && alone ? 1 : r > 0 ? r : best_r;
+    if (body->red_n && !body->kept_lane) { /* whole turns through the accumulators */
         int instances = WF__LANES / g->width;
         *columns = (*columns + instances - 1) / instances * instances;
     }

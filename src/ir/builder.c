@@ -17,7 +17,8 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
     ir->rank = rank;
-    ir->arrays = false;
+    ir->kept = 0;
+    ir->arrays = ir->kept_lane = false;
     ir->flags = flags;
     ir->status = WF_OK;
     ir->error[0] = 0;

@@ -38,7 +38,7 @@ typedef enum wf__op {
                   after END the last one */
     WF__NEXT,   /* a: STATE, b: its value in the next turn. All take place together at END. Effect */
     WF__END,    /* a: LOOP. Effect */
-    WF__REDUCE, /* array graphs only. a: value, b: wf_join. All axes */
+    WF__REDUCE, /* array graphs only. a: value, b: wf_join, c: wf_axes, bits of the value's axes only */
     WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
     WF__CAST,   /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
@@ -168,6 +168,8 @@ typedef struct wf__ir {
     wf_shape *shape; /* shape[0] is rank 0 */
     uint32_t shape_n, shape_cap;
     int32_t rank;     /* axes of the index space; array graphs: 0 */
+    uint8_t kept;     /* of bodies with reductions: the outermost axes that they keep (kernel.h) */
+    bool kept_lane;   /* and they keep the lane axis, too */
     bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
     uint32_t flags;   /* some of WF__IR_FLAGS */
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */

@@ -224,6 +224,7 @@ static void fields(reader *r, wf__node *n)
         break;
     case WF__REDUCE:
         n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
+        n->c = word(r, "axes") ? number32(r) : 0;
         break;
     case WF__LOAD:
         n->a = slot(r), n->b = tuple(r);
@@ -319,6 +320,11 @@ bool wf__parse(const char *text, wf__ir *out, wf__str *error)
             out->rank = (int32_t)rank;
     }
     uint32_t flags = word(&r, "flags") ? number32(&r) : 0;
+    if (word(&r, "keeps")) {
+        uint32_t kept = number32(&r);
+        out->kept = (uint8_t)(kept < WF_MAX_RANK ? kept : WF_MAX_RANK);
+        out->kept_lane = word(&r, "lane");
+    }
     while (r.ok && out->status == WF_OK) {
         if (!end_of_line(&r)) {
             line(&r);

@@ -89,6 +89,8 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
 bool wf__copy_tables(const wf__ir *in, wf__ir *out)
 {
     out->arrays = in->arrays;
+    out->kept = in->kept;
+    out->kept_lane = in->kept_lane;
     for (uint32_t s = 0; s < in->slot_n; ++s) {
         const wf__slot *slot = &in->slot[s];
         uint32_t copy = wf__slot_new(out, slot->dtype, slot->rank, slot->element, slot->object);

@@ -38,9 +38,12 @@ static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
 static void header(const wf__ir *ir, wf__str *out)
 {
     if (ir->arrays)
-        wf__str_addf(out, "arrays flags %u\n", (unsigned)ir->flags);
+        wf__str_addf(out, "arrays flags %u", (unsigned)ir->flags);
     else
-        wf__str_addf(out, "rank %d flags %u\n", (int)ir->rank, (unsigned)ir->flags);
+        wf__str_addf(out, "rank %d flags %u", (int)ir->rank, (unsigned)ir->flags);
+    if (ir->kept || ir->kept_lane)
+        wf__str_addf(out, " keeps %u%s", (unsigned)ir->kept, ir->kept_lane ? " lane" : "");
+    wf__str_add(out, "\n");
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
         wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank,
@@ -100,7 +103,7 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         wf__str_addf(out, " %u %u %%%u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
         break;
     case WF__REDUCE:
-        wf__str_addf(out, " %s %%%u", wf__join_names[n->b], (unsigned)n->a);
+        wf__str_addf(out, " %s %%%u axes %u", wf__join_names[n->b], (unsigned)n->a, (unsigned)n->c);
         break;
     case WF__LOAD:
         wf__str_addf(out, " s%u", (unsigned)n->a);

@@ -189,7 +189,8 @@ static bool check_structural(checker *c, const wf__node *n)
     case WF__REDUCE:
         if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR)
             return bad(c, "operands");
-        return value_of(c, n->a, n->dtype);
+        return value_of(c, n->a, n->dtype) &&
+               (n->c >> ir->shape[ir->node[n->a].shape].rank == 0 || bad(c, "axes out of range"));
     case WF__COLD:
         if (!value_of(c, n->a, WF_BOOL) || !value_of(c, n->b, n->dtype))
             return false;
@@ -206,6 +207,10 @@ static bool check_structural(checker *c, const wf__node *n)
 
 static bool check_reductions(const wf__ir *ir, wf__str *error)
 {
+    if (ir->kept && ir->kept >= ir->rank) {
+        wf__str_add(error, "no axis is reduced");
+        return false;
+    }
     for (uint32_t k = 0; k < ir->red_n; ++k) {
         unsigned op = wf__join_op((wf_join)ir->red[k].join);
         if (!op || !wf__types_allow(wf__op_table[op].types, ir->red[k].dtype) || wf__is_half(ir->red[k].dtype) ||

@@ -14,7 +14,15 @@
  * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined
  * pairwise, k with k + s for s = WF__LANES/2, ..., 1. Boxes begin and end on multiples of WF__LANES along the lane
  * axis (but for the end of the space). So the bits depend on the shape alone, not on the vector width or number of
- * threads. Every backend keeps this order exactly. */
+ * threads. Every backend keeps this order exactly.
+ *
+ * Reductions may keep axes: the outermost body.kept loop axes and, with kept_lane, the lane axis. Then acc[k] is the
+ * address of reduction k's results: an array of its dtype, one element for each point of the kept axes of the whole
+ * space, in C order.
+ *   - The lane axis is reduced: what is said above holds for each point of the kept axes, which outer loops run over; its
+ *     joined value is stored.
+ *   - kept_lane: results are accumulators. Each point's element is read, joined and written, in ascending order of the
+ *     reduced loop axes; the caller has put neutral elements there before the box runs. */
 enum { WF__LANES = 32 };
 
 typedef struct wf__mem {
@@ -30,7 +38,7 @@ typedef struct wf__call {
 } wf__call;
 
 /* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low
- * bytes, starting from the join's neutral element. */
+ * bytes, starting from the join's neutral element; with kept axes in: where the results are. */
 typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
 
 /* Target of code generation. Widest first. */
@@ -53,6 +61,7 @@ typedef struct wf__code_options {
      * multiples of the vector width; ends with a store fence. */
     bool nontemporal;
     bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
+    int shared_rows;   /* of bodies with kept_lane: rows worth doing at once if they are light; 0: unknown */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
 
@@ -87,6 +96,6 @@ void wf__interp_run(const wf__interp *, void *scratch, const wf__call *call, con
 
 /* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] +
  * c*width; loads that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions:
- * column c uses instance c % (WF__LANES / width). */
+ * column c uses instance c % (WF__LANES / width); with kept_lane instance c, in all rows. */
 bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out);
 #endif

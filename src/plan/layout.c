@@ -59,17 +59,20 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
     const wf__slot *s = &l->stage->proto.slot[slot];
     const wf__bind *b = &l->bind[s->object];
-    int skip = l->space->rank - b->rank;
-    for (int d = 0; d < -skip; ++d)
-        if (b->dim[d] != 1)
+    bool drops = b->rank < l->space->rank; /* then reduced axes may be left out */
+    int axis = b->rank, axes[WF_MAX_RANK];
+    for (int d = l->space->rank - 1; d >= 0; --d)
+        axes[d] = drops && l->stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
+    for (int k = 0; k < axis; ++k)
+        if (b->dim[k] != 1)
             return misfit(l, b, "has more axes than", "");
     for (int d = 0; d < l->space->rank; ++d) {
-        int64_t n = d < skip ? 1 : b->dim[d - skip], stride = d < skip ? 0 : b->stride[d - skip];
+        int64_t n = axes[d] < 0 ? 1 : b->dim[axes[d]], stride = axes[d] < 0 ? 0 : b->stride[axes[d]];
         if (n != l->space->dim[d] && (n != 1 || s->written))
             return misfit(l, b, "does not fit", s->written ? " it is written over" : "");
         out[d] = n == 1 ? 0 : stride;
         if (s->written && n > 1 && stride == 0)
-            return written_repeated(l, b, d - skip);
+            return written_repeated(l, b, axes[d]);
     }
     return true;
 }
@@ -143,6 +146,8 @@ static bool inner(const layout *l, int p, int q)
     return p > q;
 }
 
+static bool reduced(const layout *l, int axis) { return l->stage->reduce >> axis & 1; }
+
 static void order_axes(layout *l)
 {
     for (int d = 0; d < l->space->rank; ++d) {
@@ -161,12 +166,94 @@ static void order_axes(layout *l)
 /* Is stepping axis p once the same as stepping axis q to its end, for every access? */
 static bool mergeable(const layout *l, int p, int q)
 {
-    if (l->index_used[p] || l->index_used[q])
+    if (l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
         return false;
     for (uint32_t i = 0; i < l->access_n; ++i)
         if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
             return false;
     return true;
+}
+
+/* The first of the axes order[first .. last] that memory makes one. */
+static int run_start(const layout *l, int last, int64_t *points)
+{
+    int first = last;
+    *points = l->space->dim[l->order[last]];
+    while (first > 0 && mergeable(l, l->order[first - 1], l->order[first]))
+        *points *= l->space->dim[l->order[--first]];
+    return first;
+}
+
+/* Which run of axes lanes go along where reductions keep some axes: the innermost one that fills vectors. Along reduced
+ * axes that takes more points, as lanes are joined for each point of the kept ones. Sets its end; gives its start. */
+static int lane_run(const layout *l, int *end)
+{
+    enum { FILLS = 16, WORTH_JOINING = 12 };
+    int64_t most = -1;
+    int first = 0;
+    *end = l->kept - 1;
+    for (int last = l->kept - 1; last >= 0;) {
+        int64_t points;
+        int start = run_start(l, last, &points);
+        bool good = points >= (reduced(l, l->order[last]) ? WORTH_JOINING : FILLS);
+        if (good || points > most) {
+            most = points;
+            first = start;
+            *end = last;
+        }
+        if (good)
+            break;
+        last = start - 1;
+    }
+    return first;
+}
+
+/* Reductions that keep axes: kept axes outside, reduced ones inside of them, innermost those that lanes go along. */
+static void order_reduction(layout *l)
+{
+    int end, start = l->kept ? lane_run(l, &end) : 0, n = 0, order[WF_MAX_RANK];
+    for (int pass = 0; pass < 3 && l->kept; ++pass)
+        for (int k = 0; k < l->kept; ++k) {
+            bool lane = k >= start && k <= end;
+            if (pass == (lane ? 2 : reduced(l, l->order[k])))
+                order[n++] = l->order[k];
+        }
+    memcpy(l->order, order, (size_t)n * sizeof *order);
+    /* results lie in the order of the loops */
+    int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
+    for (int k = l->kept - 1; k >= 0; --k)
+        if (!reduced(l, l->order[k])) {
+            stride[l->order[k]] = points;
+            points *= l->space->dim[l->order[k]];
+        }
+    l->stage->kept = points;
+    for (uint32_t k = 0; k < l->stage->proto.red_n; ++k)
+        memcpy(l->plan->temp[l->stage->result[k] - l->plan->objects].stride, stride, sizeof stride);
+}
+
+/* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined too
+ * often, in any other order memory is read in pieces. So the innermost run is reduced first. */
+static wf_axes inner_axes(const layout *l)
+{
+    enum { SHORT = 1024, MANY = 1 << 18 };
+    int64_t points = 1, run = 1;
+    int end = 0, start = l->kept ? lane_run(l, &end) : 0;
+    wf_axes inner = 0;
+    bool parted = false, others = false;
+    for (int k = 0; k < l->kept; ++k)
+        points *= l->space->dim[l->order[k]];
+    if (points < MANY || end != l->kept - 1 || !reduced(l, l->order[end]))
+        return 0;
+    for (int k = end; k >= 0; --k) {
+        int axis = l->order[k];
+        parted = parted || !reduced(l, axis);
+        others = others || (parted && reduced(l, axis));
+        if (k >= start) {
+            inner |= 1u << axis;
+            run *= l->space->dim[axis];
+        }
+    }
+    return others && run < SHORT ? inner : 0;
 }
 
 static void merge_axes(layout *l)
@@ -190,6 +277,19 @@ static void merge_axes(layout *l)
         extent[rank++] = 1;
     l->stage->body.rank = rank;
     l->kept = rank;
+}
+
+/* Says which loop axes reductions keep. */
+static void note_kept(const layout *l, wf__ir *body)
+{
+    bool is_reduced[WF_MAX_RANK] = { false };
+    for (int d = 0; d < l->space->rank; ++d)
+        if (l->loop_of[d] >= 0)
+            is_reduced[l->loop_of[d]] = reduced(l, d);
+    int lane = l->kept - 1;
+    while (body->kept < lane && !is_reduced[body->kept])
+        ++body->kept;
+    body->kept_lane = !is_reduced[lane];
 }
 
 /* ---- the body ---- */
@@ -277,6 +377,8 @@ static bool lay_body(layout *l)
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
     bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
+    if (ok && l->stage->reduce)
+        note_kept(l, &laid);
     if (ok) {
         lay_slots(l, &laid);
         find_meetings(l, &laid);
@@ -304,6 +406,66 @@ static bool lay_body(layout *l)
     return ok;
 }
 
+static int64_t cut(wf__stage *stage, int axis, int64_t size)
+{
+    int64_t n = stage->extent[axis];
+    stage->block[axis] = size < 1 ? 1 : size < n ? size : n;
+    return (n + stage->block[axis] - 1) / stage->block[axis];
+}
+
+/* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their extents,
+ * and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache; the reduced
+ * axes are cut only where there are few boxes else. */
+static void cut_reduction(wf__stage *stage)
+{
+    enum {
+        BOX = 1 << 16,
+        LANE_STEP = 1024,
+        ROW_STEP = 8,
+        ACCUMULATORS = 1 << 15,
+        BOXES = 64,
+        LEAST = 64,
+        ALIGNED = 64
+    };
+    const wf__ir *body = &stage->body;
+    int lane = body->rank - 1, inner = body->kept_lane ? lane - 1 : lane;
+    int64_t left = BOX, rows = 1, boxes = 1;
+    for (int d = body->kept; d <= inner; ++d)
+        rows *= stage->extent[d];
+    stage->blocks = stage->parts = 1;
+    if (body->kept_lane) {
+        int64_t bytes = 0;
+        for (uint32_t k = 0; k < body->red_n; ++k)
+            bytes += wf__size(body->red[k].dtype);
+        int64_t lanes = ACCUMULATORS / bytes / ALIGNED * ALIGNED;
+        boxes = cut(stage, lane, lanes < ALIGNED ? ALIGNED : lanes);
+        left /= stage->block[lane] * rows;
+    } else {
+        for (int d = inner; d >= body->kept; --d) {
+            int64_t unit = d == lane ? LANE_STEP : d == lane - 1 ? ROW_STEP : 1;
+            stage->parts *= cut(stage, d, ((left < 1 ? 1 : left) + unit - 1) / unit * unit);
+            left /= stage->extent[d];
+        }
+    }
+    bool whole = !body->kept_lane || stage->block[lane] == stage->extent[lane];
+    for (int d = body->kept - 1; d >= 0; --d) { /* so that a box's results are neighbours */
+        boxes *= cut(stage, d, whole ? left : 1);
+        left /= stage->extent[d];
+        whole = whole && stage->block[d] == stage->extent[d];
+    }
+    if (body->kept_lane) {
+        int64_t parts = boxes < BOXES ? (BOXES + boxes - 1) / boxes : 1;
+        if (parts > rows / LEAST)
+            parts = rows / LEAST;
+        for (int d = body->kept; d <= inner; ++d) {
+            int64_t n = stage->extent[d], here = parts < 1 ? 1 : parts < n ? parts : n;
+            stage->parts *= cut(stage, d, (n + here - 1) / here);
+            parts /= n;
+        }
+    }
+    stage->blocks = boxes * stage->parts;
+}
+
 /* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
  * into up to 64 parts that are worth a thread's while. */
 static void cut_blocks(wf__stage *stage)
@@ -311,10 +473,14 @@ static void cut_blocks(wf__stage *stage)
     enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16 };
     int64_t points = 1, left = 1 << 16;
     int rank = stage->body.rank;
-    stage->blocks = 1;
+    stage->blocks = stage->parts = 1;
     for (int d = 0; d < rank; ++d)
         points *= stage->extent[d]; /* countable() has seen to it that this fits */
     stage->empty = points == 0;
+    if (stage->reduce && points) {
+        cut_reduction(stage);
+        return;
+    }
     if (!stage->body.red_n && points) {
         int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
         left = points / PARTS > least ? points / PARTS : least;
@@ -386,6 +552,24 @@ static bool countable(layout *l)
     return fits;
 }
 
+static void done(layout *l)
+{
+    wf__free(l->at);
+    wf__free(l->element_stride);
+    wf__free(l->offset);
+}
+
+wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    bool ok = countable(&l) && collect(&l);
+    if (ok)
+        order_axes(&l);
+    wf_axes inner = ok ? inner_axes(&l) : 0;
+    done(&l);
+    return inner;
+}
+
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
@@ -393,6 +577,8 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
     if (ok) {
         flip_axes(&l);
         order_axes(&l);
+        if (stage->reduce)
+            order_reduction(&l);
         merge_axes(&l);
         ok = lay_body(&l);
     }
@@ -401,8 +587,6 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
         cut_blocks(stage);
         stage->long_rows = has_long_rows(stage);
     }
-    wf__free(l.at);
-    wf__free(l.element_stride);
-    wf__free(l.offset);
+    done(&l);
     return ok;
 }

@@ -32,19 +32,30 @@ uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape
         wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
         return UINT32_MAX;
     }
-    plan->temp[plan->temp_n] = (wf__temp){ .dtype = (uint8_t)dtype, .shape = *shape };
+    wf__temp *temp = &plan->temp[plan->temp_n];
+    *temp = (wf__temp){ .dtype = (uint8_t)dtype, .shape = *shape };
+    int64_t stride = 1;
+    for (int d = shape->rank - 1; d >= 0; --d) {
+        temp->stride[d] = stride;
+        stride *= shape->dim[d] > 0 ? shape->dim[d] : 1;
+    }
     return plan->objects + plan->temp_n++;
 }
 
 void wf__temp_bind(const wf__temp *temp, wf__bind *out)
 {
     *out = (wf__bind){ .dtype = temp->dtype, .rank = (uint8_t)temp->shape.rank };
-    int64_t stride = 1;
-    for (int d = temp->shape.rank - 1; d >= 0; --d) {
-        out->dim[d] = temp->shape.dim[d];
-        out->stride[d] = stride;
-        stride *= out->dim[d] > 0 ? out->dim[d] : 1;
-    }
+    memcpy(out->dim, temp->shape.dim, sizeof out->dim);
+    memcpy(out->stride, temp->stride, sizeof out->stride);
+}
+
+wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce)
+{
+    wf_shape shape = *space;
+    for (int d = 0; d < shape.rank; ++d)
+        if (reduce >> d & 1)
+            shape.dim[d] = 1;
+    return shape;
 }
 
 wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b)
@@ -76,26 +87,73 @@ static bool verified(wf__plan *plan, const wf__ir *ir, const char *pass)
 #endif
 }
 
+static bool no_memory(wf__plan *plan)
+{
+    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+    return false;
+}
+
+/* Makes two stages of a reduction: stage s reduces the inner axes only, a new one after it the others. */
+static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
+{
+    wf__stage *next = wf__plan_add_stage(plan, s + 1), *stage = &plan->stage[s];
+    if (!next)
+        return false;
+    wf__ir *ir = &next->proto;
+    const wf__reduction *red = stage->proto.red;
+    next->space = wf__kept_shape(&stage->space, inner);
+    next->reduce = stage->reduce & ~inner;
+    next->result = stage->result;
+    stage->reduce = inner;
+    stage->result = wf__alloc0(stage->proto.red_n * sizeof *stage->result);
+    wf__ir_init(ir, next->space.rank, stage->proto.flags);
+    for (uint32_t k = 0; stage->result && k < stage->proto.red_n && ir->status == WF_OK; ++k) {
+        stage->result[k] = wf__plan_add_temp(plan, red[k].dtype, &next->space);
+        if (stage->result[k] == UINT32_MAX)
+            return false;
+        uint32_t slot = wf__slot_new(ir, red[k].dtype, next->space.rank, true, stage->result[k]);
+        wf__red_new(ir, red[k].dtype, (wf_join)red[k].join);
+        if (ir->status != WF_OK)
+            break;
+        wf__ref value = wf__load(ir, slot, 0, WF_BORDER_NONE, 0);
+        wf__setred(ir, k, 0, wf__op2(ir, wf__join_op((wf_join)red[k].join), wf__red(ir, k, 0), value));
+    }
+    return (stage->result && ir->status == WF_OK) || no_memory(plan);
+}
+
+/* Room for the binds of all temps; fills in those from `first`. */
+static bool bind_temps(wf__plan *plan, wf__bind **all, uint32_t *cap, uint32_t first)
+{
+    if (!wf__grow(all, cap, plan->objects + plan->temp_n + 1, sizeof **all))
+        return no_memory(plan);
+    for (uint32_t t = first; t < plan->temp_n; ++t)
+        wf__temp_bind(&plan->temp[t], *all + plan->objects + t);
+    return true;
+}
+
 static bool lay_all(wf__plan *plan, const wf__bind *bind)
 {
-    uint32_t n = plan->objects + plan->temp_n;
-    wf__bind *all = wf__alloc0((n + 1) * sizeof *all);
-    if (!all) {
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
-        return false;
-    }
-    if (plan->objects)
+    wf__bind *all = NULL;
+    uint32_t cap = 0;
+    bool ok = bind_temps(plan, &all, &cap, 0);
+    if (ok && plan->objects)
         memcpy(all, bind, plan->objects * sizeof *all);
-    for (uint32_t t = 0; t < plan->temp_n; ++t)
-        wf__temp_bind(&plan->temp[t], &all[plan->objects + t]);
-    bool ok = true;
-    for (uint32_t s = 0; s < plan->stage_n && ok; ++s) {
+    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+        uint32_t temps = plan->temp_n;
+        wf_axes inner = plan->stage[s].reduce ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
+        ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
+        if (!ok)
+            break;
         wf__stage *stage = &plan->stage[s];
         ok = verified(plan, &stage->proto, "splitting") && wf__plan_layout(plan, stage, all) &&
              verified(plan, &stage->body, "lowering");
         if (stage->body.red_n > plan->most_reds)
             plan->most_reds = stage->body.red_n;
+        for (uint32_t k = 0; ok && stage->reduce && k < stage->body.red_n; ++k) /* where they are is known now */
+            wf__temp_bind(&plan->temp[stage->result[k] - plan->objects], &all[stage->result[k]]);
     }
+    if (ok)
+        wf__plan_fuse(plan, all);
     wf__free(all);
     return ok;
 }
@@ -115,6 +173,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__ir_free(&stage->proto);
         wf__ir_free(&stage->body);
         wf__free(stage->initial);
+        wf__free(stage->result);
         wf__free(stage->mem);
         void *code = atomic_load(&stage->code);
         if (code && free_code)

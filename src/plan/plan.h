@@ -31,6 +31,7 @@ typedef struct wf__recording {
     wf__ir ir;
     wf__ir post;       /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
     uint64_t *initial; /* [ir.red_n] bits, joined in once */
+    wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
     wf_shape space;    /* WF__SPACE */
     uint32_t objects;
 } wf__recording;
@@ -42,24 +43,30 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
 } wf__mem_layout;
 
 /* What runs as one kernel: over extent[0..body.rank-1], in blocks. The results of its reductions are parameters
- * param_n, param_n + 1, ... of the stage after it. */
+ * param_n, param_n + 1, ... of the stage after it; where axes are kept, they are in temps, without the initial values. */
 typedef struct wf__stage {
     wf__ir proto; /* the stage before layout */
     wf_shape space;
     wf__ir body;         /* kernel.h's promises */
-    uint64_t *initial;   /* [body.red_n] */
+    uint64_t *initial;   /* [body.red_n]; NULL if axes are kept */
+    wf_axes reduce;      /* axes of the space that reductions reduce while they keep others; else 0 */
+    uint32_t *result;    /* then: [body.red_n] objects of the temps that hold the results */
+    int64_t kept, parts; /* then: points of the kept axes; into how many parts the others are cut */
+    wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
     bool empty;           /* no points */
     bool streams;         /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;       /* code may count on the promise of that name in kernel.h */
+    bool fused;           /* the next stage may follow box by box (fuse.c) */
     uint64_t work;        /* points times cost, to decide on threads */
     _Atomic(void *) code; /* the run layer's, NULL until needed */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
     uint8_t dtype;
-    wf_shape shape; /* C order */
+    wf_shape shape;
+    int64_t stride[WF_MAX_RANK]; /* dense, in any order */
 } wf__temp;
 
 typedef struct wf__plan {
@@ -92,10 +99,24 @@ static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
  * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
 bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+/* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
+wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+/* fuse.c. `bind` has temps too. */
+enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage */
+void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);
-void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* C order, no address */
+void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* without an address */
+/* The space with extent 1 along the reduced axes. */
+wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);
+static inline bool wf__has_one_point(const wf_shape *s)
+{
+    bool one = true;
+    for (int d = 0; d < s->rank; ++d)
+        one = one && s->dim[d] == 1;
+    return one;
+}
 #endif

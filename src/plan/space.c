@@ -14,6 +14,8 @@ typedef struct spacer {
     const wf__recording *rec;
     const wf__bind *bind;
     wf_shape space;
+    wf_axes reduce; /* axes of the space */
+    bool keeps;     /* there are kept axes with other than one point */
 } spacer;
 
 static bool no_memory(spacer *s)
@@ -42,6 +44,21 @@ static bool find_space(spacer *s)
         }
     }
     return true;
+}
+
+static bool find_axes(spacer *s)
+{
+    wf_axes all = (1u << s->space.rank) - 1;
+    s->reduce = s->rec->reduce == WF_ALL_AXES ? all : s->rec->reduce;
+    wf_shape kept = wf__kept_shape(&s->space, s->reduce);
+    s->keeps = s->rec->ir.red_n && !wf__has_one_point(&kept);
+    if (!(s->reduce & ~all))
+        return true;
+    char shape[160];
+    wf__shape_text(&s->space, shape, sizeof shape);
+    wf__plan_fail(s->plan, WF_ERR_ARG, "the axes to reduce (mask 0x%x) are more than those of the operands' shape %s",
+                  (unsigned)s->reduce, shape);
+    return false;
 }
 
 /* Is this access to an array of the space's shape at the point's own element? */
@@ -140,7 +157,8 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     bool ok = copy_of && slot_of;
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
-        if (load->op != WF__LOAD || !needs_copy(s, ir, r))
+        bool of_array = load->op == WF__LOAD && ir->slot[load->a].object < s->rec->objects; /* else: results */
+        if (!of_array || !needs_copy(s, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
@@ -160,6 +178,67 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     return ok || no_memory(s);
 }
 
+/* ---- what follows the reductions ---- */
+/* Reduction k: the result in its temp, joined with the initial value. */
+static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *out)
+{
+    const wf__ir *ir = &s->rec->ir;
+    unsigned dtype = ir->red[k].dtype;
+    wf__ref initial = wf__const_bits(out, dtype, s->rec->initial[k]);
+    for (int d = 0; d < s->space.rank; ++d)
+        if (s->space.dim[d] == 0)
+            return initial;
+    uint32_t slot = wf__slot_new(out, dtype, s->space.rank, true, stage->result[k]);
+    wf__ref value = out->status == WF_OK ? wf__load(out, slot, 0, WF_BORDER_NONE, 0) : 0;
+    return wf__op2(out, wf__join_op((wf_join)ir->red[k].join), initial, value);
+}
+
+static wf__ref post_node(spacer *s, uint32_t number, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &s->rec->post.node[r];
+    if (n->op == WF__PARAM && n->a >= s->rec->ir.param_n && s->keeps)
+        return result_of(s, &s->plan->stage[number], n->a - s->rec->ir.param_n, out);
+    if (n->op == WF__EXTENT && s->reduce >> n->a & 1) /* the space of this stage has 1 there */
+        return wf__const_bits(out, WF_I64, (uint64_t)s->space.dim[n->a]);
+    return wf__copy_node(&s->rec->post, r, map, out);
+}
+
+static bool add_post(spacer *s, uint32_t number)
+{
+    const wf__ir *in = &s->rec->post;
+    wf__ir ir;
+    wf__ir_init(&ir, s->space.rank, in->flags);
+    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    bool ok = map && wf__copy_tables(in, &ir);
+    for (wf__ref r = 1; ok && r < in->n && ir.status == WF_OK; ++r)
+        map[r] = post_node(s, number, r, map, &ir);
+    wf__free(map);
+    ok = ok && ir.status == WF_OK && redirect_loads(s, &ir);
+    wf__stage *post = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
+    if (!post) {
+        wf__ir_free(&ir);
+        return no_memory(s);
+    }
+    post->proto = ir;
+    post->space = wf__kept_shape(&s->space, s->reduce);
+    post->dropped = s->reduce;
+    return true;
+}
+
+static bool add_results(spacer *s, wf__stage *stage)
+{
+    const wf__ir *ir = &s->rec->ir;
+    wf_shape shape = wf__kept_shape(&s->space, s->reduce);
+    stage->reduce = s->reduce;
+    stage->result = wf__alloc(ir->red_n * sizeof *stage->result);
+    for (uint32_t k = 0; stage->result && k < ir->red_n; ++k) {
+        stage->result[k] = wf__plan_add_temp(s->plan, ir->red[k].dtype, &shape);
+        if (stage->result[k] == UINT32_MAX)
+            return false;
+    }
+    return stage->result || no_memory(s);
+}
+
 static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
@@ -174,18 +253,20 @@ static bool add_operator(spacer *s)
     stage->proto = ir;
     if (!rec->ir.red_n)
         return true;
-    stage->initial = wf__alloc(rec->ir.red_n * sizeof *stage->initial);
-    if (!stage->initial)
-        return no_memory(s);
-    memcpy(stage->initial, rec->initial, rec->ir.red_n * sizeof *stage->initial);
-    if (rec->post.n <= 1)
-        return true;
-    wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
-    return post && copy_ir(s, &rec->post, 0, &post->proto);
+    if (s->keeps) {
+        if (!add_results(s, stage))
+            return false;
+    } else {
+        stage->initial = wf__alloc(rec->ir.red_n * sizeof *stage->initial);
+        if (!stage->initial)
+            return no_memory(s);
+        memcpy(stage->initial, rec->initial, rec->ir.red_n * sizeof *stage->initial);
+    }
+    return rec->post.n <= 1 || add_post(s, s->plan->stage_n - 1);
 }
 
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
-    return find_space(&s) && add_operator(&s);
+    return find_space(&s) && find_axes(&s) && add_operator(&s);
 }

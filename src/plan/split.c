@@ -17,6 +17,7 @@ typedef struct pending { /* a store, appended when its stage is complete */
 
 typedef struct group { /* a stage in the making */
     wf_shape shape;
+    wf_axes axes; /* that its reductions reduce; what it has if there are any */
     wf__ir ir;
     wf__ref *map;      /* recording node -> node of ir */
     uint32_t *slot_of; /* object * 2 + indexed -> slot + 1 */
@@ -42,6 +43,7 @@ typedef struct splitter {
     uint8_t *cone;      /* scratch: nodes of the current root */
     uint32_t *home;     /* REDUCE: its group; others: UINT32_MAX */
     uint32_t *result;   /* REDUCE: object of its temp */
+    uint8_t *wide;      /* REDUCE: dtype that it accumulates in */
     uint32_t *redirect; /* LOAD: object that replaces it in the current root, or UINT32_MAX */
     uint32_t *saved;    /* LOAD: the temp that holds what it saw, or UINT32_MAX */
     uint8_t *live;      /* nodes that some root needs */
@@ -95,8 +97,7 @@ static bool infer(splitter *s)
             if (!meet(s, r, &s->shape[operand[i]]))
                 return false;
         if (n->op == WF__REDUCE)
-            for (int d = 0; d < s->shape[r].rank; ++d)
-                s->shape[r].dim[d] = 1;
+            s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
         if (n->op == WF__STORE) {
             wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
             if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
@@ -170,6 +171,37 @@ static bool record_load(splitter *s, group *g, wf__ref r)
     return true;
 }
 
+static bool has_points(const wf_shape *shape)
+{
+    bool some = true;
+    for (int d = 0; d < shape->rank; ++d)
+        some = some && shape->dim[d] > 0;
+    return some;
+}
+
+/* Of nothing: the neutral element; but -0 is what sums begin with, and the sum of nothing is +0. */
+static uint64_t result_of_nothing(wf_join join, unsigned dtype)
+{
+    return join == WF_ADD ? 0 : wf__join_neutral(join, dtype);
+}
+
+/* A reduction's result in a later stage. One that keeps axes is in a temp of the dtype that it was accumulated in. */
+static bool record_result(splitter *s, group *g, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    bool keeps = !wf__has_one_point(&s->shape[r]);
+    unsigned dtype = keeps ? s->wide[r] : n->dtype;
+    uint32_t at;
+    if (keeps && !has_points(&s->shape[n->a])) {
+        g->map[r] = wf__cast(&g->ir, wf__const_bits(&g->ir, dtype, result_of_nothing((wf_join)n->b, dtype)), n->dtype);
+        return true;
+    }
+    if (!slot_in(s, g, s->result[r], false, dtype, s->shape[r].rank, &at))
+        return false;
+    g->map[r] = wf__cast(&g->ir, wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0), n->dtype);
+    return true;
+}
+
 static bool record_node(splitter *s, group *g, wf__ref r)
 {
     const wf__node *n = &s->ir->node[r];
@@ -183,10 +215,7 @@ static bool record_node(splitter *s, group *g, wf__ref r)
         g->map[r] = wf__dim(&g->ir, at, (int)n->b);
         return true;
     case WF__REDUCE:
-        if (!slot_in(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
-            return false;
-        g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
-        return true;
+        return record_result(s, g, r);
     case WF__IOTA:
         g->map[r] = s->shape[r].dim[n->a] == 1 ? wf__const_bits(&g->ir, WF_I64, 0)
                                                : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
@@ -315,10 +344,14 @@ static uint32_t lower_bound(const splitter *s, wf__ref root)
 
 static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
 {
-    for (uint32_t g = lower_bound(s, root); g < s->group_n; ++g)
-        if (s->group[g].shape.rank == shape->rank &&
-            !memcmp(s->group[g].shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
+    const wf__node *n = &s->ir->node[root];
+    for (uint32_t g = lower_bound(s, root); g < s->group_n; ++g) {
+        const group *to = &s->group[g];
+        bool fits = n->op != WF__REDUCE || !to->reduce_n || to->axes == n->c;
+        if (fits && to->shape.rank == shape->rank &&
+            !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
             return g;
+    }
     return add_group(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 
@@ -412,13 +445,16 @@ static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
     const wf__node *n = &s->ir->node[root];
     group *to = &s->group[g];
     s->home[root] = g;
-    s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
-    if (s->result[root] == UINT32_MAX || !wf__grow(&to->reduce, &to->reduce_cap, to->reduce_n + 1, sizeof *to->reduce))
-        return no_memory(s);
-    to->reduce[to->reduce_n++] = root;
     /* f32 sums and products are accumulated in f64, all of f16 and bf16 in f32 */
     bool wide = n->dtype == WF_F32 && (n->b == WF_ADD || n->b == WF_MUL);
     unsigned dtype = wide ? WF_F64 : wf__is_half(n->dtype) ? WF_F32 : n->dtype;
+    s->wide[root] = (uint8_t)dtype;
+    s->result[root] =
+        wf__plan_add_temp(s->plan, wf__has_one_point(&s->shape[root]) ? n->dtype : dtype, &s->shape[root]);
+    if (s->result[root] == UINT32_MAX || !wf__grow(&to->reduce, &to->reduce_cap, to->reduce_n + 1, sizeof *to->reduce))
+        return no_memory(s);
+    to->reduce[to->reduce_n++] = root;
+    to->axes = n->c;
     uint32_t k = wf__red_new(&to->ir, dtype, (wf_join)n->b);
     if (to->ir.status != WF_OK)
         return no_memory(s);
@@ -442,17 +478,25 @@ static bool place(splitter *s, wf__ref root)
 }
 
 /* ---- groups become stages ---- */
+/* Later stages find the results in temps. */
+static bool finish_kept(splitter *s, const group *g, wf__stage *stage)
+{
+    stage->reduce = g->axes;
+    stage->result = wf__alloc(g->reduce_n * sizeof *stage->result);
+    for (uint32_t k = 0; stage->result && k < g->reduce_n; ++k)
+        stage->result[k] = s->result[g->reduce[k]];
+    return stage->result || no_memory(s);
+}
+
 static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
 {
     stage->initial = wf__alloc(g->ir.red_n * sizeof *stage->initial);
     if (!stage->initial)
         return no_memory(s);
-    bool empty = false;
-    for (int d = 0; d < g->shape.rank; ++d)
-        empty = empty || g->shape.dim[d] == 0;
-    for (uint32_t k = 0; k < g->ir.red_n; ++k) { /* -0 is what sums begin with, but the sum of nothing is +0 */
-        bool nothing = empty && g->ir.red[k].join == WF_ADD;
-        stage->initial[k] = nothing ? 0 : wf__join_neutral((wf_join)g->ir.red[k].join, g->ir.red[k].dtype);
+    for (uint32_t k = 0; k < g->ir.red_n; ++k) {
+        const wf__reduction *red = &g->ir.red[k];
+        stage->initial[k] = has_points(&g->shape) ? wf__join_neutral((wf_join)red->join, red->dtype)
+                                                  : result_of_nothing((wf_join)red->join, red->dtype);
     }
     wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!post)
@@ -484,7 +528,7 @@ static bool finish(splitter *s, group *g)
     stage->proto = g->ir;
     bool ok = g->ir.status == WF_OK || no_memory(s);
     if (ok && g->reduce_n)
-        ok = finish_reduce(s, g, stage);
+        ok = wf__has_one_point(&s->shape[g->reduce[0]]) ? finish_reduce(s, g, stage) : finish_kept(s, g, stage);
     g->ir = (wf__ir){ 0 };
     return ok;
 }
@@ -497,9 +541,10 @@ static bool run(splitter *s)
     s->cone = wf__alloc0(n);
     s->home = wf__alloc(n * sizeof *s->home);
     s->result = wf__alloc0(n * sizeof *s->result);
+    s->wide = wf__alloc0(n);
     s->redirect = wf__alloc(n * sizeof *s->redirect);
     s->saved = wf__alloc(n * sizeof *s->saved);
-    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->redirect && s->saved;
+    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved;
     if (!ok)
         no_memory(s);
     ok = ok && infer(s);
@@ -535,6 +580,7 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
     wf__free(s.cone);
     wf__free(s.home);
     wf__free(s.result);
+    wf__free(s.wide);
     wf__free(s.redirect);
     wf__free(s.saved);
     wf__free(s.live);

@@ -2,24 +2,26 @@
  *
  * The copy is node by node: each node for every point before the next node, which leaves independent chains side by
  * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group after
- * the other, so that every accumulator meets its lanes in ascending order. A node whose operands are the same for all
- * points is copied once.
+ * the other, so that every accumulator meets its lanes in ascending order; where rows share them (the lane axis is
+ * kept), row after row. A node whose operands are the same for all points is copied once.
  */
 #include "plan/kernel.h"
 
 typedef struct tiler {
     const wf__ir *body;
     wf__ir *out;
-    wf__ref *map;   /* [node][point of the group] */
-    bool *shared;   /* [node]: one copy serves all points */
-    wf__vary *vary; /* where there are loops */
-    wf__ref *value; /* [reduction][instance]: what its accumulator holds by now, once it was set */
-    int rows, group, first, width, instances; /* group: columns in it; first: its first column */
+    wf__ref *map;        /* [node][point of the group] */
+    bool *shared;        /* [node]: one copy serves all points */
+    wf__vary *vary;      /* where there are loops */
+    wf__ref *value;      /* [reduction][instance]: what its accumulator holds by now, once it was set */
+    int rows, first_row; /* of the group */
+    int group, first;    /* columns in it; its first one */
+    int width, instances;
     bool interior;
 } tiler;
 
 static wf__ref *at(const tiler *t, wf__ref r) { return t->map + (size_t)r * (size_t)(t->rows * t->group); }
-static int point_row(const tiler *t, int p) { return p / t->group; }
+static int point_row(const tiler *t, int p) { return t->first_row + p / t->group; }
 static int point_column(const tiler *t, int p) { return t->first + p % t->group; }
 
 static bool same(const tiler *t, wf__ref r) { return !r || t->shared[r]; }
@@ -210,11 +212,13 @@ static void copy_group(tiler *t)
 bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out)
 {
     wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
-    int instances = body->red_n ? WF__LANES / width : 1;
+    bool by_row = body->red_n && body->kept_lane;
+    int instances = by_row ? columns : body->red_n ? WF__LANES / width : 1;
     int group = body->red_n && columns > instances ? instances : columns;
+    rows = body->rank > 1 ? rows : 1;
     tiler t = { .body = body,
                 .out = out,
-                .rows = body->rank > 1 ? rows : 1,
+                .rows = by_row ? 1 : rows,
                 .group = group,
                 .width = width,
                 .instances = instances,
@@ -229,8 +233,11 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
     else if (body->loops)
         wf__analyse(body, t.vary);
-    for (t.first = 0; t.first < columns && !out->status; t.first += group)
-        copy_group(&t);
+    out->kept = body->kept;
+    out->kept_lane = body->kept_lane;
+    for (t.first_row = 0; t.first_row < rows && !out->status; t.first_row += t.rows)
+        for (t.first = 0; t.first < columns && !out->status; t.first += group)
+            copy_group(&t);
     wf__free(t.map);
     wf__free(t.shared);
     wf__free(t.vary);

@@ -144,11 +144,18 @@ static void add(wf__str *key, const void *p, size_t n) { wf__str_addn(key, p, n)
 
 static void body_key(const wf__ir *ir, wf__str *key)
 {
-    uint32_t head[] = { (uint32_t)ir->rank, ir->n, ir->slot_n, ir->red_n, ir->param_n, ir->tuple_n };
+    uint32_t head[] = { (uint32_t)ir->rank | (uint32_t)ir->kept << 8 | (uint32_t)ir->kept_lane << 16,
+                        ir->n,
+                        ir->slot_n,
+                        ir->red_n,
+                        ir->param_n,
+                        ir->tuple_n };
     add(key, head, sizeof head);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        uint32_t words[] = { n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d, n->when };
+        uint32_t words[] = {
+            n->op | (uint32_t)n->dtype << 16 | (uint32_t)n->aux << 24, n->a, n->b, n->c, n->d, n->when
+        };
         add(key, words, sizeof words);
     }
     add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
@@ -171,8 +178,8 @@ static void body_key(const wf__ir *ir, wf__str *key)
 static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1, (uint32_t)e->target->isa,
-                        (uint32_t)e->target->vector_bits };
+    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->shared_rows << 2,
+                        (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);
     add(key, head, sizeof head);

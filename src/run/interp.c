@@ -315,42 +315,106 @@ static void run_row(frame *f, int64_t *index, int64_t lo, int64_t hi, int lane_a
     }
 }
 
-static void join_lanes(const wf__reduction *red, unsigned char *acc, uint64_t *out)
+/* ---- reductions ---- */
+static void clear_lanes(const frame *f)
+{
+    for (uint32_t k = 0; k < f->ir->red_n; ++k) {
+        const wf__reduction *red = &f->ir->red[k];
+        splat(f->acc + (size_t)k * ROW, red->dtype, wf__join_neutral((wf_join)red->join, red->dtype));
+    }
+}
+
+static void join_lanes(const wf__reduction *red, unsigned char *acc, void *out)
 {
     unsigned size = wf__size(red->dtype), op = wf__join_op((wf_join)red->join);
     for (uint32_t s = LANES / 2; s; s /= 2)
         wf__eval(op, red->dtype, acc, acc, acc + s * size, acc, s);
-    *out = 0;
     memcpy(out, acc, size);
+}
+
+/* Where reduction k's result for the current point of the kept axes is; the lane axis counts from `lane`. */
+static unsigned char *result(const frame *f, const uint64_t *acc, uint32_t k, int64_t lane)
+{
+    const int64_t *extent = f->call->extent;
+    int64_t at = 0;
+    for (int d = 0; d < f->ir->kept; ++d)
+        at = at * extent[d] + f->index[d];
+    if (f->ir->kept_lane)
+        at = at * extent[f->ir->rank - 1] + lane;
+    return (unsigned char *)(uintptr_t)acc[k] + at * (int64_t)wf__size(f->ir->red[k].dtype);
+}
+
+/* A row whose lanes have accumulators of their own, in memory. */
+static void run_kept_row(frame *f, int64_t *index, int64_t lo, int64_t hi, const uint64_t *acc)
+{
+    for (int64_t j = lo - lo % LANES, next; j < hi; j = next) {
+        int64_t from = j < lo ? lo : j, to = j + LANES < hi ? j + LANES : hi;
+        next = j + LANES;
+        for (int store = 0; store < 2; ++store) {
+            for (uint32_t k = 0; k < f->ir->red_n; ++k) {
+                size_t size = wf__size(f->ir->red[k].dtype), bytes = (size_t)(to - from) * size;
+                unsigned char *lanes = f->acc + (size_t)k * ROW + (size_t)(from - j) * size;
+                unsigned char *memory = result(f, acc, k, from);
+                memcpy(store ? memory : lanes, store ? lanes : memory, bytes);
+            }
+            if (!store)
+                run_row(f, index, from, to, f->ir->rank - 1);
+        }
+    }
+}
+
+/* All rows of a box, outermost axis slowest; the axes before `outer` stay where they are. */
+static void run_rows(frame *f, int64_t *index, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
+{
+    int last = f->ir->rank - 1, d;
+    do {
+        if (f->ir->kept_lane)
+            run_kept_row(f, index, lo[last], hi[last], acc);
+        else
+            run_row(f, index, lo[last], hi[last], last);
+        d = last - 1;
+        while (d >= outer && ++index[d] >= hi[d]) {
+            index[d] = lo[d];
+            --d;
+        }
+    } while (d >= outer);
 }
 
 void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
                     uint64_t *acc)
 {
     const wf__ir *body = interp->body;
-    int rank = body->rank;
+    int rank = body->rank, d;
+    bool keeps = body->kept || body->kept_lane, each = body->kept && !body->kept_lane;
     int64_t index[WF_MAX_RANK];
     frame f = { .interp = interp, .ir = body, .value = scratch, .call = call, .index = index };
     f.acc = f.value + (size_t)body->n * ROW;
     f.cold = f.acc + (size_t)body->red_n * ROW;
     memset(scratch, 0, wf__interp_scratch(interp));
-    for (uint32_t k = 0; k < body->red_n; ++k)
-        splat(f.acc + (size_t)k * ROW, body->red[k].dtype,
-              wf__join_neutral((wf_join)body->red[k].join, body->red[k].dtype));
     bool empty = false;
-    for (int d = 0; d < rank; ++d) {
+    for (d = 0; d < rank; ++d) {
         index[d] = lo[d];
         empty = empty || lo[d] >= hi[d];
     }
-    while (!empty) { /* rows, outermost axis slowest */
-        run_row(&f, index, lo[rank - 1], hi[rank - 1], rank - 1);
-        int d = rank - 2;
+    clear_lanes(&f);
+    if (!empty && !each)
+        run_rows(&f, index, lo, hi, 0, acc);
+    for (uint32_t k = 0; !keeps && k < body->red_n; ++k) {
+        acc[k] = 0;
+        join_lanes(&body->red[k], f.acc + (size_t)k * ROW, &acc[k]);
+    }
+    if (empty || !each)
+        return;
+    do { /* points of the kept axes */
+        clear_lanes(&f);
+        index[rank - 1] = lo[rank - 1];
+        run_rows(&f, index, lo, hi, body->kept, acc);
+        for (uint32_t k = 0; k < body->red_n; ++k)
+            join_lanes(&body->red[k], f.acc + (size_t)k * ROW, result(&f, acc, k, 0));
+        d = body->kept - 1;
         while (d >= 0 && ++index[d] >= hi[d]) {
             index[d] = lo[d];
             --d;
         }
-        empty = d < 0;
-    }
-    for (uint32_t k = 0; k < body->red_n; ++k)
-        join_lanes(&body->red[k], f.acc + (size_t)k * ROW, &acc[k]);
+    } while (d >= 0);
 }

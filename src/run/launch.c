@@ -18,7 +18,15 @@ typedef struct launch { /* one stage in flight */
     const wf__interp *interp;
     void *scratch;
     wf__call call;
-    uint64_t *partial; /* [blocks][reductions] */
+    uint64_t *partial; /* [blocks][reductions]; with kept axes [parts][reductions]: addresses of results */
+    char *parts;       /* the results of all parts but the first */
+    size_t parts_bytes;
+    /* a fused stage */
+    struct launch *then; /* follows box by box; NULL: none does */
+    char *kept;          /* [workers][kept_bytes]: results of the box at hand */
+    size_t kept_bytes;
+    size_t at[WF__MOST_FUSED]; /* of reduction k's in it */
+    int workers;
 } launch;
 
 static bool out_of_memory(wf__failure *f, const char *what)
@@ -50,6 +58,27 @@ static stage_code *code_of(wf__engine *e, wf__stage *stage)
     return c;
 }
 
+/* How many rows are best done at once where rows share accumulators: few are left over, as those take longer. */
+static int shared_rows(const wf__stage *stage)
+{
+    const wf__ir *body = &stage->body;
+    if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
+        return 0;
+    enum { LARGE = 1 << 22, PAGE = 4096 };
+    int row = body->rank - 2;
+    int64_t n = stage->block[row];
+    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
+        int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
+        if (body->slot[s].element && bytes && bytes > -PAGE && bytes < PAGE)
+            return 1; /* the processor foresees one stream in a page, not several */
+    }
+    int best = 4;
+    for (int rows = 3; rows > 1 && n < 16; --rows)
+        if (n % rows < n % best || n < best)
+            best = rows;
+    return n > 1 ? best : 1;
+}
+
 static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, bool nontemporal)
 {
     wf__entry *entry = atomic_load_explicit(&c->entry[nontemporal], memory_order_acquire);
@@ -57,6 +86,7 @@ static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c,
         return entry;
     wf__str error = { 0 };
     wf__code_options how = { .nontemporal = nontemporal, .long_rows = stage->long_rows && !nontemporal };
+    how.shared_rows = shared_rows(stage);
     wf__held *held = wf__engine_code(e, &stage->body, &how, &error), *double_held = held;
     entry = held ? wf__engine_entry(held) : NULL;
     if (entry) {
@@ -105,19 +135,106 @@ static void run_box(const launch *l, const int64_t *lo, const int64_t *hi, uint6
         wf__interp_run(l->interp, l->scratch, &l->call, lo, hi, acc);
 }
 
+static void fill(char *at, uint64_t bits, size_t size, size_t n)
+{
+    memcpy(at, &bits, size); /* little-endian */
+    for (size_t done = 1; done < n; done *= 2)
+        memcpy(at + done * size, at, (done < n - done ? done : n - done) * size);
+}
+
+/* Neutral elements where a box with kept lanes accumulates. */
+static void clear_results(const wf__ir *body, const int64_t *extent, const int64_t *lo, const int64_t *hi,
+                          const uint64_t *result)
+{
+    int64_t index[WF_MAX_RANK], lane = body->rank - 1;
+    memcpy(index, lo, (size_t)body->rank * sizeof *lo);
+    for (int d = 0; d >= 0;) {
+        int64_t at = 0;
+        for (int k = 0; k < body->kept; ++k)
+            at = at * extent[k] + index[k];
+        at = at * extent[lane] + lo[lane];
+        for (uint32_t k = 0; k < body->red_n; ++k) {
+            unsigned dtype = body->red[k].dtype, size = wf__size(dtype);
+            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__join_neutral((wf_join)body->red[k].join, dtype),
+                 size, (size_t)(hi[lane] - lo[lane]));
+        }
+        for (d = body->kept - 1; d >= 0 && ++index[d] >= hi[d]; --d)
+            index[d] = lo[d];
+    }
+}
+
+/* The number of a point of the kept axes. */
+static int64_t kept_point(const wf__stage *stage, const int64_t *index)
+{
+    int64_t at = 0;
+    int lane = stage->body.rank - 1;
+    for (int d = 0; d < stage->body.kept; ++d)
+        at = at * stage->extent[d] + index[d];
+    return stage->body.kept_lane ? at * stage->extent[lane] + index[lane] : at;
+}
+
+/* Moves the results to where this worker has room for those of one box, which begin at point `first`. */
+static void redirect(const launch *l, int worker, int64_t first, uint64_t *acc)
+{
+    for (uint32_t k = 0; k < l->stage->body.red_n; ++k) {
+        char *room = l->kept + (size_t)worker * l->kept_bytes + l->at[k];
+        acc[k] = (uint64_t)(uintptr_t)room - (uint64_t)first * wf__size(l->stage->body.red[k].dtype);
+    }
+}
+
+/* The next stage on the kept points of a box. */
+static void run_then(const launch *l, const int64_t *lo, const int64_t *hi, const uint64_t *acc)
+{
+    const wf__stage *stage = l->stage, *next = l->then->stage;
+    wf__mem mem[WF__MOST_FUSED];
+    wf__call call = l->then->call;
+    int64_t from[WF_MAX_RANK], to[WF_MAX_RANK], last[WF_MAX_RANK];
+    int kept = stage->body.kept, lane = stage->body.rank - 1;
+    memcpy(mem, call.mem, next->body.slot_n * sizeof *mem);
+    for (uint32_t s = 0; s < next->body.slot_n; ++s)
+        for (uint32_t k = 0; k < stage->body.red_n; ++k)
+            if (next->mem[s].object == stage->result[k])
+                mem[s].base = (char *)(uintptr_t)acc[k];
+    call.mem = mem;
+    memcpy(from, lo, (size_t)kept * sizeof *lo);
+    memcpy(to, hi, (size_t)kept * sizeof *hi);
+    if (stage->body.kept_lane) {
+        from[kept] = lo[lane];
+        to[kept] = hi[lane];
+    }
+    if (next->body.rank == 1) { /* boxes are cut so that their kept points follow each other */
+        for (int d = 0; d <= lane; ++d)
+            last[d] = hi[d] - 1;
+        from[0] = kept_point(stage, lo);
+        to[0] = kept_point(stage, last) + 1;
+    }
+    l->then->entry(&call, from, to, NULL);
+}
+
 static void run_block(void *user, int64_t block, int worker)
 {
     const launch *l = user;
     const wf__stage *stage = l->stage;
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], rest = block;
-    WF__UNUSED(worker);
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], rest = block, part = 0, parts = 1;
+    uint64_t kept[WF__MOST_FUSED];
     for (int d = stage->body.rank - 1; d >= 0; --d) {
         int64_t count = (stage->extent[d] + stage->block[d] - 1) / stage->block[d];
         lo[d] = rest % count * stage->block[d];
+        if (d >= stage->body.kept && !(stage->body.kept_lane && d == stage->body.rank - 1)) {
+            part += rest % count * parts;
+            parts *= count;
+        }
         rest /= count;
         hi[d] = lo[d] + stage->block[d] < stage->extent[d] ? lo[d] + stage->block[d] : stage->extent[d];
     }
-    run_box(l, lo, hi, l->partial ? l->partial + (size_t)block * stage->body.red_n : NULL);
+    uint64_t *acc = l->partial ? l->partial + (size_t)(stage->reduce ? part : block) * stage->body.red_n : NULL;
+    if (l->then)
+        redirect(l, worker, kept_point(stage, lo), acc = kept);
+    if (stage->reduce && stage->body.kept_lane)
+        clear_results(&stage->body, stage->extent, lo, hi, acc);
+    run_box(l, lo, hi, acc);
+    if (l->then)
+        run_then(l, lo, hi, acc);
 }
 
 static const int64_t origin[WF_MAX_RANK];
@@ -127,7 +244,10 @@ static bool is_large(const wf__stage *stage) { return stage->blocks > 1 && stage
 static void run_blocks(launch *l)
 {
     const wf__stage *stage = l->stage;
-    if (l->entry && is_large(stage))
+    bool parallel = l->entry && is_large(stage);
+    if (parallel && l->then)
+        wf__pool_run_on(l->engine->pool, l->workers, stage->blocks, run_block, l);
+    else if (parallel)
         wf__pool_run(l->engine->pool, stage->blocks, run_block, l);
     else if (stage->body.red_n)
         for (int64_t b = 0; b < stage->blocks; ++b)
@@ -152,9 +272,53 @@ static uint64_t join_range(const wf__stage *stage, const uint64_t *partial, uint
     return join(&stage->body.red[k], join_range(stage, partial, k, lo, mid), join_range(stage, partial, k, mid, hi));
 }
 
+/* The results of parts lo .. hi - 1, into those of part lo. */
+static void join_parts(const launch *l, uint32_t k, int64_t lo, int64_t hi)
+{
+    if (hi - lo < 2)
+        return;
+    const wf__reduction *red = &l->stage->body.red[k];
+    int64_t mid = lo + (hi - lo) / 2;
+    join_parts(l, k, lo, mid);
+    join_parts(l, k, mid, hi);
+    void *a = (void *)(uintptr_t)l->partial[(size_t)lo * l->stage->body.red_n + k];
+    const void *b = (const void *)(uintptr_t)l->partial[(size_t)mid * l->stage->body.red_n + k];
+    wf__eval(wf__join_op((wf_join)red->join), red->dtype, a, a, b, a, (size_t)l->stage->kept);
+}
+
+/* Room for what blocks write; where axes are kept: for the results of each part, the first being the final ones. */
+static bool make_room(launch *l, char *const *base)
+{
+    const wf__stage *stage = l->stage;
+    const wf__ir *body = &stage->body;
+    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks), bytes = rows * body->red_n * sizeof(uint64_t);
+    if (!body->red_n)
+        return true;
+    if (!(l->partial = wf__mem_alloc(l->engine->memory, bytes)))
+        return false;
+    if (!stage->reduce)
+        return true;
+    for (uint32_t k = 0; k < body->red_n; ++k)
+        l->parts_bytes += (rows - 1) * (((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63);
+    if (l->parts_bytes && !(l->parts = wf__mem_alloc(l->engine->memory, l->parts_bytes)))
+        return false;
+    char *at = l->parts;
+    for (size_t p = 0; p < rows; ++p)
+        for (uint32_t k = 0; k < body->red_n; ++k) {
+            l->partial[p * body->red_n + k] = (uint64_t)(uintptr_t)(p ? at : base[stage->result[k]]);
+            at += p ? ((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63 : 0;
+        }
+    return true;
+}
+
 static void join_partials(const launch *l, uint64_t *result)
 {
     const wf__stage *stage = l->stage;
+    if (stage->reduce) {
+        for (uint32_t k = 0; k < stage->body.red_n && !stage->empty; ++k)
+            join_parts(l, k, 0, stage->parts);
+        return;
+    }
     for (uint32_t k = 0; k < stage->body.red_n; ++k) {
         result[k] = stage->initial[k];
         if (!stage->empty)
@@ -216,13 +380,45 @@ static void fill_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
     }
 }
 
-static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64_t *param, uint64_t *result,
-                      bool interpret, wf__failure *f)
+/* Gets ready to run `then`, the next stage, box by box after l's; if that cannot be, leaves l as it is. false: failed. */
+static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf__mem *mem, wf__failure *f)
 {
-    wf__mem few[FEW], *mem = few;
-    launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent } };
+    const wf__stage *stage = l->stage;
+    *then = (launch){ .engine = l->engine, .stage = next };
+    then->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
+    fill_mem(next, base, mem);
+    if (!l->entry)
+        return true;
+    if (!choose_code(then, next, false, f))
+        return false;
+    if (!then->entry)
+        return true;
+    size_t points = 1;
+    for (int d = 0; d < stage->body.rank; ++d)
+        if (d < stage->body.kept || (stage->body.kept_lane && d == stage->body.rank - 1))
+            points *= (size_t)stage->block[d];
+    for (uint32_t k = 0; k < stage->body.red_n; ++k) {
+        l->at[k] = l->kept_bytes;
+        l->kept_bytes += (points * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
+    }
+    l->workers = wf__pool_threads(l->engine->pool);
+    l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
+    if (!l->kept)
+        return out_of_memory(f, "partial results");
+    l->then = then;
+    return true;
+}
+
+/* Sets *both if the next stage has run, too. `next`: if it may be fused, else NULL. */
+static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *const *base, uint64_t *param,
+                      uint64_t *result, bool interpret, bool *both, wf__failure *f)
+{
+    wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
+    launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent } }, then;
     uint32_t slots = stage->body.slot_n;
-    size_t partial_bytes = (size_t)stage->blocks * stage->body.red_n * sizeof(uint64_t), scratch_bytes = 0;
+    size_t partial_bytes =
+        (size_t)(stage->reduce ? stage->parts : stage->blocks) * stage->body.red_n * sizeof(uint64_t);
+    size_t scratch_bytes = 0;
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
         return out_of_memory(f, "a launch");
@@ -230,20 +426,25 @@ static bool run_stage(wf__engine *e, wf__stage *stage, char *const *base, uint64
     l.call.mem = mem;
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
-        if (ok && partial_bytes && !(l.partial = wf__mem_alloc(e->memory, partial_bytes)))
+        if (ok && !make_room(&l, base))
             ok = out_of_memory(f, "partial results");
         if (ok && !l.entry) {
             scratch_bytes = wf__interp_scratch(l.interp);
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
                 ok = out_of_memory(f, "the interpreter");
         }
+        if (ok && next)
+            ok = fuse(&l, &then, next, base, next_mem, f);
         if (ok)
             run_blocks(&l);
-        atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
+        *both = ok && l.then;
+        atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
     if (ok && stage->body.red_n)
         join_partials(&l, result);
     wf__mem_free(e->memory, l.partial, partial_bytes);
+    wf__mem_free(e->memory, l.parts, l.parts_bytes);
+    wf__mem_free(e->memory, l.kept, (size_t)l.workers * l.kept_bytes);
     wf__mem_free(e->memory, l.scratch, scratch_bytes);
     if (mem != few)
         wf__free(mem);
@@ -287,8 +488,13 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
             break;
         }
     }
-    for (uint32_t s = 0; ok && s < plan->stage_n; ++s)
-        ok = run_stage(e, &plan->stage[s], base, all, all + plan->params, interpret, failure);
+    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+        wf__stage *stage = &plan->stage[s];
+        bool both = false;
+        ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, interpret, &both,
+                       failure);
+        s += both;
+    }
     while (temps-- > 0 && base)
         wf__mem_free(e->memory, base[plan->objects + temps], temp_bytes(&plan->temp[temps]));
     if (base != small_base)

@@ -22,7 +22,7 @@ block weft "$WEFT_SOURCE/docs/text.md" > texts
 [ "$(grep -c . texts)" -gt 10 ] || die 'no texts found in docs/text.md'
 while IFS= read -r text; do
     arguments="a=a.npy b=b.npy m=m.png gain=2"
-    case $text in *v\[*) arguments="v=v.npy" ;; esac
+    case $text in *v\[* | *"mean(v;"*) arguments="v=v.npy" ;; esac
     weft calc "$text" $arguments > /dev/null || die "docs/text.md: $text"
 done < texts
 # every function that the page names is there, and every function of the tool's table is named
