@@ -32,9 +32,10 @@ static wf__ref part(wf__ir *ir, unsigned op, wf__ref z)
         return 0;
     const wf__node *n = &ir->node[z];
     wf__ref own = n->op == WF__OP_complex ? op == WF__OP_real ? n->a : n->b : 0;
-    if (own && ir->node[own].shape == n->shape && (!ir->arrays || wf__shape_known(ir, n->shape)))
+    uint32_t shape = ir->arrays ? n->shape : 0; /* elsewhere a load has its condition there */
+    if (own && (!ir->arrays || (ir->node[own].shape == shape && wf__shape_known(ir, shape))))
         return own;
-    wf__node m = { .op = (uint16_t)op, .dtype = (uint8_t)wf__part_dtype(n->dtype), .a = z, .shape = n->shape };
+    wf__node m = { .op = (uint16_t)op, .dtype = (uint8_t)wf__part_dtype(n->dtype), .a = z, .shape = shape };
     return wf__append(ir, &m);
 }
 
@@ -49,7 +50,8 @@ wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im)
     if (a->op == WF__OP_real && b->op == WF__OP_imag && a->a == b->a)
         return a->a;
     wf__node n = { .op = WF__OP_complex, .dtype = (uint8_t)wf__complex_dtype(a->dtype), .a = re, .b = im };
-    n.shape = wf__broadcast_id(ir, "complex", a->shape, b->shape);
+    if (ir->arrays)
+        n.shape = wf__broadcast_id(ir, "complex", a->shape, b->shape);
     return wf__append(ir, &n);
 }
 
