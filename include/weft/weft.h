@@ -344,12 +344,18 @@ typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, W
  * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
  * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
-typedef enum wf_section_id { WF_CALL, WF_POST } wf_section_id;
+typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN } wf_section_id;
 /* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
  * writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads such arrays,
  * wf_index is that of a kept axis, wf_extent that of any. With all axes reduced, arrays have one element. Values do not
  * cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
+/* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables. Partial
+ * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
+ * recorded between WF_CALL and WF_POST: there a variable holds one partial result and wf_other(variable) is another one's;
+ * what the variables are set to is the merged one. Only these, numbers and operations are to be had in WF_JOIN. The
+ * operator must be associative up to rounding; the order of merging is fixed, by the shape alone. */
+WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
  * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64.
  * Complex numbers: WF_ADD only. Over no elements: the sum is 0, others give what changes nothing. Example, every row
@@ -396,6 +402,7 @@ typedef struct wf_site { /* filled by the library, read by the hook */
     void *user;
     const wf_val *index; /* [rank], with an index space */
     const wf_var *in, *out, *reduced;
+    const wf_var *other; /* in join: the partial results to merge into `reduced` */
     int32_t rank, n_in, n_out, n_reduced;
 } wf_site;
 typedef void wf_hook(const wf_site *site);
@@ -406,7 +413,8 @@ typedef struct wf_reduced_spec {
 } wf_reduced_spec;
 typedef struct wf_op {
     size_t size;
-    wf_hook *call, *post; /* post NULL: reduced[i] is converted to out[i] */
+    wf_hook *call, *join, *post; /* join: for WF_JOIN_CUSTOM; NULL: call, with the other
+                              partial results in place of as many inputs; post NULL: reduced[i] is converted to out[i] */
     void *user;
     const wf_reduced_spec *reduced;
     int32_t n_reduced;

@@ -104,7 +104,8 @@ typedef struct wf__variable {
     uint32_t operand; /* its number, for messages; of an output, its bit in wf_graph.surely_set */
     int32_t red;      /* reduction number, or -1 */
     wf__ref value;    /* in the section it was last set in */
-    wf__ref post;     /* reduced: its value in WF_POST */
+    wf__ref post;     /* its value in WF_POST */
+    wf__ref joining;  /* its value in WF_JOIN */
 } wf__variable;
 
 typedef struct wf__named_param {
@@ -172,9 +173,16 @@ struct wf_kernel {
 /* The ir that is being recorded into (the section's). */
 static inline wf__ir *wf__graph_ir(wf_graph *g)
 {
-    return g->section == WF_POST ? &g->program.rec.post : &g->program.rec.ir;
+    wf__recording *rec = &g->program.rec;
+    return g->section == WF_CALL ? &rec->ir : g->section == WF_POST ? &rec->post : &rec->join;
 }
-#define WF__POST_BASE 2147483648.0                      /* ids of values of WF_POST begin here */
+/* What a variable holds in the current section; 0: nothing. */
+static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
+{
+    return g->section == WF_CALL ? &var->value : g->section == WF_POST ? &var->post : &var->joining;
+}
+#define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
+void wf__end_section(wf_graph *g); /* record.c: checks, and finishes what WF_JOIN records */
 void wf__graph_free(wf_graph *g);                       /* one that is not in any list any more */
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
 /* control.c: a bool, the lanes that take part where the recording is now; 0: all. Was the variable declared outside

@@ -13,7 +13,7 @@ typedef struct application {
     wf_graph *g;
     const wf_op *op;
     wf_arrays in, out;
-    wf_var vi[MOST], vo[MOST], red[MOST];
+    wf_var vi[MOST], vo[MOST], red[MOST], other[MOST];
     wf_val index[WF_MAX_RANK];
     wf_site site;
 } application;
@@ -50,6 +50,25 @@ static void close_operands(application *a, bool outputs)
     }
 }
 
+/* Without a join, the call merges: other partial results in place of the inputs. */
+static void record_join(application *a)
+{
+    const wf_op *op = a->op;
+    bool custom = false;
+    for (int r = 0; r < op->n_reduced; ++r)
+        custom = custom || op->reduced[r].join == WF_JOIN_CUSTOM;
+    if (!op->join && (!custom || a->in.n != (size_t)op->n_reduced))
+        return; /* not needed, or said to be missing */
+    wf_section(a->g, WF_JOIN);
+    for (int r = 0; r < op->n_reduced; ++r)
+        if (op->reduced[r].join == WF_JOIN_CUSTOM)
+            a->other[r] = wf_other(a->red[r]);
+    wf_site site = a->site;
+    site.in = op->join ? NULL : a->other;
+    site.n_in = op->join ? 0 : op->n_reduced;
+    (op->join ? op->join : op->call)(&site);
+}
+
 static void record_post(application *a)
 {
     wf_graph *g = a->g;
@@ -82,6 +101,8 @@ static void record(application *a)
     open_operands(a, !reduces);
     op->call(&a->site);
     close_operands(a, !reduces);
+    if (reduces)
+        record_join(a);
     if (reduces && a->out.n)
         record_post(a);
 }
@@ -115,6 +136,7 @@ wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_o
                          .in = a->vi,
                          .out = a->vo,
                          .reduced = a->red,
+                         .other = a->other,
                          .rank = own.shape.rank,
                          .n_in = (int32_t)in.n,
                          .n_out = (int32_t)out.n,

@@ -1,4 +1,5 @@
-/* contract.c - what a reducing recording may do with its reduced variables. Lanes accumulate on their own and are
+/* contract.c - what a reducing recording may do with its reduced variables; those with a custom join may do anything
+ * with each other. Lanes accumulate on their own and are
  * joined afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that
  * do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has
  * no meaning.
@@ -7,10 +8,11 @@
 #include "ir/pass.h"
 
 enum { WF__RED_NONE = 0 }; /* else: reduction + 1 */
+enum { PLAIN = 1, CUSTOM = 2 };
 
 typedef struct contract {
     const wf__ir *ir;
-    uint8_t *tainted; /* [node] depends on a reduced variable */
+    uint8_t *tainted; /* [node] depends on a reduced variable: PLAIN, one with a join of the table; CUSTOM, others */
     uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its reduction + 1 */
 } contract;
 
@@ -65,10 +67,14 @@ static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
 static bool check_node(const contract *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
+    if (n->op == WF__SETRED && ir->red[n->a].join == WF_JOIN_CUSTOM)
+        return !(c->tainted[n->c] & PLAIN);
     if (n->op == WF__SETRED)
         return c->joined[n->c] == n->a + 1 || swallows(ir, n->a, n->c);
     if (n->op == WF__NEXT) {
         uint32_t k = c->joined[n->a];
+        if (c->tainted[n->a] & CUSTOM)
+            return !(c->tainted[n->b] & PLAIN);
         return k ? c->joined[n->b] == k || swallows(ir, k - 1, n->b) : !c->tainted[n->b];
     }
     if (n->op != WF__STORE)
@@ -92,10 +98,10 @@ void wf__check_reductions(wf__ir *ir)
         const wf__node *n = &ir->node[r];
         wf__ref operand[WF__MAX_OPERANDS];
         uint32_t count = wf__operands(ir, n, operand);
-        c.tainted[r] = n->op == WF__RED;
+        c.tainted[r] = n->op != WF__RED ? 0 : ir->red[n->a].join == WF_JOIN_CUSTOM ? CUSTOM : PLAIN;
         for (uint32_t i = 0; i < count; ++i)
             c.tainted[r] |= c.tainted[operand[i]];
-        if (c.tainted[r] && n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT)
+        if (c.tainted[r] & PLAIN && n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT)
             c.joined[r] = joined_by(&c, n);
         if (!check_node(&c, n))
             wf__ir_fail(

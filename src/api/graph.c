@@ -116,6 +116,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
+    wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
     wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
     rec->reduce = given.reduce;
     rec->ir.arrays = rec->kind == WF__ARRAYS;
@@ -155,10 +156,10 @@ static wf_status finish(wf_graph *g)
                 wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
         }
     }
-    wf__check_blocks(g);
+    wf__end_section(g);
     wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
-    const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;
+    const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : rec->join.status != WF_OK ? &rec->join : NULL;
     if (!failed)
         return WF_OK;
     const char *name = g->program.name;
@@ -292,9 +293,11 @@ static wf_val real_param(wf_graph *g, const char *name, wf_dtype dtype, double i
                            wf_dtype_name((wf_dtype)p->rec.ir.param[i]));
                 return wf__value(g, 0);
             }
-            return wf__value(g, wf__param_at(wf__graph_ir(g), i));
+            if (g->section == WF_JOIN)
+                wf__poison(g, WF_ERR_CONTRACT, "wf_param: there are no parameters in section WF_JOIN");
+            return wf__value(g, g->section == WF_JOIN ? 0 : wf__param_at(wf__graph_ir(g), i));
         }
-    if (g->section == WF_POST) {
+    if (g->section != WF_CALL) {
         wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
         return wf__value(g, 0);
     }

@@ -195,6 +195,10 @@ typedef struct dump_request {
 static void dump_trace(const wf_kernel *k, wf__str *out)
 {
     wf__print(&k->program.rec.ir, out);
+    if (k->program.rec.join.n > 1) {
+        wf__str_add(out, "\n# section WF_JOIN\n");
+        wf__print(&k->program.rec.join, out);
+    }
     if (k->program.rec.post.n > 1) {
         wf__str_add(out, "\n# after the reductions\n");
         wf__print(&k->program.rec.post, out);

@@ -39,6 +39,8 @@ void wf__program_key(const wf__program *p, wf__str *key)
     add_ir(&rec->ir, key);
     if (rec->post.n > 1)
         add_ir(&rec->post, key);
+    if (rec->join.n > 1)
+        add_ir(&rec->join, key);
     if (rec->ir.red_n)
         wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
 }
@@ -94,6 +96,7 @@ void wf__program_free(wf__program *p)
     wf__program_clear(p);
     wf__ir_free(&p->rec.ir);
     wf__ir_free(&p->rec.post);
+    wf__ir_free(&p->rec.join);
     wf__free(p->rec.initial);
     wf__free(p->object);
     wf__free(p->param);

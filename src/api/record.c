@@ -13,6 +13,11 @@ static bool may_overlap(const wf_array *a, const wf_array *b)
 
 static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const char *function)
 {
+    if (g->section == WF_JOIN) {
+        wf__poison(g, WF_ERR_CONTRACT, "%s: there are no arrays in section WF_JOIN, only reduced variables and wf_other",
+                   function);
+        return false;
+    }
     if (!array) {
         wf__poison(g, WF_ERR_ARG, "%s: the array is NULL", function);
         return false;
@@ -237,7 +242,7 @@ static bool axis_of(wf_graph *g, int *axis, int rank, const char *function)
 
 static bool in_space(wf_graph *g, const char *function)
 {
-    if (g->program.rec.kind == WF__SPACE)
+    if (g->program.rec.kind == WF__SPACE && g->section != WF_JOIN)
         return true;
     wf__poison(g, WF_ERR_ARG,
                "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...), or use wf_iota",
@@ -315,7 +320,7 @@ wf_var(wf_local)(wf_graph *g, wf_dtype dtype, wf_val initial)
     if (!value)
         return poison(g).h;
     wf__variable var = { .dtype = (uint8_t)dtype, .red = -1 };
-    *(g->section == WF_POST ? &var.post : &var.value) = value;
+    *wf__holds(g, &var) = value;
     return wf__new_variable(g, var);
 }
 
@@ -365,8 +370,8 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
 {
     wf__variable *x = &g->var[var];
     note_set(g, x);
-    if (g->section == WF_POST) {
-        x->post = value;
+    if (g->section != WF_CALL) {
+        *wf__holds(g, x) = value;
         return;
     }
     if (!x->value)
@@ -410,7 +415,7 @@ static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *func
     if (op && wf__types_allow(wf__op_table[op].types, dtype))
         return true;
     if (!op)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: custom joins are not supported yet; use WF_ADD to WF_XOR", function);
+        wf__poison(g, WF_ERR_ARG, "%s: there is no join %d here; say WF_ADD to WF_XOR", function, (int)join);
     else
         wf__poison(g, WF_ERR_DTYPE, "%s: %s does not reduce %s", function, wf__op_table[op].name,
                    wf_dtype_name((wf_dtype)dtype));
@@ -430,7 +435,7 @@ static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_jo
     uint32_t k = wf__red_new(&rec->ir, dtype, join);
     if (!recording(g))
         return -1;
-    rec->initial[k] = wf__bits(&rec->ir.node[initial]);
+    rec->initial[k] = rec->ir.red[k].start = wf__bits(&rec->ir.node[initial]);
     return (int32_t)k;
 }
 
@@ -470,8 +475,9 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
     if (wf__is_half(dtype) || dtype == WF_C32)
         dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* a partial sum has no use for a short mantissa */
     bool pairs = wf__is_complex(dtype);
+    bool custom = join == WF_JOIN_CUSTOM && !pairs;
     if (!wf__computable(dtype) ||
-        !(pairs ? joins_parts(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced")))
+        !(custom || (pairs ? joins_parts(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced"))))
         return poison(g).h;
     wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");
     if (pairs && first)
@@ -484,17 +490,40 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
                .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__red(&rec->ir, (uint32_t)k, 0) });
 }
 
-void wf_section(wf_graph *g, wf_section_id section)
+/* ---- sections ---- */
+static bool has_custom_joins(const wf_graph *g)
 {
-    if (!recording(g) || section == g->section)
-        return;
-    wf__check_blocks(g);
+    for (uint32_t k = 0; k < g->program.rec.ir.red_n; ++k)
+        if (g->program.rec.ir.red[k].join == WF_JOIN_CUSTOM)
+            return true;
+    return false;
+}
+
+static void begin_join(wf_graph *g)
+{
     wf__recording *rec = &g->program.rec;
-    if (!g->reducing || section != WF_POST) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_section: WF_POST follows WF_CALL, once, in a recording begun with .reduce");
-        return;
+    wf__ir *ir = &rec->join;
+    for (uint32_t k = 0; k < rec->ir.red_n; ++k) {
+        wf__red_new(ir, rec->ir.red[k].dtype, (wf_join)rec->ir.red[k].join);
+        for (uint32_t i = 0; i < g->var_n; ++i)
+            if (g->var[i].red == (int32_t)k && rec->ir.red[k].join == WF_JOIN_CUSTOM)
+                g->var[i].joining = wf__arg(ir, k, rec->ir.red[k].dtype);
     }
-    g->section = WF_POST;
+}
+
+/* What the variables hold at the end of WF_JOIN is what was joined. */
+static void end_join(wf_graph *g)
+{
+    for (uint32_t i = 0; i < g->var_n; ++i) {
+        const wf__variable *var = &g->var[i];
+        if (var->red >= 0 && var->joining && recording(g))
+            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->joining);
+    }
+}
+
+static void begin_post(wf_graph *g)
+{
+    wf__recording *rec = &g->program.rec;
     for (uint32_t p = 0; p < rec->ir.param_n; ++p)
         wf__param(&rec->post, rec->ir.param[p]);
     for (uint32_t k = 0; k < rec->ir.red_n; ++k) {
@@ -505,6 +534,58 @@ void wf_section(wf_graph *g, wf_section_id section)
             else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
                 g->var[i].post = wf__complex(&rec->post, g->var[i].post, result);
     }
+}
+
+void wf__end_section(wf_graph *g)
+{
+    wf__check_blocks(g);
+    if (g->section == WF_JOIN)
+        end_join(g);
+    else if (g->section == WF_CALL && has_custom_joins(g) && !g->program.rec.join.red_n)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
+}
+
+void wf_section(wf_graph *g, wf_section_id section)
+{
+    if (!recording(g) || section == g->section)
+        return;
+    bool to_join = section == WF_JOIN && g->section == WF_CALL, to_post = section == WF_POST;
+    if (!g->reducing || !(to_join || to_post)) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_section: in a recording begun with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
+        return;
+    }
+    if (to_join && !has_custom_joins(g)) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
+        return;
+    }
+    if (to_post)
+        wf__end_section(g);
+    else
+        wf__check_blocks(g);
+    if (!recording(g))
+        return;
+    g->section = section;
+    if (to_join)
+        begin_join(g);
+    else
+        begin_post(g);
+}
+
+wf_var wf_other(wf_var reduced)
+{
+    wf_graph *g = reduced.graph;
+    const wf__variable *var = variable(reduced);
+    if (!recording(g))
+        return poison(g).h;
+    if (g->section != WF_JOIN || !var || var->red < 0 || !var->joining) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_other: only in section WF_JOIN, of a reduced variable with WF_JOIN_CUSTOM");
+        return poison(g).h;
+    }
+    uint32_t k = (uint32_t)var->red;
+    wf__variable other = { .dtype = var->dtype, .red = -1 };
+    other.joining = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
+    return wf__new_variable(g, other);
 }
 
 static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)

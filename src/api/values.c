@@ -5,7 +5,7 @@
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
 {
-    double id = ref ? (double)ref + (g->section == WF_POST ? WF__POST_BASE : 0) : 0;
+    double id = ref ? (double)ref + (double)g->section * WF__POST_BASE : 0;
     return (wf_val){ { id, g } };
 }
 
@@ -26,8 +26,8 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
             wf__poison(g, WF_ERR_ARG, "%s: a variable of a recording that has ended is used", function);
             return 0;
         }
-        const wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
-        wf__ref ref = g->section == WF_POST ? var->post : var->value;
+        wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
+        wf__ref ref = *wf__holds(g, var);
         if (var->contract == WF__CONTRACT_OUTPUT && !(g->surely_set >> var->operand & 1)) {
             wf__poison(g, WF_ERR_CONTRACT, "%s: %s reads output %u before it is set on every path (vectorize)",
                        function, g->program.name ? g->program.name : "the operator", (unsigned)var->operand);
@@ -35,19 +35,20 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         }
         if (!ref)
             wf__poison(g, WF_ERR_CONTRACT,
-                       g->section == WF_POST
-                           ? "%s: a variable of section WF_CALL is used in WF_POST; only reduced ones cross"
+                       g->section != WF_CALL
+                           ? "%s: a variable of section WF_CALL is used in another section; only reduced ones cross (and "
+                             "only those with a custom join into WF_JOIN)"
                            : "%s: a variable declared in a block that has ended is used",
                        function);
         return ref;
     }
-    bool post = v.h.num >= WF__POST_BASE;
-    if (post != (g->section == WF_POST)) {
+    double section = (double)(int)(v.h.num / WF__POST_BASE);
+    if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
         return 0;
     }
-    wf__ref ref = (wf__ref)(post ? v.h.num - WF__POST_BASE : v.h.num);
+    wf__ref ref = (wf__ref)(v.h.num - section * WF__POST_BASE);
     if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
         return ref;
     if (ref < wf__graph_ir(g)->n) {

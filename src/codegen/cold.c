@@ -24,21 +24,19 @@ static val pure_node(wf__gen *g, const wf__ir *ir, const wf__node *n, const val 
     return wf__gen_op(g, n->op, wf__dtype(ir, n->op == WF__OP_select ? n->c : n->a), w, x, known);
 }
 
-/* Emits the nodes up to `result` and returns it from the function `f`. */
-static void emit_body(wf__gen *g, const wf__ir *ir, wf__ref result, val f, int w, val *value)
+void wf__emit_pure_nodes(wf__gen *g, const wf__ir *ir, const val *arg, int w, val *value)
 {
-    for (uint32_t i = 1; i <= result; i++) {
+    for (uint32_t i = 1; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
         if (n->op == WF__CONST)
             value[i] = wf__gen_const(g, n->dtype, w, wf__bits(n));
         else if (n->op == WF__ARG)
-            value[i] = g->L->GetParam(f, n->a);
+            value[i] = arg[n->a];
         else if (wf__op_is_pure(n->op))
             value[i] = pure_node(g, ir, n, value, w);
-        else if (n->op != WF__NOP)
-            wf__gen_fail(g, "code generator: %s in a cold path", wf__op_table[n->op].name);
+        else if (n->op != WF__NOP && n->op != WF__SETRED)
+            wf__gen_fail(g, "code generator: %s in a cold path or a join", wf__op_table[n->op].name);
     }
-    g->L->BuildRet(g->b, value[result]);
 }
 
 static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t n, int w)
@@ -59,7 +57,11 @@ static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t
         f = wf__gen_function(g, "cold", wf__gen_type(g, wf__dtype(&ir, result), w), types, n, true);
         g->function = f;
         wf__gen_at(g, wf__gen_block(g, "cold"));
-        emit_body(g, &ir, result, f, w, value);
+        val given[8];
+        for (uint32_t i = 0; i < n; i++)
+            given[i] = g->L->GetParam(f, i);
+        wf__emit_pure_nodes(g, &ir, given, w, value);
+        g->L->BuildRet(g->b, value[result]);
         g->function = around;
         wf__gen_at(g, back);
     } else {

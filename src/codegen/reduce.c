@@ -59,7 +59,7 @@ void wf__red_clear(wf__frame *f)
     wf__gen *g = f->g;
     for (uint32_t i = 0; i < f->body->red_n; i++) {
         const wf__reduction *red = &f->body->red[i];
-        val neutral = wf__gen_const(g, red->dtype, g->width, wf__join_neutral((wf_join)red->join, red->dtype));
+        val neutral = wf__gen_const(g, red->dtype, g->width, wf__red_start(red));
         for (int k = 0; k < f->instances; k++)
             put(f, i, g_i64(g, k), neutral);
     }
@@ -193,14 +193,25 @@ void wf__emit_setred(wf__inst *in, const wf__node *n)
     put(in->f, n->a, instance, g_select(in->g, in->lane_mask, v, old));
 }
 
-static val join(wf__gen *g, const wf__reduction *red, int w, val a, val b)
+/* a[k] = join(a[k], b[k]) for every reduction k. `value`: a val for each node of the custom join. */
+static void join_all(wf__frame *f, int w, val *a, const val *b, val *value)
 {
-    unsigned op = wf__join_op((wf_join)red->join);
-    if (!op) {
-        wf__gen_fail(g, "code generator: a custom join");
-        return a;
+    wf__gen *g = f->g;
+    const wf__ir *body = f->body, *joiner = body->joiner;
+    val *arg = value + (joiner ? joiner->n : 0);
+    for (uint32_t k = 0; k < body->red_n; k++) {
+        const wf__reduction *red = &body->red[k];
+        arg[k] = a[k];
+        arg[body->red_n + k] = b[k];
+        if (red->join != WF_JOIN_CUSTOM)
+            a[k] = wf__gen_op(g, wf__join_op((wf_join)red->join), red->dtype, w, (val[3]){ a[k], b[k], NULL }, NULL);
     }
-    return wf__gen_op(g, op, red->dtype, w, (val[3]){ a, b, NULL }, NULL);
+    if (!joiner)
+        return;
+    wf__emit_pure_nodes(g, joiner, arg, w, value);
+    for (uint32_t i = 1; i < joiner->n; i++)
+        if (joiner->node[i].op == WF__SETRED)
+            a[joiner->node[i].a] = value[joiner->node[i].c];
 }
 
 /* Lanes s .. 2s-1 of a vector of 2s, or the first s. */
@@ -212,28 +223,43 @@ static val half(wf__gen *g, val v, int s, bool upper)
                                     wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
 }
 
-static val join_lanes(wf__frame *f, uint32_t i)
+/* The lanes of every reduction joined pairwise, as scalars in v[0 .. red_n-1]; v has room for all instances. */
+static void join_lanes(wf__frame *f, val *v, val *value)
 {
     wf__gen *g = f->g;
-    const wf__reduction *red = &f->body->red[i];
-    val v[WF__LANES];
+    uint32_t n = f->body->red_n;
     for (int k = 0; k < f->instances; k++)
-        v[k] = get(f, i, g_i64(g, k));
+        for (uint32_t i = 0; i < n; i++)
+            v[(uint32_t)k * n + i] = get(f, i, g_i64(g, k));
     for (int s = f->instances / 2; s; s /= 2)
         for (int k = 0; k < s; k++)
-            v[k] = join(g, red, g->width, v[k], v[k + s]);
-    for (int s = g->width / 2; s; s /= 2)
-        v[0] = join(g, red, s, half(g, v[0], s, false), half(g, v[0], s, true));
-    return v[0];
+            join_all(f, g->width, v + (uint32_t)k * n, v + (uint32_t)(k + s) * n, value);
+    for (int s = g->width / 2; s; s /= 2) {
+        for (uint32_t i = 0; i < n; i++) {
+            val both = v[i];
+            v[i] = half(g, both, s, false);
+            v[n + i] = half(g, both, s, true);
+        }
+        join_all(f, s, v, v + n, value);
+    }
 }
 
 void wf__red_end(wf__frame *f, const val *index)
 {
     wf__gen *g = f->g;
+    const wf__ir *body = f->body;
     val at = index ? point(f, index) : NULL;
+    size_t rows = (size_t)(f->instances > 1 ? f->instances : 2), nodes = body->joiner ? body->joiner->n : 0;
+    val *all = body->red_n ? wf__alloc0(((rows + 2) * body->red_n + nodes) * sizeof *all) : NULL;
+    if (!all) {
+        if (body->red_n)
+            wf__gen_fail(g, "code generator: out of memory");
+        return;
+    }
+    join_lanes(f, all, all + rows * body->red_n);
     for (uint32_t i = 0; i < f->body->red_n; i++) {
         unsigned dtype = f->body->red[i].dtype;
-        val v = join_lanes(f, i);
+        val v = all[i];
         if (at) {
             g->L->BuildStore(g->b, to_held(g, dtype, 1, v), result(f, i, at));
             continue;
@@ -244,4 +270,5 @@ void wf__red_end(wf__frame *f, const val *index)
             v = g->L->BuildZExt(g->b, v, g->i64, "");
         g->L->BuildStore(g->b, v, g_gep(g, g->i64, f->acc, g_i64(g, i)));
     }
+    wf__free(all);
 }

@@ -144,6 +144,7 @@ typedef struct wf__slot { /* memory that a recording names */
 typedef struct wf__reduction {
     uint8_t dtype, join; /* wf_join; not f16 or bf16 */
     uint8_t instances;   /* accumulators that a lane's code addresses, 1 before tiling */
+    uint64_t start;      /* of a custom join: what accumulators begin with, as bits */
 } wf__reduction;
 
 typedef struct wf__ir {
@@ -168,6 +169,9 @@ typedef struct wf__ir {
     wf_shape *shape; /* shape[0] is rank 0 */
     uint32_t shape_n, shape_cap;
     int32_t rank;     /* axes of the index space; array graphs: 0 */
+    /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k (reduction
+     * k of the one and of the other) and a SETRED for each reduction with a custom join */
+    const struct wf__ir *joiner;
     uint8_t kept;     /* of bodies with reductions: the outermost axes that they keep (kernel.h) */
     bool kept_lane;   /* and they keep the lane axis, too */
     bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
@@ -247,6 +251,10 @@ void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t 
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);
 unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
+static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulators begin with */
+{
+    return red->join == WF_JOIN_CUSTOM ? red->start : wf__join_neutral((wf_join)red->join, red->dtype);
+}
 
 /* ---- expansion: ops as other ops, built through the builder ---- */
 /* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast,

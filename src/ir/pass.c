@@ -91,6 +91,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
     out->arrays = in->arrays;
     out->kept = in->kept;
     out->kept_lane = in->kept_lane;
+    out->joiner = in->joiner;
     for (uint32_t s = 0; s < in->slot_n; ++s) {
         const wf__slot *slot = &in->slot[s];
         uint32_t copy = wf__slot_new(out, slot->dtype, slot->rank, slot->element, slot->object);
@@ -106,6 +107,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         if (out->status != WF_OK)
             return false;
         out->red[k].instances = in->red[k].instances;
+        out->red[k].start = in->red[k].start;
     }
     for (uint32_t p = 0; p < in->param_n; ++p) {
         if (!wf__grow(&out->param, &out->param_cap, p + 1, 1)) {

@@ -140,7 +140,7 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         memcpy(all, bind, plan->objects * sizeof *all);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         uint32_t temps = plan->temp_n;
-        wf_axes inner = plan->stage[s].reduce ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
+        wf_axes inner = plan->stage[s].reduce && !plan->join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
         ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
         if (!ok)
             break;
@@ -179,6 +179,9 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         if (code && free_code)
             free_code(user, code);
     }
+    if (plan->join)
+        wf__ir_free(plan->join);
+    wf__free(plan->join);
     wf__free(plan->stage);
     wf__free(plan->temp);
     *plan = (wf__plan){ 0 };

@@ -30,6 +30,7 @@ typedef struct wf__recording {
     wf__kind_of_graph kind;
     wf__ir ir;
     wf__ir post;       /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
+    wf__ir join;       /* rank 0, of custom joins (wf__ir.joiner); n <= 1 if there are none */
     uint64_t *initial; /* [ir.red_n] bits, joined in once */
     wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
     wf_shape space;    /* WF__SPACE */
@@ -77,6 +78,7 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
+    wf__ir *join; /* lowered; NULL: there are no custom joins */
     wf_status status; /* first error */
     char error[512];
 } wf__plan;

@@ -190,6 +190,8 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
             return initial;
     uint32_t slot = wf__slot_new(out, dtype, s->space.rank, true, stage->result[k]);
     wf__ref value = out->status == WF_OK ? wf__load(out, slot, 0, WF_BORDER_NONE, 0) : 0;
+    if (ir->red[k].join == WF_JOIN_CUSTOM)
+        return value; /* it began with the initial value */
     return wf__op2(out, wf__join_op((wf_join)ir->red[k].join), initial, value);
 }
 
@@ -239,11 +241,34 @@ static bool add_results(spacer *s, wf__stage *stage)
     return stage->result || no_memory(s);
 }
 
+/* The join of partial results, as backends get it. */
+static bool add_joiner(spacer *s, wf__ir *ir)
+{
+    wf__plan *plan = s->plan;
+    if (s->rec->join.n <= 1)
+        return true;
+    plan->join = wf__alloc0(sizeof *plan->join);
+    if (!plan->join)
+        return no_memory(s);
+    if (!wf__pass_lower(&s->rec->join, plan->join)) {
+        wf__plan_fail(plan, plan->join->status, "%s", plan->join->error);
+        return false;
+    }
+    for (wf__ref r = 1; r < plan->join->n; ++r)
+        if (plan->join->node[r].op == WF__COLD) {
+            wf__plan_fail(plan, WF_ERR_UNSUPPORTED,
+                          "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
+            return false;
+        }
+    ir->joiner = plan->join;
+    return true;
+}
+
 static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf__ir ir;
-    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && redirect_loads(s, &ir);
+    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && redirect_loads(s, &ir) && add_joiner(s, &ir);
     wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
     if (!stage) {
         wf__ir_free(&ir);

@@ -171,8 +171,12 @@ static void body_key(const wf__ir *ir, wf__str *key)
         uint8_t bytes[] = { ir->red[k].dtype, ir->red[k].join, ir->red[k].instances };
         add(key, bytes, sizeof bytes);
     }
+    for (uint32_t k = 0; k < ir->red_n && ir->joiner; ++k)
+        add(key, &ir->red[k].start, sizeof ir->red[k].start);
     if (ir->param_n)
         add(key, ir->param, ir->param_n);
+    if (ir->joiner)
+        body_key(ir->joiner, key);
 }
 
 static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)

@@ -5,6 +5,7 @@
  * virtual accumulator l of the reduction contract (kernel.h).
  */
 #include "plan/kernel.h"
+#include "run/joiner.h"
 
 typedef struct cold_body {
     wf__ir ir;
@@ -29,6 +30,7 @@ typedef struct frame { /* one evaluation of one ir over one chunk */
     unsigned char *acc;     /* [reduction][ROW] */
     const void *const *arg; /* cold bodies: buffers of the arguments */
     unsigned char *cold;    /* scratch of cold bodies */
+    void **pairs;           /* [2 * reductions], then scratch of the join */
 } frame;
 
 static void *at(const frame *f, wf__ref r) { return f->value + (size_t)r * ROW; }
@@ -86,7 +88,9 @@ void wf__interp_free(wf__interp *interp)
 
 size_t wf__interp_scratch(const wf__interp *interp)
 {
-    return ((size_t)interp->body->n + interp->body->red_n + interp->most_nodes_in_cold) * ROW;
+    const wf__ir *body = interp->body;
+    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + ROW - 1) / ROW;
+    return ((size_t)body->n + body->red_n + interp->most_nodes_in_cold + pointers) * ROW + wf__join_scratch(body);
 }
 
 /* ---- leaves ---- */
@@ -320,16 +324,22 @@ static void clear_lanes(const frame *f)
 {
     for (uint32_t k = 0; k < f->ir->red_n; ++k) {
         const wf__reduction *red = &f->ir->red[k];
-        splat(f->acc + (size_t)k * ROW, red->dtype, wf__join_neutral((wf_join)red->join, red->dtype));
+        splat(f->acc + (size_t)k * ROW, red->dtype, wf__red_start(red));
     }
 }
 
-static void join_lanes(const wf__reduction *red, unsigned char *acc, void *out)
+/* All lanes into lane 0, pairwise. */
+static void join_lanes(const frame *f)
 {
-    unsigned size = wf__size(red->dtype), op = wf__join_op((wf_join)red->join);
-    for (uint32_t s = LANES / 2; s; s /= 2)
-        wf__eval(op, red->dtype, acc, acc, acc + s * size, acc, s);
-    memcpy(out, acc, size);
+    const wf__ir *body = f->ir;
+    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + ROW - 1) / ROW * ROW;
+    for (uint32_t s = LANES / 2; s; s /= 2) {
+        for (uint32_t k = 0; k < body->red_n; ++k) {
+            f->pairs[k] = f->acc + (size_t)k * ROW;
+            f->pairs[body->red_n + k] = f->acc + (size_t)k * ROW + s * wf__size(body->red[k].dtype);
+        }
+        wf__join_pairs(body, f->pairs, s, (unsigned char *)f->pairs + pointers);
+    }
 }
 
 /* Where reduction k's result for the current point of the kept axes is; the lane axis counts from `lane`. */
@@ -390,6 +400,7 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
     frame f = { .interp = interp, .ir = body, .value = scratch, .call = call, .index = index };
     f.acc = f.value + (size_t)body->n * ROW;
     f.cold = f.acc + (size_t)body->red_n * ROW;
+    f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * ROW);
     memset(scratch, 0, wf__interp_scratch(interp));
     bool empty = false;
     for (d = 0; d < rank; ++d) {
@@ -399,9 +410,11 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
     clear_lanes(&f);
     if (!empty && !each)
         run_rows(&f, index, lo, hi, 0, acc);
+    if (!keeps)
+        join_lanes(&f);
     for (uint32_t k = 0; !keeps && k < body->red_n; ++k) {
         acc[k] = 0;
-        join_lanes(&body->red[k], f.acc + (size_t)k * ROW, &acc[k]);
+        memcpy(&acc[k], f.acc + (size_t)k * ROW, wf__size(body->red[k].dtype));
     }
     if (empty || !each)
         return;
@@ -409,8 +422,9 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
         clear_lanes(&f);
         index[rank - 1] = lo[rank - 1];
         run_rows(&f, index, lo, hi, body->kept, acc);
+        join_lanes(&f);
         for (uint32_t k = 0; k < body->red_n; ++k)
-            join_lanes(&body->red[k], f.acc + (size_t)k * ROW, result(&f, acc, k, 0));
+            memcpy(result(&f, acc, k, 0), f.acc + (size_t)k * ROW, wf__size(body->red[k].dtype));
         d = body->kept - 1;
         while (d >= 0 && ++index[d] >= hi[d]) {
             index[d] = lo[d];

@@ -1,5 +1,6 @@
 /* launch.c - runs the stages of a plan: addresses in, blocks out to the pool, reductions joined in a fixed order. */
 #include "run/engine_internal.h"
+#include "run/joiner.h"
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
@@ -19,6 +20,7 @@ typedef struct launch { /* one stage in flight */
     void *scratch;
     wf__call call;
     uint64_t *partial; /* [blocks][reductions]; with kept axes [parts][reductions]: addresses of results */
+    void **pairs;      /* [2 * reductions], then scratch of the join */
     char *parts;       /* the results of all parts but the first */
     size_t parts_bytes;
     /* a fused stage */
@@ -155,8 +157,8 @@ static void clear_results(const wf__ir *body, const int64_t *extent, const int64
         at = at * extent[lane] + lo[lane];
         for (uint32_t k = 0; k < body->red_n; ++k) {
             unsigned dtype = body->red[k].dtype, size = wf__size(dtype);
-            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__join_neutral((wf_join)body->red[k].join, dtype),
-                 size, (size_t)(hi[lane] - lo[lane]));
+            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__red_start(&body->red[k]), size,
+                 (size_t)(hi[lane] - lo[lane]));
         }
         for (d = body->kept - 1; d >= 0 && ++index[d] >= hi[d]; --d)
             index[d] = lo[d];
@@ -257,33 +259,34 @@ static void run_blocks(launch *l)
 }
 
 /* ---- reductions: partial results pairwise, then the initial value, always in the same order ---- */
-static uint64_t join(const wf__reduction *red, uint64_t a, uint64_t b)
+/* Where partial result k of a block, or of a part, is. */
+static void *partial_of(const launch *l, int64_t row, uint32_t k)
 {
-    uint64_t out = 0;
-    wf__eval(wf__join_op((wf_join)red->join), red->dtype, &out, &a, &b, &a, 1);
-    return out;
+    uint64_t *at = &l->partial[(size_t)row * l->stage->body.red_n + k];
+    return l->stage->reduce ? (void *)(uintptr_t)*at : at;
 }
 
-static uint64_t join_range(const wf__stage *stage, const uint64_t *partial, uint32_t k, int64_t lo, int64_t hi)
+/* The partial results lo .. hi - 1, into those of lo. */
+static void join_partials(const launch *l, int64_t lo, int64_t hi)
 {
-    if (hi - lo == 1)
-        return partial[(size_t)lo * stage->body.red_n + k];
-    int64_t mid = lo + (hi - lo) / 2;
-    return join(&stage->body.red[k], join_range(stage, partial, k, lo, mid), join_range(stage, partial, k, mid, hi));
-}
-
-/* The results of parts lo .. hi - 1, into those of part lo. */
-static void join_parts(const launch *l, uint32_t k, int64_t lo, int64_t hi)
-{
+    const wf__ir *body = &l->stage->body;
     if (hi - lo < 2)
         return;
-    const wf__reduction *red = &l->stage->body.red[k];
     int64_t mid = lo + (hi - lo) / 2;
-    join_parts(l, k, lo, mid);
-    join_parts(l, k, mid, hi);
-    void *a = (void *)(uintptr_t)l->partial[(size_t)lo * l->stage->body.red_n + k];
-    const void *b = (const void *)(uintptr_t)l->partial[(size_t)mid * l->stage->body.red_n + k];
-    wf__eval(wf__join_op((wf_join)red->join), red->dtype, a, a, b, a, (size_t)l->stage->kept);
+    join_partials(l, lo, mid);
+    join_partials(l, mid, hi);
+    for (uint32_t k = 0; k < body->red_n; ++k) {
+        l->pairs[k] = partial_of(l, lo, k);
+        l->pairs[body->red_n + k] = partial_of(l, mid, k);
+    }
+    wf__join_pairs(body, l->pairs, l->stage->reduce ? (size_t)l->stage->kept : 1, l->pairs + 2 * body->red_n);
+}
+
+/* Of the partial results, and what joining them takes. */
+static size_t partial_bytes(const wf__stage *stage)
+{
+    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks) + 2;
+    return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
 }
 
 /* Room for what blocks write; where axes are kept: for the results of each part, the first being the final ones. */
@@ -291,11 +294,12 @@ static bool make_room(launch *l, char *const *base)
 {
     const wf__stage *stage = l->stage;
     const wf__ir *body = &stage->body;
-    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks), bytes = rows * body->red_n * sizeof(uint64_t);
+    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks);
     if (!body->red_n)
         return true;
-    if (!(l->partial = wf__mem_alloc(l->engine->memory, bytes)))
+    if (!(l->partial = wf__mem_alloc(l->engine->memory, partial_bytes(stage))))
         return false;
+    l->pairs = (void **)(l->partial + rows * body->red_n);
     if (!stage->reduce)
         return true;
     for (uint32_t k = 0; k < body->red_n; ++k)
@@ -311,19 +315,19 @@ static bool make_room(launch *l, char *const *base)
     return true;
 }
 
-static void join_partials(const launch *l, uint64_t *result)
+static void finish_reductions(const launch *l, uint64_t *result)
 {
     const wf__stage *stage = l->stage;
-    if (stage->reduce) {
-        for (uint32_t k = 0; k < stage->body.red_n && !stage->empty; ++k)
-            join_parts(l, k, 0, stage->parts);
-        return;
-    }
-    for (uint32_t k = 0; k < stage->body.red_n; ++k) {
+    if (!stage->empty)
+        join_partials(l, 0, stage->reduce ? stage->parts : stage->blocks);
+    for (uint32_t k = 0; !stage->reduce && k < stage->body.red_n; ++k) {
+        const wf__reduction *red = &stage->body.red[k];
         result[k] = stage->initial[k];
-        if (!stage->empty)
-            result[k] =
-                join(&stage->body.red[k], stage->initial[k], join_range(stage, l->partial, k, 0, stage->blocks));
+        if (!stage->empty && red->join == WF_JOIN_CUSTOM)
+            result[k] = l->partial[k]; /* it began with the initial value */
+        else if (!stage->empty)
+            wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &l->partial[k],
+                     &result[k], 1);
     }
 }
 
@@ -416,8 +420,6 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent } }, then;
     uint32_t slots = stage->body.slot_n;
-    size_t partial_bytes =
-        (size_t)(stage->reduce ? stage->parts : stage->blocks) * stage->body.red_n * sizeof(uint64_t);
     size_t scratch_bytes = 0;
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
@@ -441,8 +443,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
     if (ok && stage->body.red_n)
-        join_partials(&l, result);
-    wf__mem_free(e->memory, l.partial, partial_bytes);
+        finish_reductions(&l, result);
+    wf__mem_free(e->memory, l.partial, partial_bytes(stage));
     wf__mem_free(e->memory, l.parts, l.parts_bytes);
     wf__mem_free(e->memory, l.kept, (size_t)l.workers * l.kept_bytes);
     wf__mem_free(e->memory, l.scratch, scratch_bytes);
