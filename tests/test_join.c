@@ -63,7 +63,8 @@ static void check_argmax(const wf_shape *s, wf_axes axes, int form)
     int64_t *place = contents(where);
     OK(ctx, wf_map(x, (void **)&at, stride));
     for (int64_t r = 0; r < results; ++r) {
-        int64_t k[3] = { r / (kept.dim[1] * kept.dim[2]), r / kept.dim[2] % kept.dim[1], r % kept.dim[2] }, lo[3], hi[3];
+        int64_t k[3] = { r / (kept.dim[1] * kept.dim[2]), r / kept.dim[2] % kept.dim[1], r % kept.dim[2] }, lo[3],
+                hi[3];
         float best = 0;
         int64_t best_at = -1, count = 0;
         for (int d = 0; d < 3; ++d) {
@@ -78,8 +79,9 @@ static void check_argmax(const wf_shape *s, wf_axes axes, int form)
                         best = v, best_at = count;
                 }
         if (got[r] != (n ? best : -12345) || place[r] != best_at)
-            fail_msg("axes %u of (%d, %d, %d): %g at %lld, not %g at %lld", (unsigned)axes, (int)s->dim[0], (int)s->dim[1],
-                     (int)s->dim[2], (double)got[r], (long long)place[r], (double)best, (long long)best_at);
+            fail_msg("axes %u of (%d, %d, %d): %g at %lld, not %g at %lld", (unsigned)axes, (int)s->dim[0],
+                     (int)s->dim[1], (int)s->dim[2], (double)got[r], (long long)place[r], (double)best,
+                     (long long)best_at);
     }
     free(got), free(place);
     wf_release(whole), wf_release(x), wf_release(value), wf_release(where);
@@ -88,7 +90,8 @@ static void check_argmax(const wf_shape *s, wf_axes axes, int form)
 static void test_argmax(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = { { 3, 4, 5 }, { 1, 1, 1 }, { 2, 37, 100 }, { 70, 3, 65 }, { 1, 2, 5000 }, { 5000, 1, 3 }, { 2, 300, 1 } };
+    static const int64_t shapes[][3] = { { 3, 4, 5 },    { 1, 1, 1 },    { 2, 37, 100 }, { 70, 3, 65 },
+                                         { 1, 2, 5000 }, { 5000, 1, 3 }, { 2, 300, 1 } };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s)
         for (wf_axes axes = 1; axes < 8; ++axes)
             for (int form = 0; form < 2; ++form)
@@ -115,7 +118,8 @@ static wf_graph *record_variance(const wf_array *x, wf_axes axes, wf_array *mean
     wf_inc(mu, wf_div(d, n));
     wf_inc(m2, wf_mul(d, wf_sub(v, mu)));
     wf_section(g, WF_JOIN);
-    wf_val nb = wf_get(wf_other(n)), total = wf_add(n, nb), e = wf_sub(wf_other(mu), mu), w = wf_div(nb, wf_max(total, 1));
+    wf_val nb = wf_get(wf_other(n)), total = wf_add(n, nb), e = wf_sub(wf_other(mu), mu),
+           w = wf_div(nb, wf_max(total, 1));
     wf_inc(m2, wf_add(wf_other(m2), wf_mul(wf_mul(e, e), wf_mul(n, w))));
     wf_inc(mu, wf_mul(e, w));
     wf_set(n, total);
@@ -143,10 +147,12 @@ static void test_variance(void **state)
             for (int64_t r = 0; r < wf_array_count(mean); ++r) {
                 double sum = 0, squares = 0, count = 0;
                 for (int i = 0; i < H * W; ++i)
-                    if ((axes & 1 || i / W == (axes & 2 ? r : r / kept.dim[1])) && (axes & 2 || i % W == r % kept.dim[1]))
+                    if ((axes & 1 || i / W == (axes & 2 ? r : r / kept.dim[1])) &&
+                        (axes & 2 || i % W == r % kept.dim[1]))
                         sum += (double)at[i], count += 1;
                 for (int i = 0; i < H * W; ++i)
-                    if ((axes & 1 || i / W == (axes & 2 ? r : r / kept.dim[1])) && (axes & 2 || i % W == r % kept.dim[1]))
+                    if ((axes & 1 || i / W == (axes & 2 ? r : r / kept.dim[1])) &&
+                        (axes & 2 || i % W == r % kept.dim[1]))
                         squares += ((double)at[i] - sum / count) * ((double)at[i] - sum / count);
                 assert_true(fabs(m[r] - sum / count) < 1e-10 && fabs(v[r] - squares / (count - 1)) < 1e-9 * squares);
             }
@@ -168,14 +174,18 @@ static void test_variance(void **state)
 /* As hooks, with a join and without, where the call merges. */
 static void sum_call(const wf_site *s) { wf_inc(s->reduced[0], s->in[0]); }
 static void pair_call(const wf_site *s) { consider(s->reduced[0], s->reduced[1], wf_get(s->in[0]), wf_get(s->in[1])); }
-static void pair_join(const wf_site *s) { consider(s->reduced[0], s->reduced[1], wf_get(s->other[0]), wf_get(s->other[1])); }
+static void pair_join(const wf_site *s)
+{
+    consider(s->reduced[0], s->reduced[1], wf_get(s->other[0]), wf_get(s->other[1]));
+}
 
 static void test_hooks(void **state)
 {
     (void)state;
-    wf_array *x = noisy(WF_SHAPE(3000)), *i = wf_arange(ctx, WF_I64, 3000, 0, 1), *value = wf_empty(ctx, WF_F32, WF_SHAPE(1)),
-             *where = wf_empty(ctx, WF_I64, WF_SHAPE(1));
-    const wf_reduced_spec pair[] = { { WF_F32, WF_JOIN_CUSTOM, 0 }, { WF_I64, WF_JOIN_CUSTOM, -1 } }, sum = { WF_F32, WF_JOIN_CUSTOM, 0 };
+    wf_array *x = noisy(WF_SHAPE(3000)), *i = wf_arange(ctx, WF_I64, 3000, 0, 1),
+             *value = wf_empty(ctx, WF_F32, WF_SHAPE(1)), *where = wf_empty(ctx, WF_I64, WF_SHAPE(1));
+    const wf_reduced_spec pair[] = { { WF_F32, WF_JOIN_CUSTOM, 0 }, { WF_I64, WF_JOIN_CUSTOM, -1 } },
+                          sum = { WF_F32, WF_JOIN_CUSTOM, 0 };
     float *at = contents(x), total = 0;
     int64_t best = 0;
     for (int64_t k = 0; k < 3000; ++k) {
@@ -183,14 +193,16 @@ static void test_hooks(void **state)
         total += at[k];
     }
     for (int join = 0; join < 2; ++join) {
-        OK(ctx, wf_apply(ctx, WF_ARRAYS(x, i), WF_ARRAYS(value, where),
-                         WF_OPERATOR(.call = pair_call, .join = join ? pair_join : NULL, .reduced = pair, .n_reduced = 2),
-                         .reduce = WF_ALL_AXES));
+        OK(ctx,
+           wf_apply(ctx, WF_ARRAYS(x, i), WF_ARRAYS(value, where),
+                    WF_OPERATOR(.call = pair_call, .join = join ? pair_join : NULL, .reduced = pair, .n_reduced = 2),
+                    .reduce = WF_ALL_AXES));
         int64_t *got = contents(where);
         assert_true(*got == best);
         free(got);
     }
-    OK(ctx, wf_apply(ctx, WF_ARRAYS(x), WF_ARRAYS(value), WF_OPERATOR(.call = sum_call, .reduced = &sum, .n_reduced = 1), .reduce = WF_ALL_AXES));
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(x), WF_ARRAYS(value),
+                     WF_OPERATOR(.call = sum_call, .reduced = &sum, .n_reduced = 1), .reduce = WF_ALL_AXES));
     float *got = contents(value);
     assert_true(fabsf(*got - total) <= 1e-3f * fabsf(total) + 1);
     free(got), free(at);

@@ -181,8 +181,8 @@ static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {
     return g->section == WF_CALL ? &var->value : g->section == WF_POST ? &var->post : &var->joining;
 }
-#define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
-void wf__end_section(wf_graph *g); /* record.c: checks, and finishes what WF_JOIN records */
+#define WF__POST_BASE 2147483648.0                      /* ids of values of section s begin at s times this */
+void wf__end_section(wf_graph *g);                      /* record.c: checks, and finishes what WF_JOIN records */
 void wf__graph_free(wf_graph *g);                       /* one that is not in any list any more */
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
 /* control.c: a bool, the lanes that take part where the recording is now; 0: all. Was the variable declared outside

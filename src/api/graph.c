@@ -159,7 +159,10 @@ static wf_status finish(wf_graph *g)
     wf__end_section(g);
     wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
-    const wf__ir *failed = rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : rec->join.status != WF_OK ? &rec->join : NULL;
+    const wf__ir *failed = rec->ir.status != WF_OK     ? &rec->ir
+                           : rec->post.status != WF_OK ? &rec->post
+                           : rec->join.status != WF_OK ? &rec->join
+                                                       : NULL;
     if (!failed)
         return WF_OK;
     const char *name = g->program.name;

@@ -14,8 +14,8 @@ static bool may_overlap(const wf_array *a, const wf_array *b)
 static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const char *function)
 {
     if (g->section == WF_JOIN) {
-        wf__poison(g, WF_ERR_CONTRACT, "%s: there are no arrays in section WF_JOIN, only reduced variables and wf_other",
-                   function);
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "%s: there are no arrays in section WF_JOIN, only reduced variables and wf_other", function);
         return false;
     }
     if (!array) {
@@ -551,12 +551,14 @@ void wf_section(wf_graph *g, wf_section_id section)
         return;
     bool to_join = section == WF_JOIN && g->section == WF_CALL, to_post = section == WF_POST;
     if (!g->reducing || !(to_join || to_post)) {
-        wf__poison(g, WF_ERR_CONTRACT,
-                   "wf_section: in a recording begun with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
+        wf__poison(
+            g, WF_ERR_CONTRACT,
+            "wf_section: in a recording begun with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
         return;
     }
     if (to_join && !has_custom_joins(g)) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
         return;
     }
     if (to_post)

@@ -34,12 +34,13 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
             return 0;
         }
         if (!ref)
-            wf__poison(g, WF_ERR_CONTRACT,
-                       g->section != WF_CALL
-                           ? "%s: a variable of section WF_CALL is used in another section; only reduced ones cross (and "
-                             "only those with a custom join into WF_JOIN)"
-                           : "%s: a variable declared in a block that has ended is used",
-                       function);
+            wf__poison(
+                g, WF_ERR_CONTRACT,
+                g->section != WF_CALL
+                    ? "%s: a variable of section WF_CALL is used in another section; only reduced ones cross (and "
+                      "only those with a custom join into WF_JOIN)"
+                    : "%s: a variable declared in a block that has ended is used",
+                function);
         return ref;
     }
     double section = (double)(int)(v.h.num / WF__POST_BASE);

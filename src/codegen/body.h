@@ -152,7 +152,7 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
 /* ---- cold.c ---- */
 enum { WF__MOST_SITES = 8 };
 uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order,
-                      uint32_t n);                                   /* COLD nodes at its start that can share */
+                      uint32_t n); /* COLD nodes at its start that can share */
 /* The pure nodes of a body; value: [node], arg: what ARG nodes stand for. */
 void wf__emit_pure_nodes(wf__gen *g, const wf__ir *ir, const val *arg, int w, val *value);
 void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n); /* emits such a run */

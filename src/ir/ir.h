@@ -168,7 +168,7 @@ typedef struct wf__ir {
     uint32_t param_n, param_cap;
     wf_shape *shape; /* shape[0] is rank 0 */
     uint32_t shape_n, shape_cap;
-    int32_t rank;     /* axes of the index space; array graphs: 0 */
+    int32_t rank; /* axes of the index space; array graphs: 0 */
     /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k (reduction
      * k of the one and of the other) and a SETRED for each reduction with a custom join */
     const struct wf__ir *joiner;
@@ -250,7 +250,7 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);
-unsigned wf__join_op(wf_join join); /* WF_ADD: WF__OP_add, ...; 0 for custom */
+unsigned wf__join_op(wf_join join);                            /* WF_ADD: WF__OP_add, ...; 0 for custom */
 static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulators begin with */
 {
     return red->join == WF_JOIN_CUSTOM ? red->start : wf__join_neutral((wf_join)red->join, red->dtype);

@@ -78,7 +78,7 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__ir *join; /* lowered; NULL: there are no custom joins */
+    wf__ir *join;     /* lowered; NULL: there are no custom joins */
     wf_status status; /* first error */
     char error[512];
 } wf__plan;

@@ -256,8 +256,9 @@ static bool add_joiner(spacer *s, wf__ir *ir)
     }
     for (wf__ref r = 1; r < plan->join->n; ++r)
         if (plan->join->node[r].op == WF__COLD) {
-            wf__plan_fail(plan, WF_ERR_UNSUPPORTED,
-                          "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
+            wf__plan_fail(
+                plan, WF_ERR_UNSUPPORTED,
+                "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
             return false;
         }
     ir->joiner = plan->join;

@@ -18,7 +18,8 @@ static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *x = &ir->node[r];
         unsigned char *out = value + (size_t)r * CELL;
-        const unsigned char *a = value + (size_t)x->a * CELL, *b = value + (size_t)x->b * CELL, *c = value + (size_t)x->c * CELL;
+        const unsigned char *a = value + (size_t)x->a * CELL, *b = value + (size_t)x->b * CELL,
+                            *c = value + (size_t)x->c * CELL;
         if (x->op == WF__CONST)
             splat(out, x->dtype, wf__bits(x), n);
         else if (x->op == WF__ARG)
@@ -35,7 +36,8 @@ static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *x = &ir->node[r];
         if (x->op == WF__SETRED)
-            memcpy((unsigned char *)at[x->a] + first * wf__size(x->dtype), value + (size_t)x->c * CELL, n * wf__size(x->dtype));
+            memcpy((unsigned char *)at[x->a] + first * wf__size(x->dtype), value + (size_t)x->c * CELL,
+                   n * wf__size(x->dtype));
     }
 }
 
