@@ -415,7 +415,7 @@ static void test_dependent(void **state)
         for (int i = 0; i < H * W; ++i) {
             mean += (double)y[n * H * W + i];
             square += (double)y[n * H * W + i] * (double)y[n * H * W + i];
-            all += (double)x[n][0][i];
+            all += (double)x[n][i / W][i % W];
         }
         assert_true(fabs(mean / (H * W)) < 1e-6 && fabs(square / (H * W) - 1) < 1e-5);
     }
@@ -423,7 +423,7 @@ static void test_dependent(void **state)
     for (int j = 0; j < W; ++j) {
         float want = 0;
         for (int i = 0; i < N * H; ++i)
-            want = x[0][i][j] > want ? x[0][i][j] : want;
+            want = x[i / H][i % H][j] > want ? x[i / H][i % H][j] : want;
         assert_true(most[j] == want);
     }
     free(y);
