@@ -1,7 +1,7 @@
 /* bench.c - weft bench: a few rows, quickly, beside loops as one writes them in C. The project's real comparison, with
  * the best hand-written code and other systems, is in bench/ of the source.
  */
-#include "cli.h"
+#include "scatter.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,18 @@
 const char help_bench[] =
     "  weft bench\n"
     "  weft bench --quick\n"
-    "  weft bench --json > here.json\n\n"
+    "  weft bench --json > here.json\n"
+    "  weft bench scatter --count 10000000\n\n"
     "Each row is computed by Weft (a prepared kernel) with all threads and with one, and by a plain C loop, on one\n"
     "thread, as the compiler that built this tool translates it. Times are medians; results are compared.\n\n"
+    "scatter: random numbers added to buffers of 1 to 10^7 elements at random places, in every mode of accumulation, beside\n"
+    "private histograms in C; a table, and scatter.svg.\n\n"
     "  --quick                smaller arrays\n"
     "  --json                 one JSON object per line\n"
-    "  --threads N            of the first column (default: all cores)\n";
+    "  --threads N            of the first column (default: all cores)\n"
+    "  --count N              scatter: additions (default: 100000000)\n"
+    "  --most N               scatter: elements of the largest buffer (default: 10000000)\n"
+    "  --python FILE          scatter: a Python that has Dr.Jit, to be measured, too\n";
 
 enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
 #define MIN_TIME 0.15
@@ -255,18 +261,31 @@ static int run_rows(wf_context *all, wf_context *one, bool quick, bool json)
     return status;
 }
 
-enum { QUICK, JSON };
-static const option options[] = { { "quick", 0, false }, { "json", 0, false }, { NULL, 0, false } };
+enum { QUICK, JSON, COUNT, MOST, PYTHON };
+static const option options[] = { { "quick", 0, false }, { "json", 0, false },  { "count", 0, true },
+                                  { "most", 0, true },   { "python", 0, true }, { NULL, 0, false } };
 
 int run_bench(const command *self, int argc, char **argv)
 {
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
-    bool quick = false, json = false;
+    bool quick = false, json = false, scatter = false;
+    long count = 0, most = 10000000;
+    const char *python = NULL;
     for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
         if (o == QUICK)
             quick = true;
         else if (o == JSON)
             json = true;
+        else if (o == COUNT && !parse_int(a.value, 1, 2000000000, &count))
+            return misused(self, "--count %s: not a number of additions", a.value);
+        else if (o == MOST && !parse_int(a.value, 1, 10000000, &most))
+            return misused(self, "--most %s: 1 to 10000000 elements", a.value);
+        else if (o == PYTHON)
+            python = a.value;
+        else if (o == ARG_OPERAND && !scatter && strcmp(a.value, "scatter") == 0)
+            scatter = true;
+        else if (o == COUNT || o == MOST)
+            continue;
         else if (o == ARG_OPERAND)
             return misused(self, "'%s': no files are needed", a.value);
         else
@@ -275,6 +294,11 @@ int run_bench(const command *self, int argc, char **argv)
     wf_context *all = open_context(&a);
     if (!all)
         return EXIT_USAGE;
+    if (scatter) {
+        int status = bench_scatter(all, count ? count : quick ? 1000000 : 100000000, most, python);
+        wf_context_free(all);
+        return status;
+    }
     a.threads = 1;
     wf_context *one = open_context(&a);
     int result = one ? run_rows(all, one, quick, json) : EXIT_FAILED;

@@ -357,6 +357,44 @@ static void add_store(recorder *r)
     b->writer = k + 1;
 }
 
+/* Joins whose order does not show. In an index space the points' order is open, so one join for each buffer, and nothing
+ * else touches it from then on. */
+static void add_accumulate(recorder *r)
+{
+    static const int modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    int mode = modes[take(r, 4)];
+    bool ordered = wf__is_float(a->dtype) && (join == WF_ADD || join == WF_MUL);
+    bool reduces = r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE;
+    wf_shape shape = { 0 };
+    wf_val index[WF_MAX_RANK], on = { { 1, NULL } };
+    if (reduces || !wf__updates(join, a->dtype) || wf__is_complex(a->dtype) || ordered ||
+        (indexed(r) && b->writer && b->writer != -(int)join))
+        return;
+    for (int d = 0; d < a->shape.rank; ++d) {
+        if (a->shape.dim[d] == 0)
+            return;
+        unsigned form = take(r, 3);
+        if (form && indexed(r) && r->set.space.rank)
+            index[d] = position(r, (int)take(r, (unsigned)r->set.space.rank));
+        else
+            index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
+        index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+    }
+    if (take(r, 2))
+        on = operand(r, WF_BOOL, false, &shape);
+    wf_val v = cast_to(operand(r, a->dtype, false, &shape), a->dtype);
+    wf_accumulate_if_n(r->g, on, (int)join | mode, named(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
+    b->writer = indexed(r) ? -(int)join : b->writer;
+    if (r->how == EAGER) {
+        check(r, wf_run(r->g));
+        begin(r);
+    }
+}
+
 /* ---- variables, reductions ---- */
 static void add_variable(recorder *r)
 {
@@ -568,7 +606,7 @@ static void add_block(recorder *r)
 static void add_steps(recorder *r, unsigned steps)
 {
     for (unsigned i = 0; i < steps && r->n + 4 < MOST_VALUES; ++i)
-        switch (take(r, 22)) {
+        switch (take(r, 24)) {
         case 0:
         case 1:
         case 2:
@@ -610,6 +648,10 @@ static void add_steps(recorder *r, unsigned steps)
                 add_leave(r);
             else
                 add_variable(r);
+            break;
+        case 16:
+        case 17:
+            add_accumulate(r);
             break;
         default:
             add_operation(r);

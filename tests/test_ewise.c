@@ -432,8 +432,8 @@ static void test_messages(void **state)
     wf_read(g, a, wf_in(g, a));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "index 0 is f32");
     g = wf_begin(ctx);
-    wf_write(g, a, 1, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "index space");
+    wf_write(g, a, 1, 0.5);
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_write");
     g = wf_begin(ctx);
     wf_read_border(g, a, (wf_border)9, 0, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "border mode 9");

@@ -298,9 +298,37 @@ static wf_status text(wf_context *ctx)
     return status;
 }
 
+static wf_status accumulation(wf_context *ctx)
+{
+    wf_array *h = wf_full(ctx, WF_F32, WF_SHAPE(4), 0), *n = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
+    wf_status status = h && n ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1000));
+        wf_val i = wf_index(g, 0);
+        wf_accumulate(g, WF_ADD | WF_EXPAND, h, 1, wf_mod(i, 4));
+        wf_accumulate_if(g, wf_lt(wf_atomic(g, WF_INC, n, 0, 0), 10), WF_ADD | WF_LOCAL, h, 0, 3);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(h, (const float[]){ 250, 250, 250, 250 }, 4, &status));
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val i = wf_iota(g, WF_SHAPE(4), 0);
+        wf_accumulate(g, WF_ADD, h, wf_read(g, h, i), wf_sub(3, i));
+        wf_write(g, h, wf_add(wf_in(g, h), i), i);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(h, (const float[]){ 500, 501, 502, 503 }, 4, &status));
+    wf_release(h);
+    wf_release(n);
+    return status;
+}
+
 /* name: run on the interpreter, with every allocation failing once */
 #define SCENARIOS(X) \
-    X(contexts) X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text)
+    X(contexts)      \
+    X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation)
 
 #define X(name)                           \
     static void test_##name(void **state) \

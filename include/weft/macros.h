@@ -93,6 +93,13 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_read_or(g, a, other, ...) wf_read_or_n(g, a, WF_V(other), WF_VALS(__VA_ARGS__))
 #define wf_read_border(g, a, border, other, ...) wf_read_border_n(g, a, border, WF_V(other), WF_VALS(__VA_ARGS__))
 #define wf_write(g, a, v, ...) wf_write_n(g, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_accumulate(g, join, a, v, ...) wf_accumulate_n(g, join, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_accumulate_if(g, condition, join, a, v, ...) \
+    wf_accumulate_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_atomic(g, join, a, v, ...) wf_atomic_n(g, join, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_atomic_if(g, condition, join, a, v, ...) \
+    wf_atomic_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_cas(g, a, expected, desired, ...) wf_cas_n(g, a, WF_V(expected), WF_V(desired), WF_VALS(__VA_ARGS__))
 #define wf_out(g, a, v) wf_out(g, a, WF_V(v))
 #define wf_local(g, dtype, v) wf_local(g, dtype, WF_V(v))
 #define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)

@@ -291,9 +291,54 @@ typedef enum wf_border {
 WF_API wf_val wf_read_n(wf_graph *graph, const wf_array *array, wf_vals index);
 WF_API wf_val wf_read_or_n(wf_graph *graph, const wf_array *array, wf_val other, wf_vals index);
 WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border border, wf_val other, wf_vals index);
-/* Index spaces only. Two points must not write the same element, nor one write what another reads: order between
- * points is unspecified. A point's own reads and writes keep their order. */
+/* Two points must not write the same element (see wf_accumulate), nor, in an index space, one write what another reads:
+ * order between points is unspecified. A point's own reads and writes keep their order. In array graphs indices and
+ * value are arrays, broadcast: scatter; what is recorded later sees the result. */
 WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals index);
+/* How values are joined: in reductions, accumulation and atomics. WF_EXCH, WF_INC: wf_atomic only. */
+typedef enum wf_join {
+    WF_JOIN_CUSTOM,
+    WF_ADD,
+    WF_MUL,
+    WF_MIN,
+    WF_MAX,
+    WF_AND,
+    WF_OR,
+    WF_XOR,
+    WF_EXCH, /* the new value instead of the old */
+    WF_INC   /* adds 1; the value is ignored */
+} wf_join;
+/* How accumulation copes with points that meet in one element; by size if nothing is said. */
+typedef enum wf_mode {
+    WF_AUTO,
+    WF_DIRECT = 0x100, /* an atomic operation for each point */
+    WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
+    WF_EXPAND = 0x300  /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
+                          memory: up to 1 GiB, then fewer threads */
+} wf_mode;
+/* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by key,
+ * scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
+ * WF_ADD | WF_EXPAND. The value is converted to the array's dtype; complex numbers: WF_ADD only; bools: WF_AND to WF_XOR.
+ * In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array must not be
+ * written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later sees the result.
+ * Integers, minima and maxima have one result. Sums and products of floats depend on the order: with WF_EXPAND, which
+ * WF_AUTO takes unless the array has more than four times as many elements as there are points, shapes and layouts fix
+ * it (inside loops the vector width, too): the same bits for any number of threads where the array has up to 1 MiB. f16
+ * and bf16 are then joined in f32 and rounded once. Other launches must not touch the array meanwhile. Out of range is
+ * undefined, as with wf_write. Costs about as much as a private histogram in C for each thread.
+ *     wf_accumulate(g, WF_ADD, histogram, 1, bin); */
+WF_API void wf_accumulate_n(wf_graph *graph, int join_and_mode, wf_array *array, wf_val value, wf_vals index);
+/* The same where `condition` (bool) holds; elsewhere the index may be anything. */
+WF_API void wf_accumulate_if_n(wf_graph *graph, wf_val condition, int join_and_mode, wf_array *array, wf_val value,
+                               wf_vals index);
+/* Atomic operations: what the element held before. WF_ADD to WF_XOR, WF_EXCH, WF_INC; not for complex numbers. The order of
+ * points is not specified. wf_read of the array, in an index space, sees what is there at the moment.
+ *     slot = wf_atomic(g, WF_INC, counter, 0, 0) is a different number for every point */
+WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val value, wf_vals index);
+WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
+                             wf_vals index); /* 0 where the condition does not hold */
+/* Where the element has the bits of `expected` it becomes `desired`; what it held before. Elements of up to 8 bytes. */
+WF_API wf_val wf_cas_n(wf_graph *graph, wf_array *array, wf_val expected, wf_val desired, wf_vals index);
 WF_API wf_val wf_index(wf_graph *graph, int axis);                      /* i64: of the current point */
 WF_API wf_val wf_extent(wf_graph *graph, int axis);                     /* i64: of the space */
 WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64; negative axes count from the end */
@@ -339,7 +384,6 @@ WF_API void
 wf_barrier(wf_graph *graph); /* all threads of the block come; WF_ERR_CONTRACT inside a block of control flow */
 
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
-typedef enum wf_join { WF_JOIN_CUSTOM, WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR } wf_join;
 /* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
  * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
  * wf_out rounds the result once. */

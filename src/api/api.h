@@ -196,6 +196,10 @@ bool wf__was_set(wf_var var);
 bool wf__surely_set(wf_var var);
 /* WF_ALL_AXES is right for any rank. */
 static inline bool wf__axes_beyond(wf_axes axes, int rank) { return axes != WF_ALL_AXES && axes >> rank; }
+/* record.c: the slot and index tuple of an update; false after poisoning. And what to do after recording it. */
+bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
+                       uint32_t *tuple);
+void wf__update_noted(wf_graph *g, uint32_t slot);
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
 wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */

@@ -77,7 +77,7 @@ static bool check_node(const contract *c, const wf__node *n)
             return !(c->tainted[n->b] & PLAIN);
         return k ? c->joined[n->b] == k || swallows(ir, k - 1, n->b) : !c->tainted[n->b];
     }
-    if (n->op != WF__STORE)
+    if (n->op != WF__STORE && !wf__op_is_update(n->op))
         return true;
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t count = wf__operands(ir, n, operand);
@@ -101,12 +101,12 @@ void wf__check_reductions(wf__ir *ir)
         c.tainted[r] = n->op != WF__RED ? 0 : ir->red[n->a].join == WF_JOIN_CUSTOM ? CUSTOM : PLAIN;
         for (uint32_t i = 0; i < count; ++i)
             c.tainted[r] |= c.tainted[operand[i]];
-        if (c.tainted[r] & PLAIN && n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT)
+        if (c.tainted[r] & PLAIN && !wf__op_is_effect(n->op) && n->op != WF__NEXT)
             c.joined[r] = joined_by(&c, n);
         if (!check_node(&c, n))
             wf__ir_fail(
                 ir, WF_ERR_CONTRACT,
-                n->op == WF__STORE
+                n->op == WF__STORE || wf__op_is_update(n->op)
                     ? "a reduced variable is stored before it is complete; store it in section WF_POST"
                     : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
                       "values that depend on no reduced variable: x = join(x, value), or wf_inc");

@@ -216,9 +216,9 @@ void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
     uint32_t slot, tuple;
     if (!recording(g) || !acceptable(g, array, false, "wf_write"))
         return;
-    if (!wf_graph_indexed(g) || g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
+    if (g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
         wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "wf_write: only in a recording with an index space; say wf_begin(ctx, .shape = ...)");
+                   "wf_write: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)");
         return;
     }
     wf__ref value = wf__converted(g, v, array->dtype, "wf_write");
@@ -228,6 +228,22 @@ void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
     wf__store(wf__graph_ir(g), slot, tuple, value, wf__lanes_on(g));
     note_store(g, slot);
 }
+
+/* Memory that points update together. */
+bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
+                       uint32_t *tuple)
+{
+    if (!acceptable(g, array, true, function) || !acceptable(g, array, false, function))
+        return false;
+    if (g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
+        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
+                   function);
+        return false;
+    }
+    return index_tuple(g, array, index, function, tuple) && slot_of(g, array, false, slot);
+}
+
+void wf__update_noted(wf_graph *g, uint32_t slot) { note_store(g, slot); }
 
 static bool axis_of(wf_graph *g, int *axis, int rank, const char *function)
 {

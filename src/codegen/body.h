@@ -50,6 +50,7 @@ typedef struct wf__frame {
     val *constant;               /* what it holds */
     uint32_t constant_n, constant_cap;
     int instances;
+    val turn[3]; /* stack room for vectors of 16-byte elements whose lanes take turns; NULL: not made yet */
 } wf__frame;
 
 /* A loop whose body is being emitted. What is made in it on demand is forgotten after it: it may not have run. */
@@ -139,8 +140,6 @@ typedef struct wf__guard { /* which lanes may touch memory: the conjunction of w
     bool uniform; /* of a load that is done once for all lanes, in whatever loop */
 } wf__guard;
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere);
-/* A vector as it is in memory, to neighbours or lane by lane; `mask` NULL: all lanes. */
-void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v);
 val wf__outside(wf__inst *in, const wf__node *load); /* the value outside, as it is in memory, in every lane */
 val wf__border_map(wf__gen *g, unsigned border, val index, val dim, int w); /* dim >= 1 */
 /* edge.c: loads along a row that may reach beyond its ends. False: not such a load. */
@@ -148,6 +147,15 @@ bool wf__emit_edge_load(wf__inst *in, wf__ref r);
 val wf__guard_mask(wf__inst *in, const wf__guard *guard); /* NULL: all */
 /* Tests and maps the indices of a LOAD with a border mode. */
 void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide);
+
+/* The lanes that a store or update with this predicate (0: none) is for; NULL: all. */
+val wf__effect_mask(wf__inst *in, wf__ref predicate);
+void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v); /* v: as it is in memory */
+val wf__to_memory(wf__gen *g, unsigned dtype, int w, val v);
+val wf__from_memory(wf__gen *g, unsigned dtype, int w, val v);
+
+/* ---- update.c: ACCUM, ATOMIC, CAS ---- */
+void wf__emit_update(wf__inst *in, wf__ref r);
 
 /* ---- cold.c ---- */
 enum { WF__MOST_SITES = 8 };

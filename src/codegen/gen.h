@@ -31,6 +31,7 @@ typedef struct wf__gen {
     val function;                                 /* being emitted */
     val cold[WF__COLD_COUNT][2];                  /* bodies of rare paths, by width: scalar, vector */
     val edge[WF_C128 + 1][WF_BORDER_REFLECT + 1]; /* loads at the ends of rows, by dtype and border mode */
+    val updater[WF_C128 + 1][WF_XOR + 1];         /* atomic joins that the processor has not, by dtype and join */
     val wrap;                                     /* periodic indices far outside; NULL: not made yet */
     val nontemporal, likely;                      /* metadata, made when first needed */
     wf__intrinsic intrinsic[8];                   /* those last looked for */

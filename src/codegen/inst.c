@@ -9,8 +9,7 @@ enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CO
 static void mark_effects(wf__inst *in)
 {
     for (uint32_t i = 1; i < in->ir->n; i++) {
-        unsigned op = in->ir->node[i].op;
-        in->live[i] = op == WF__STORE || op == WF__SETRED;
+        in->live[i] = wf__op_is_effect(in->ir->node[i].op);
     }
     wf__mark_live(in->ir, in->live);
 }
@@ -295,6 +294,11 @@ static void emit_varying(wf__inst *in, wf__ref r)
         break;
     case WF__STORE:
         wf__emit_store(in, n);
+        break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        wf__emit_update(in, r);
         break;
     case WF__RED:
         wf__emit_red(in, r);

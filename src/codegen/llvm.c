@@ -214,7 +214,7 @@ static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
     bool ok = vary && live;
     if (ok) {
         for (uint32_t i = 1; i < body->n; i++)
-            live[i] = body->node[i].op == WF__STORE || body->node[i].op == WF__SETRED;
+            live[i] = wf__op_is_effect(body->node[i].op);
         wf__mark_live(body, live);
         wf__analyse(body, vary);
         g->width = wf__choose_width(body, vary, live, g->options->target);

@@ -30,6 +30,14 @@ enum { LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault };
 enum { LLVMRelocPIC = 2 };
 enum { LLVMCodeModelSmall = 3 };
 enum { LLVMInlineAsmDialectATT = 0 };
+enum { LLVMAtomicOrderingMonotonic = 2 };
+enum {
+    LLVMAtomicRMWBinOpXchg = 0,
+    LLVMAtomicRMWBinOpAdd = 1,
+    LLVMAtomicRMWBinOpAnd = 3,
+    LLVMAtomicRMWBinOpOr = 5,
+    LLVMAtomicRMWBinOpXor = 6
+};
 enum {
     LLVMIntEQ = 32,
     LLVMIntNE,

@@ -118,12 +118,12 @@ static val load_scalar(wf__inst *in, unsigned dtype, val p, val on, val other)
     return on ? g_select(g, on, v, other) : v;
 }
 
-static val from_memory(wf__gen *g, unsigned dtype, int w, val v)
+val wf__from_memory(wf__gen *g, unsigned dtype, int w, val v)
 {
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, wf__gen_int(g, g->i8, w, 0)) : v;
 }
 
-static val to_memory(wf__gen *g, unsigned dtype, int w, val v)
+val wf__to_memory(wf__gen *g, unsigned dtype, int w, val v)
 {
     return dtype == WF_BOOL ? g->L->BuildZExt(g->b, v, wf__gen_memory_type(g, dtype, w), "") : v;
 }
@@ -133,14 +133,14 @@ static unsigned held(unsigned dtype) { return dtype == WF_BOOL ? WF_U8 : dtype; 
 val wf__outside(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
-    return n->c ? to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
+    return n->c ? wf__to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c))
                 : wf__gen_const(g, held(n->dtype), g->width, 0);
 }
 
 static val outside_once(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
-    return n->c ? to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c)) : wf__gen_const(g, held(n->dtype), 1, 0);
+    return n->c ? wf__to_memory(g, n->dtype, 1, wf__inst_scalar(in, n->c)) : wf__gen_const(g, held(n->dtype), 1, 0);
 }
 
 /* Adds a predicate to a guard; one known to be true is none. */
@@ -169,7 +169,7 @@ void wf__emit_load(wf__inst *in, wf__ref r)
     bool wide[WF_MAX_RANK] = { false }, bordered = n->aux != WF_BORDER_NONE, uniform = in->vary[r].kind == WF__UNIFORM;
     wf__guard guard = { 0 };
     if (bordered && !n->when && wf__emit_edge_load(in, r)) {
-        in->vector[r] = from_memory(g, n->dtype, g->width, in->vector[r]);
+        in->vector[r] = wf__from_memory(g, n->dtype, g->width, in->vector[r]);
         return;
     }
     if (bordered)
@@ -181,7 +181,7 @@ void wf__emit_load(wf__inst *in, wf__ref r)
                 (!n->c || in->vary[n->c].kind == WF__UNIFORM);
     if (uniform || once) {
         val v = load_scalar(in, n->dtype, at.base, guard.scalar, guard.scalar ? outside_once(in, n) : NULL);
-        v = from_memory(g, n->dtype, 1, v);
+        v = wf__from_memory(g, n->dtype, 1, v);
         if (uniform)
             in->scalar[r] = v;
         else
@@ -192,7 +192,7 @@ void wf__emit_load(wf__inst *in, wf__ref r)
         guard.vector = in->lane_mask;
     val mask = wf__guard_mask(in, &guard), other = mask ? wf__outside(in, n) : NULL;
     val v = wf__load_vector(g, n->dtype, &at, mask, other, mask ? wf__frame_nowhere(in->f) : NULL);
-    in->vector[r] = from_memory(g, n->dtype, g->width, v);
+    in->vector[r] = wf__from_memory(g, n->dtype, g->width, v);
 }
 
 /* ---- stores ---- */
@@ -222,28 +222,6 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
     masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__align(dtype), args, 3);
 }
 
-void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v)
-{
-    wf__gen *g = in->g;
-    bool against = at->way == WF__AGAINST;
-    if ((at->way == WF__STRIDED || at->way == WF__SCATTERED) && has_gather(g, dtype)) {
-        scatter(in, dtype, at, mask, v);
-        return;
-    }
-    if ((at->way != WF__ALONG && !against) || (mask && !has_masked(g, dtype))) {
-        store_lanes(in, dtype, at, mask, v);
-        return;
-    }
-    val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
-    v = against ? reverse(g, v, g->width) : v;
-    if (!mask) {
-        g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
-        return;
-    }
-    val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
-    masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(dtype), args, 3);
-}
-
 /* Past the cache: the caller promises rows aligned to the vector. */
 static bool streams(const wf__inst *in, const wf__node *n)
 {
@@ -252,16 +230,11 @@ static bool streams(const wf__inst *in, const wf__node *n)
            in->g->width * (int)wf__size(s->dtype) >= 16;
 }
 
-static void store_plain(wf__inst *in, const wf__node *n, val p, val v)
+static void store_past_cache(wf__inst *in, const wf__node *n, val p, val v)
 {
     wf__gen *g = in->g;
-    unsigned size = wf__size(n->dtype);
     val store = g->L->BuildStore(g->b, v, p);
-    if (!streams(in, n)) {
-        g->L->SetAlignment(store, wf__align(n->dtype));
-        return;
-    }
-    unsigned bytes = size * (unsigned)g->width;
+    unsigned bytes = wf__size(n->dtype) * (unsigned)g->width;
     g->L->SetAlignment(store, bytes < 64 ? bytes : 64);
     if (!g->nontemporal) {
         LLVMMetadataRef one = g->L->ValueAsMetadata(g_i32(g, 1));
@@ -270,20 +243,48 @@ static void store_plain(wf__inst *in, const wf__node *n, val p, val v)
     g->L->SetMetadata(store, g->L->GetMDKindIDInContext(g->context, "nontemporal", 11), g->nontemporal);
 }
 
+val wf__effect_mask(wf__inst *in, wf__ref predicate)
+{
+    wf__guard guard = { .vector = in->safe ? in->lane_mask : NULL };
+    if (predicate)
+        only_when(in, predicate, &guard);
+    return wf__guard_mask(in, &guard);
+}
+
+void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val v)
+{
+    wf__gen *g = in->g;
+    bool against = at->way == WF__AGAINST;
+    if (at->way == WF__STRIDED || at->way == WF__SCATTERED) {
+        if (has_gather(g, dtype))
+            scatter(in, dtype, at, mask, v);
+        else
+            store_lanes(in, dtype, at, mask, v);
+        return;
+    }
+    if (at->way == WF__AT_POINT || (mask && !has_masked(g, dtype))) {
+        store_lanes(in, dtype, at, mask, v);
+        return;
+    }
+    val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
+    v = against ? reverse(g, v, g->width) : v;
+    if (mask) {
+        val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
+        masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(dtype), args, 3);
+    } else {
+        g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
+    }
+}
+
 void wf__emit_store(wf__inst *in, const wf__node *n)
 {
     wf__gen *g = in->g;
-    wf__guard guard = { .vector = in->safe ? in->lane_mask : NULL };
-    if (n->d)
-        only_when(in, n->d, &guard);
-    val mask = wf__guard_mask(in, &guard);
+    val mask = wf__effect_mask(in, n->d);
     wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
-    val v = to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));
-    if (!mask && (at.way == WF__ALONG || at.way == WF__AGAINST)) {
-        bool against = at.way == WF__AGAINST;
-        store_plain(in, n, against ? first_of_reversed(g, n->dtype, at.base) : at.base,
-                    against ? reverse(g, v, g->width) : v);
-        return;
-    }
-    wf__store_vector(in, n->dtype, &at, mask, v);
+    val v = wf__to_memory(g, n->dtype, g->width, wf__inst_vector(in, n->c));
+    if (!mask && streams(in, n) && (at.way == WF__ALONG || at.way == WF__AGAINST))
+        store_past_cache(in, n, at.way == WF__AGAINST ? first_of_reversed(g, n->dtype, at.base) : at.base,
+                         at.way == WF__AGAINST ? reverse(g, v, g->width) : v);
+    else
+        wf__store_vector(in, n->dtype, &at, mask, v);
 }

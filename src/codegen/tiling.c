@@ -307,6 +307,10 @@ static int loop_columns(const study *s)
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
+    bool in_order = body->red_n > 0, turns = false;
+    for (uint32_t i = 1; i < body->n; i++)
+        turns |= wf__op_is_update(body->node[i].op); /* rows one after the other, lanes that take turns anyway */
+    in_order |= turns;
     study *s = r > 0 && c > 0 ? NULL : wf__alloc0(sizeof *s);
     uint32_t *work = s ? wf__alloc0(2 * body->n * sizeof *work) : NULL;
     if (s && work) {
@@ -319,7 +323,10 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
             best_r = shared_rows(s, best_c);
         if (body->loops) {
             best_r = 1;
-            best_c = loop_columns(s);
+            best_c = turns ? 1 : loop_columns(s);
+        } else if (turns) {
+            best_r = 1;
+            best_c = 2;
         } else if (s->light && s->weight > ONE_COPY && !s->bordered) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
@@ -330,7 +337,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
     wf__free(s);
     wf__free(work);
     *columns = c > 0 ? c : best_c;
-    bool alone = body->rank < 2 || body->loops || (body->red_n && !accumulates(body));
+    bool alone = body->rank < 2 || body->loops || turns || (in_order && !accumulates(body));
     *rows = *columns && alone ? 1 : r > 0 ? r : best_r;
     if (body->red_n && !body->kept_lane) { /* whole turns through the accumulators */
         int instances = WF__LANES / g->width;

@@ -454,10 +454,59 @@ void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref
     }
     wf__node n = { .op = WF__STORE, .dtype = s->dtype, .a = slot, .b = tuple, .c = value, .d = predicate };
     n.shape = ir->arrays ? s->shape : 0;
+    if (ir->arrays && tuple) {
+        n.shape = wf__broadcast_id(ir, "write", tuple_shape(ir, tuple), ir->node[value].shape);
+        if (predicate)
+            n.shape = wf__broadcast_id(ir, "write", n.shape, ir->node[predicate].shape);
+    }
     wf__ref r = wf__append(ir, &n);
     s->written = true;
     ++s->epoch;
-    s->last_store = r;
+    s->last_store = ir->arrays && tuple ? 0 : r;
+}
+
+/* Loads that come after see what it leaves. */
+static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
+{
+    if (ir->status != WF_OK)
+        return 0;
+    wf__slot *s = &ir->slot[n.a];
+    n.dtype = s->dtype;
+    if (ir->arrays) {
+        const char *what = wf__op_table[n.op].name;
+        const wf__ref with[3] = { x, y, n.d };
+        n.shape = tuple_shape(ir, n.b);
+        for (int i = 0; i < 3; ++i)
+            if (with[i])
+                n.shape = wf__broadcast_id(ir, what, n.shape, ir->node[with[i]].shape);
+    }
+    wf__ref r = wf__append(ir, &n);
+    s = &ir->slot[n.a];
+    s->read = s->written = true;
+    ++s->epoch;
+    s->last_store = 0;
+    return r;
+}
+
+void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
+               wf__ref predicate)
+{
+    wf__node n = { .op = WF__ACCUM, .a = slot, .b = tuple, .c = value, .d = predicate };
+    n.aux = (uint8_t)(join | mode << 4);
+    update(ir, n, value, 0);
+}
+
+wf__ref wf__atomic(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, wf__ref value, wf__ref predicate)
+{
+    wf__node n = { .op = WF__ATOMIC, .aux = (uint8_t)join, .a = slot, .b = tuple, .c = value, .d = predicate };
+    return update(ir, n, value, 0);
+}
+
+wf__ref wf__cas(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref expected, wf__ref desired, wf__ref predicate)
+{
+    const wf__ref pair[2] = { expected, desired };
+    wf__node n = { .op = WF__CAS, .a = slot, .b = tuple, .c = wf__tuple(ir, pair, 2), .d = predicate };
+    return update(ir, n, expected, desired);
 }
 
 wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance)
@@ -482,7 +531,7 @@ wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold
         .op = WF__COLD, .dtype = ir->node[otherwise].dtype, .a = condition, .b = otherwise, .c = cold_id
     };
     node.d = wf__tuple(ir, args, n);
-    node.shape = ir->node[otherwise].shape;
+    node.shape = ir->arrays ? ir->node[otherwise].shape : 0;
     return wf__append(ir, &node);
 }
 

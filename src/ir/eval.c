@@ -381,3 +381,26 @@ void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t 
         break;
     }
 }
+
+/* ---- elements of arrays ---- */
+static void update_real(unsigned join, unsigned t, void *element, const void *value)
+{
+    uint64_t old[2] = { 0 }, new[2] = { 0 };
+    unsigned in = wf__update_dtype(t, join);
+    wf__eval_cast(in, t, old, element, 1);
+    old[0] = t == WF_BOOL ? old[0] != 0 : old[0];
+    wf__eval(wf__join_op((wf_join)join), in, new, old, value, NULL, 1);
+    wf__eval_cast(t, in, element, new, 1);
+}
+
+void wf__update(unsigned join, unsigned t, void *element, const void *value)
+{
+    unsigned part = wf__part_dtype(t), size = wf__align(t);
+    for (unsigned k = 0; part && k < 2; ++k) {
+        uint64_t wide = 0;
+        wf__eval_cast(wf__update_dtype(part, join), part, &wide, (const char *)value + k * size, 1);
+        update_real(join, part, (char *)element + k * size, &wide);
+    }
+    if (!part)
+        update_real(join, t, element, value);
+}

@@ -27,6 +27,11 @@ typedef enum wf__op {
                    d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
                    false, nothing is read and the value is that outside. Index spaces only */
     WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
+    WF__ACCUM,  /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
+                   aux: join | mode << 4 (WF__MODE). The element becomes join(element, value). Effect */
+    WF__ATOMIC, /* the same, aux: join or WF_EXCH. Effect whose value is what the element held before; 0 where off */
+    WF__CAS,    /* a: slot, b: tuple, c: tuple of expected and desired, d: as before. Where the bits of the element are
+                   the expected ones they become the desired ones. Effect; its value is as ATOMIC's */
     WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
     WF__SETRED, /* a: reduction, b: instance, c: value. Effect */
     WF__COLD,   /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
@@ -71,6 +76,14 @@ typedef struct wf__op_info {
 } wf__op_info;
 extern const wf__op_info wf__op_table[WF__OP_COUNT];
 static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; } /* from the table, casts included */
+/* Changes memory that other points may change, too. */
+static inline bool wf__op_is_update(unsigned op) { return op == WF__ACCUM || op == WF__ATOMIC || op == WF__CAS; }
+static inline bool wf__op_is_effect(unsigned op) { return op == WF__STORE || op == WF__SETRED || wf__op_is_update(op); }
+static inline bool wf__op_has_value(unsigned op)
+{
+    bool loop = op >= WF__LOOP && op <= WF__END && op != WF__STATE;
+    return op != WF__NOP && op != WF__STORE && op != WF__SETRED && op != WF__ACCUM && !loop;
+}
 int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
 
 /* ---- dtypes ---- */
@@ -94,6 +107,11 @@ static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
            : t == WF_I32 || t == WF_U32 || t == WF_F32 || t == WF_C32 ? 4
            : t == WF_C128                                             ? 16
                                                                       : 8;
+}
+/* What a value is joined in with an element of dtype t; f16 and bf16 are rounded after each join. */
+static inline unsigned wf__update_dtype(unsigned t, unsigned join)
+{
+    return wf__is_half(t) && join <= WF_XOR ? WF_F32 : t;
 }
 static inline unsigned wf__align(unsigned t) { return wf__is_complex(t) ? wf__size(t) / 2 : wf__size(t); }
 static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
@@ -126,6 +144,12 @@ typedef struct wf__node {
     };
 } wf__node;
 
+/* Modes of ACCUM; none of WF_AUTO is left in a stage's body. */
+enum { WF__MOST_SPREAD = 32 };
+enum { WF__MODE_AUTO, WF__MODE_DIRECT, WF__MODE_LOCAL, WF__MODE_EXPAND };
+static inline unsigned wf__node_join(const wf__node *n) { return n->aux & 15; }
+static inline unsigned wf__node_mode(const wf__node *n) { return n->aux >> 4; }
+
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
 typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT, WF__STEP_BACK } wf__step; /* BACK: -1 */
 
@@ -135,10 +159,12 @@ typedef struct wf__slot { /* memory that a recording names */
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
     bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
-    uint32_t epoch;            /* stores so far to this memory */
-    wf__ref last_store;        /* the STORE whose value a LOAD of the same tuple would see, or 0 */
-    uint32_t shape;            /* array graphs: id of the array's shape */
-    uint32_t object;           /* the api's own number for the array behind it */
+    uint8_t spread;     /* not 0: private memory for one ACCUM of mode EXPAND. Beyond 1: the last index, the lane's
+                                  along its axis, counts modulo this */
+    uint32_t epoch;     /* stores so far to this memory */
+    wf__ref last_store; /* the STORE whose value a LOAD of the same tuple would see, or 0 */
+    uint32_t shape;     /* array graphs: id of the array's shape */
+    uint32_t object;    /* the api's own number for the array behind it */
 } wf__slot;
 
 typedef struct wf__reduction {
@@ -210,6 +236,10 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
+void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
+               wf__ref predicate);
+wf__ref wf__atomic(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, wf__ref value, wf__ref predicate);
+wf__ref wf__cas(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref expected, wf__ref desired, wf__ref predicate);
 wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance);
 void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value);
 wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n);
@@ -255,6 +285,11 @@ static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulat
 {
     return red->join == WF_JOIN_CUSTOM ? red->start : wf__join_neutral((wf_join)red->join, red->dtype);
 }
+/* One element joined with n values, or (CAS) exchanged; complex numbers by parts. Scalars in memory of dtype t; `value` of
+ * wf__update_dtype. For interpreters and merges: `*element = join(*element, value)`. */
+void wf__update(unsigned join, unsigned t, void *element, const void *value);
+unsigned wf__join_op(wf_join join);              /* WF_ADD: WF__OP_add, ...; 0 for custom */
+bool wf__updates(unsigned join, unsigned dtype); /* can elements of that dtype be accumulated so? */
 
 /* ---- expansion: ops as other ops, built through the builder ---- */
 /* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast,

@@ -53,7 +53,7 @@ static inline bool wf__key_same(const wf__key *x, const wf__key *y)
 
 static inline bool wf__is_numbered(const wf__ir *ir, unsigned op)
 {
-    return (ir->flags & WF_VALUE_NUMBERING) && op != WF__STORE && op != WF__SETRED && !wf__is_loop_op(op);
+    return (ir->flags & WF_VALUE_NUMBERING) && !wf__op_is_effect(op) && !wf__is_loop_op(op);
 }
 
 /* The most nodes, numbered or not, beside a table of this size: their ids fit beside the hashes. */

@@ -14,6 +14,9 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__ARG] = { "arg", 0, WF__T_NONE, false, 0, "" },
     [WF__LOAD] = { "load", 0, WF__T_NONE, false, 0, "" },
     [WF__STORE] = { "store", 0, WF__T_NONE, false, 0, "" },
+    [WF__ACCUM] = { "accum", 0, WF__T_NONE, false, 0, "" },
+    [WF__ATOMIC] = { "atomic", 0, WF__T_NONE, false, 0, "" },
+    [WF__CAS] = { "cas", 0, WF__T_NONE, false, 0, "" },
     [WF__RED] = { "red", 0, WF__T_NONE, false, 0, "" },
     [WF__SETRED] = { "setred", 0, WF__T_NONE, false, 0, "" },
     [WF__COLD] = { "cold", 0, WF__T_NONE, false, 0, "" },
@@ -68,6 +71,12 @@ static uint64_t as_bits(unsigned dtype, double value)
     uint64_t bits = 0;
     wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
     return bits;
+}
+
+bool wf__updates(unsigned join, unsigned dtype)
+{
+    unsigned op = join <= WF_XOR ? wf__join_op((wf_join)join) : 0;
+    return wf__is_complex(dtype) ? join == WF_ADD : op && wf__types_allow(wf__op_table[op].types, dtype);
 }
 
 uint64_t wf__join_neutral(wf_join join, unsigned dtype)

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-extern const char *const wf__join_names[], *const wf__border_names[], *const wf__step_names[];
+extern const char *const wf__join_names[], *const wf__border_names[], *const wf__step_names[], *const wf__mode_names[];
 
 typedef struct reader {
     const char *p;
@@ -168,6 +168,11 @@ static void declare_slot(reader *r)
     if (r->ir->status != WF_OK)
         return;
     r->ir->slot[s].meets = word(r, "meets");
+    uint32_t spread = word(r, "spread") ? number32(r) : 0;
+    if (spread > WF__MOST_SPREAD || (spread & (spread - 1)))
+        fail(r, "a power of two up to 32");
+    else
+        r->ir->slot[s].spread = (uint8_t)spread;
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
             r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEP_BACK + 1, "a step");
@@ -255,6 +260,21 @@ static void fields(reader *r, wf__node *n)
         break;
     case WF__END:
         n->a = ref(r);
+        break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        n->a = slot(r), n->b = tuple(r);
+        if (n->op != WF__CAS)
+            n->aux = (uint8_t)named(r, wf__join_names, WF_EXCH + 1, "a join");
+        if (n->op == WF__ACCUM)
+            n->aux |= (uint8_t)(named(r, wf__mode_names, WF__MODE_EXPAND + 1, "a mode") << 4);
+        if (n->op == WF__CAS && !word(r, "swap"))
+            fail(r, "swap");
+        n->c = n->op == WF__CAS ? tuple(r) : ref(r);
+        n->d = word(r, "if") ? ref(r) : 0;
+        if (r->ok)
+            r->ir->slot[n->a].read = r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
         break;
     case WF__COLD:
         n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r);

@@ -26,6 +26,17 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         if (n->d)
             out[count++] = n->d;
         break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        tuple = n->b;
+        for (uint32_t i = 0; n->op == WF__CAS && i < wf__tuple_len(ir, n->c); ++i)
+            out[count++] = wf__tuple_at(ir, n->c)[i];
+        if (n->op != WF__CAS)
+            out[count++] = n->c;
+        if (n->d)
+            out[count++] = n->d;
+        break;
     case WF__SETRED:
         out[count++] = n->c;
         break;
@@ -70,7 +81,7 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
 {
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        live[r] = n->op == WF__STORE || n->op == WF__SETRED;
+        live[r] = wf__op_is_effect(n->op);
         if (n->op != WF__STORE || n->d)
             continue;
         for (wf__ref before = r; before-- > 1;) {
@@ -79,7 +90,8 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
                 live[before] = 0;
                 break;
             }
-            if ((m->op == WF__LOAD && (ir->slot[m->a].written || m->d)) || wf__is_loop_op(m->op))
+            if ((m->op == WF__LOAD && (ir->slot[m->a].written || m->d)) || wf__is_loop_op(m->op) ||
+                wf__op_is_update(m->op))
                 break;
         }
     }
@@ -101,6 +113,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].shape = slot->shape;
         out->slot[copy].written = slot->written;
         out->slot[copy].meets = slot->meets;
+        out->slot[copy].spread = slot->spread;
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {
         wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);
@@ -147,6 +160,17 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     case WF__STORE:
         wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;
+    case WF__ACCUM:
+        wf__accum(out, n->a, wf__copy_tuple(in, n->b, map, out), wf__node_join(n), wf__node_mode(n), map[n->c],
+                  n->d ? map[n->d] : 0);
+        return 0;
+    case WF__ATOMIC:
+        return wf__atomic(out, n->a, wf__copy_tuple(in, n->b, map, out), wf__node_join(n), map[n->c],
+                          n->d ? map[n->d] : 0);
+    case WF__CAS: {
+        const wf__ref *pair = wf__tuple_at(in, n->c);
+        return wf__cas(out, n->a, wf__copy_tuple(in, n->b, map, out), map[pair[0]], map[pair[1]], n->d ? map[n->d] : 0);
+    }
     case WF__SETRED:
         wf__setred(out, n->a, n->b, map[n->c]);
         return 0;

@@ -8,6 +8,7 @@
  *   %2 = index 0
  *   %5 = load f32 s0 [%2 %3] border value other %1 epoch 0
  *   %6 = add f32 %5 %1
+ *   accum u32 s1 [%2] add auto %6 if %7       join, mode; the slot line has `spread 32` for private memory
  *   store s1 [%2 %3] %6                       effects have ids too, as all nodes, but nothing refers to them
  *   %9 = loop bool once                       `once`: a condition
  *   %10 = state bool %9 %8 guard
@@ -24,7 +25,11 @@ const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom",
                                        [WF_MAX] = "max",
                                        [WF_AND] = "and",
                                        [WF_OR] = "or",
-                                       [WF_XOR] = "xor" };
+                                       [WF_XOR] = "xor",
+                                       [WF_EXCH] = "exch" };
+const char *const wf__mode_names[] = {
+    [WF__MODE_AUTO] = "auto", [WF__MODE_DIRECT] = "direct", [WF__MODE_LOCAL] = "local", [WF__MODE_EXPAND] = "expand"
+};
 const char *const wf__border_names[] = {
     [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
     [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"
@@ -49,6 +54,8 @@ static void header(const wf__ir *ir, wf__str *out)
         wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank,
                      slot->element ? " element" : "");
         wf__str_add(out, slot->meets ? " meets" : "");
+        if (slot->spread)
+            wf__str_addf(out, " spread %u", (unsigned)slot->spread);
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
             wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);
@@ -135,6 +142,23 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         if (n->d)
             wf__str_addf(out, " if %%%u", (unsigned)n->d);
         break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        wf__str_addf(out, " s%u", (unsigned)n->a);
+        tuple(ir, n->b, out);
+        if (n->op != WF__CAS)
+            wf__str_addf(out, " %s", wf__join_names[wf__node_join(n)]);
+        if (n->op == WF__ACCUM)
+            wf__str_addf(out, " %s", wf__mode_names[wf__node_mode(n)]);
+        if (n->op == WF__CAS) {
+            wf__str_add(out, " swap");
+            tuple(ir, n->c, out);
+        } else
+            wf__str_addf(out, " %%%u", (unsigned)n->c);
+        if (n->d)
+            wf__str_addf(out, " if %%%u", (unsigned)n->d);
+        break;
     case WF__COLD:
         wf__str_addf(out, " %%%u %%%u %u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
         tuple(ir, n->d, out);
@@ -152,8 +176,9 @@ void wf__print(const wf__ir *ir, wf__str *out)
     header(ir, out);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op != WF__STORE && n->op != WF__SETRED && n->op != WF__NEXT && n->op != WF__END)
-            wf__str_addf(out, "%%%u = ", (unsigned)r);
+        if (!wf__op_is_effect(n->op) || n->op == WF__ATOMIC || n->op == WF__CAS)
+            if (n->op != WF__NEXT && n->op != WF__END)
+                wf__str_addf(out, "%%%u = ", (unsigned)r);
         wf__str_addf(out, "%s %s", wf__op_table[n->op].name, type(n->dtype));
         if (ir->arrays && n->shape) {
             char shape[256];

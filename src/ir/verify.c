@@ -24,8 +24,7 @@ static bool value(const checker *c, wf__ref r)
     unsigned op = c->ir->node[r].op;
     if (wf__is_closed(&c->closed, r))
         return bad(c, "an operand belongs to a loop that has ended");
-    bool none = op == WF__NOP || op == WF__STORE || op == WF__SETRED || (wf__is_loop_op(op) && op != WF__STATE);
-    return !none || bad(c, "an operand has no value");
+    return wf__op_has_value(op) || bad(c, "an operand has no value");
 }
 
 static bool value_of(const checker *c, wf__ref r, unsigned dtype)
@@ -66,6 +65,32 @@ static bool check_memory(const checker *c, const wf__node *n)
         return (n->aux <= WF_BORDER_REFLECT || bad(c, "border")) && (!n->c || value_of(c, n->c, n->dtype)) &&
                (!wf__when(ir, n) || value_of(c, n->when, WF_BOOL));
     return value_of(c, n->c, n->dtype) && (!n->d || value_of(c, n->d, WF_BOOL));
+}
+
+static bool check_update(const checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (n->a >= ir->slot_n)
+        return bad(c, "unknown slot");
+    const wf__slot *s = &ir->slot[n->a];
+    if (n->dtype != s->dtype)
+        return bad(c, "dtype differs from the slot's");
+    if (!n->b && s->rank)
+        return bad(c, "an index is missing");
+    if (!check_tuple(c, n->b, s->rank) || (n->d && !value_of(c, n->d, WF_BOOL)))
+        return false;
+    if (s->spread && (n->op != WF__ACCUM || wf__node_mode(n) != WF__MODE_EXPAND))
+        return bad(c, "private memory");
+    if (n->op == WF__CAS)
+        return (n->c && n->c < ir->tuple_n - 2 && wf__tuple_len(ir, n->c) == 2 && wf__size(n->dtype) <= 8 &&
+                value_of(c, wf__tuple_at(ir, n->c)[0], n->dtype) && value_of(c, wf__tuple_at(ir, n->c)[1], n->dtype)) ||
+               bad(c, "a pair of values");
+    unsigned join = wf__node_join(n), mode = wf__node_mode(n);
+    bool moves = n->op == WF__ATOMIC && join == WF_EXCH && wf__size(n->dtype) <= 8;
+    if (mode > (n->op == WF__ACCUM ? WF__MODE_EXPAND : 0) || (!moves && !wf__updates(join, n->dtype)) ||
+        (n->op == WF__ATOMIC && !moves && wf__is_complex(n->dtype)))
+        return bad(c, "a join that its dtype does not have");
+    return value_of(c, n->c, wf__update_dtype(n->dtype, join));
 }
 
 static bool check_pure(const checker *c, const wf__node *n)
@@ -181,6 +206,10 @@ static bool check_structural(checker *c, const wf__node *n)
     case WF__LOAD:
     case WF__STORE:
         return check_memory(c, n);
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        return check_update(c, n);
     case WF__RED:
     case WF__SETRED:
         if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)

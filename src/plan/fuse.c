@@ -72,8 +72,9 @@ void wf__plan_fuse(wf__plan *plan, const wf__bind *bind)
     for (uint32_t s = 0; s + 1 < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s], *next = &plan->stage[s + 1];
         bool fits = stage->reduce && stage->parts == 1 && !stage->empty && !next->empty && !next->body.red_n &&
-                    stage->body.red_n <= WF__MOST_FUSED && next->body.slot_n <= WF__MOST_FUSED &&
-                    uses_results(stage, next) && walks_alike(stage, next) && are_apart(stage, next, bind);
+                    !next->copies_n && !next->updates && !stage->copies_n && stage->body.red_n <= WF__MOST_FUSED &&
+                    next->body.slot_n <= WF__MOST_FUSED && uses_results(stage, next) && walks_alike(stage, next) &&
+                    are_apart(stage, next, bind);
         for (uint32_t i = s + 2; fits && i < plan->stage_n; ++i)
             fits = !uses_results(stage, &plan->stage[i]);
         stage->fused = fits;

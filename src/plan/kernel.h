@@ -1,9 +1,10 @@
 /* kernel.h - what a backend gets: one lowered recording ("body") with its layout, and the calling convention.
  *
  * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only
- * nodes CONST PARAM INDEX EXTENT DIM LOAD STORE RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so
+ * nodes CONST PARAM INDEX EXTENT DIM LOAD STORE ACCUM ATOMIC CAS RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so
  * that f16 and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to f32; complex ones
- * only loaded, stored, taken apart and joined); every tuple is explicit (none is 0) and its refs are i64; slot steps
+ * only loaded, stored, taken apart and joined); every tuple is explicit (none is 0,
+ * but for updates of slots of rank 0) and its refs are i64; slot steps
  * are filled in. `element` slots have one stride per loop axis.
  */
 #ifndef WEFT_KERNEL_H
@@ -41,6 +42,10 @@ typedef struct wf__call {
  * bytes, starting from the join's neutral element; with kept axes in: where the results are. */
 typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
 
+/* Updates (ACCUM, ATOMIC, CAS). What other threads may change at the same moment is changed atomically, unless
+ * `alone` is asked for. ACCUM of mode EXPAND: nobody else is there, and the lanes of a row come one after the other in
+ * ascending order, rows in order, too. So the bits in private memory depend on the order of boxes alone. */
+
 /* Target of code generation. Widest first. */
 typedef enum wf__isa { WF__ISA_AVX512, WF__ISA_AVX2, WF__ISA_SSE42, WF__ISA_NEON, WF__ISA_NONE } wf__isa;
 typedef struct wf__target {
@@ -62,6 +67,7 @@ typedef struct wf__code_options {
     bool nontemporal;
     bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
     int shared_rows;   /* of bodies with kept_lane: rows worth doing at once if they are light; 0: unknown */
+    bool alone;        /* no other thread runs this stage: updates need not be atomic */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
 

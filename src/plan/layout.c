@@ -3,7 +3,7 @@
  * its address: one index per loop axis.
  */
 #include "ir/pass.h"
-#include "plan/plan.h"
+#include "plan/accumulate.h"
 
 typedef struct access { /* how far memory moves per step along each axis of the space */
     bool element, store;
@@ -82,7 +82,7 @@ static bool collect(layout *l)
     const wf__ir *ir = &l->stage->proto;
     uint32_t accesses = 0;
     for (wf__ref r = 1; r < ir->n; ++r)
-        accesses += ir->node[r].op == WF__LOAD || ir->node[r].op == WF__STORE;
+        accesses += ir->node[r].op == WF__LOAD || ir->node[r].op == WF__STORE || wf__op_is_update(ir->node[r].op);
     l->at = wf__alloc0((accesses + 1) * sizeof *l->at);
     l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
     l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
@@ -95,11 +95,11 @@ static bool collect(layout *l)
         const wf__node *n = &ir->node[r];
         if (n->op == WF__INDEX || n->op == WF__EXTENT)
             l->index_used[n->a] = true;
-        if (n->op != WF__LOAD && n->op != WF__STORE)
+        if (n->op != WF__LOAD && n->op != WF__STORE && !wf__op_is_update(n->op))
             continue;
         access *a = &l->at[l->access_n++];
         a->store = n->op == WF__STORE;
-        a->element = !n->b;
+        a->element = !n->b && l->stage->proto.slot[n->a].element;
         if (a->element)
             memcpy(a->stride, l->element_stride[n->a], sizeof a->stride);
         for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
@@ -388,7 +388,7 @@ static bool lay_body(layout *l)
         uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
         for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
             map[r] = lay_node(l, r, map, everywhere, &laid);
-        ok = laid.status == WF_OK;
+        ok = laid.status == WF_OK && wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
         if (ok && wf__pass_is_lowered(&laid)) {
             l->stage->body = laid;
             laid = (wf__ir){ 0 };
@@ -526,7 +526,7 @@ static void estimate(wf__stage *stage)
             times *= TURNS;
         if (n->op == WF__END && !stage->body.node[n->a].aux && times > 1)
             times /= TURNS;
-        cost += times * (memory ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
+        cost += times * (memory || wf__op_is_update(n->op) ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
         if (memory && stage->body.slot[n->a].element)
             bytes += wf__size(n->dtype);
     }

@@ -175,6 +175,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__free(stage->initial);
         wf__free(stage->result);
         wf__free(stage->mem);
+        wf__free(stage->copies);
         void *code = atomic_load(&stage->code);
         if (code && free_code)
             free_code(user, code);

@@ -43,6 +43,23 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
 
+/* Private memory of one ACCUM: copies in C order, spread times as long, of the body slot's dtype, that begin with the
+ * join's neutral element and are joined with the target once all points are done. */
+typedef struct wf__private {
+    uint32_t slot, target; /* slots of the body: its own, and the array's */
+    uint8_t join, spread;
+    bool exact;  /* no order of joining can be told from another */
+    bool direct; /* one of the copies may be the array itself */
+    uint64_t elements;
+} wf__private;
+
+/* So many copies of so many elements cost no more than what is done with them. */
+static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
+{
+    uint64_t n = elements ? 4 * (points / elements) + 4 * (points % elements) / elements : points;
+    return n ? n : 1;
+}
+
 /* What runs as one kernel: over extent[0..body.rank-1], in blocks. The results of its reductions are parameters
  * param_n, param_n + 1, ... of the stage after it; where axes are kept, they are in temps, without the initial values. */
 typedef struct wf__stage {
@@ -56,10 +73,15 @@ typedef struct wf__stage {
     wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
-    bool empty;           /* no points */
-    bool streams;         /* big enough for non-temporal stores, if addresses are aligned */
-    bool long_rows;       /* code may count on the promise of that name in kernel.h */
-    bool fused;           /* the next stage may follow box by box (fuse.c) */
+    bool empty;          /* no points */
+    bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
+    bool long_rows;      /* code may count on the promise of that name in kernel.h */
+    bool fused;          /* the next stage may follow box by box (fuse.c) */
+    wf__private *copies; /* accumulations into private memory */
+    uint32_t copies_n;
+    uint32_t groups;      /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
+    bool in_order;        /* copies belong to ranges of blocks, else to workers */
+    bool updates;         /* there are atomic operations, which one thread alone does without */
     uint64_t work;        /* points times cost, to decide on threads */
     _Atomic(void *) code; /* the run layer's, NULL until needed */
 } wf__stage;

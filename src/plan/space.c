@@ -4,7 +4,7 @@
  * memory that is written is read at another element than the point's own (a stencil in place, a view shifted against
  * another), the operator reads a copy made before it instead: every point sees what was there before the launch. Only
  * reads that come after a store of the same operator to that memory read the memory itself: they are the point's own
- * business.
+ * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"
@@ -101,9 +101,11 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
         last = r;
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *store = &ir->node[q];
-        if (store->op != WF__STORE)
+        if (store->op != WF__STORE && store->op != WF__ACCUM)
             continue;
         wf__overlap meet = wf__bind_overlap(&s->bind[ir->slot[store->a].object], source);
+        if (meet != WF__APART && store->op == WF__ACCUM)
+            return true;
         if (meet != WF__APART && q < last)
             return false;
         bool same = store->b == load->b || (at_own_element(s, ir, store) && at_own_element(s, ir, load));
@@ -147,6 +149,23 @@ static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
     if (out->status != WF_OK)
         wf__plan_fail(s->plan, out->status, "%s", out->error);
     return (ok && out->status == WF_OK) || no_memory(s);
+}
+
+/* Nothing has a meaning that is accumulated and assigned by one operator. */
+static bool accumulates_only(spacer *s, const wf__ir *ir)
+{
+    for (wf__ref q = 1; q < ir->n; ++q)
+        for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM; ++r) {
+            const wf__bind *a = &s->bind[ir->slot[ir->node[q].a].object];
+            if (ir->node[r].op != WF__STORE ||
+                wf__bind_overlap(a, &s->bind[ir->slot[ir->node[r].a].object]) == WF__APART)
+                continue;
+            wf__plan_fail(s->plan, WF_ERR_CONTRACT,
+                          "%s is accumulated into and written in one index space; use two recordings",
+                          a->name ? a->name : "an array");
+            return false;
+        }
+    return true;
 }
 
 /* Gives every load that needs one a slot of a copy. */
@@ -269,7 +288,8 @@ static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf__ir ir;
-    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && redirect_loads(s, &ir) && add_joiner(s, &ir);
+    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && accumulates_only(s, &ir) && redirect_loads(s, &ir) &&
+              add_joiner(s, &ir);
     wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
     if (!stage) {
         wf__ir_free(&ir);

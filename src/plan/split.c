@@ -1,18 +1,19 @@
 /* split.c - cuts an array graph into stages: kernels over one index space each.
  *
- * Roots are the assignments and the reductions, in program order. Each root joins the earliest stage of its shape that
+ * Roots are the assignments, updates by index and reductions, in program order. Each root joins the earliest stage of its shape that
  * comes after everything it depends on; all values between roots stay in registers (fusion). A reduction's result reaches
- * later stages through a one-element temporary. Three memory hazards are resolved here:
+ * later stages through a one-element temporary, an atomic operation's through one of its shape. Three memory hazards are resolved here:
  *   - a root that must see an earlier assignment goes to a later stage, one that must not see it to an earlier one or the
  *     same (every stage reads before it writes); if its dependencies forbid that, the old contents are saved in a copy;
- *   - an assignment whose operands overlap its own target shifted goes through a temporary.
+ *   - an assignment whose operands overlap its own target shifted goes through a temporary; one by index, where points
+ *     may meet in any element, has operands from a copy.
  */
 #include "ir/pass.h"
 #include "plan/plan.h"
 
-typedef struct pending { /* a store, appended when its stage is complete */
-    uint32_t slot;
-    wf__ref value;
+typedef struct pending { /* an effect, appended when its stage is complete */
+    wf__node node;
+    uint32_t result; /* slot + 1 for the value of an atomic operation; 0: none */
 } pending;
 
 typedef struct group { /* a stage in the making */
@@ -52,6 +53,12 @@ typedef struct splitter {
     touch *touch;
     uint32_t touch_n, touch_cap;
 } splitter;
+
+static bool is_root(unsigned op) { return op == WF__STORE || op == WF__REDUCE || wf__op_is_update(op); }
+/* Roots whose results others may use, from a temporary. */
+static bool has_result(unsigned op) { return op == WF__REDUCE || op == WF__ATOMIC || op == WF__CAS; }
+/* Effects that touch the elements of their target in any order. */
+static bool by_index(const wf__node *n) { return wf__op_is_update(n->op) || (n->op == WF__STORE && n->b); }
 
 static bool fail(splitter *s, wf_status status, const char *text)
 {
@@ -98,7 +105,7 @@ static bool infer(splitter *s)
                 return false;
         if (n->op == WF__REDUCE)
             s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
-        if (n->op == WF__STORE) {
+        if (n->op == WF__STORE && !n->b) {
             wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
             if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
                 memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
@@ -216,6 +223,12 @@ static bool record_node(splitter *s, group *g, wf__ref r)
         return true;
     case WF__REDUCE:
         return record_result(s, g, r);
+    case WF__ATOMIC:
+    case WF__CAS:
+        if (!slot_in(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
+            return false;
+        g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
+        return true;
     case WF__IOTA:
         g->map[r] = s->shape[r].dim[n->a] == 1 ? wf__const_bits(&g->ir, WF_I64, 0)
                                                : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
@@ -248,8 +261,32 @@ static bool push_store(splitter *s, group *g, uint32_t object, const wf__node *l
         !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
         return no_memory(s);
     g->ir.slot[slot].written = true;
-    g->store[g->store_n++] = (pending){ slot, value };
+    g->store[g->store_n++] = (pending){ .node = { .op = WF__STORE, .a = slot, .c = value } };
     return true;
+}
+
+/* An effect by index, with its operands as group g has them now. */
+static bool push_update(splitter *s, group *g, wf__ref root)
+{
+    const wf__node *n = &s->ir->node[root];
+    const wf__slot *slot = &s->ir->slot[n->a];
+    pending p = { .node = *n };
+    if (!slot_in(s, g, slot->object, true, slot->dtype, slot->rank, &p.node.a) ||
+        !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
+        return no_memory(s);
+    p.node.b = wf__copy_tuple(s->ir, n->b, g->map, &g->ir);
+    p.node.c = n->op == WF__CAS ? wf__copy_tuple(s->ir, n->c, g->map, &g->ir) : g->map[n->c];
+    p.node.d = n->d ? g->map[n->d] : 0;
+    g->ir.slot[p.node.a].written = true;
+    if (has_result(n->op)) {
+        s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
+        if (s->result[root] == UINT32_MAX ||
+            !slot_in(s, g, s->result[root], false, n->dtype, s->shape[root].rank, &p.result))
+            return false;
+        g->ir.slot[p.result++].written = true;
+    }
+    g->store[g->store_n++] = p;
+    return g->ir.status == WF_OK || no_memory(s);
 }
 
 /* A stage before group `at` that copies object `from` into a new temp. */
@@ -273,7 +310,7 @@ static void mark_cone(splitter *s, wf__ref root)
     wf__ref operand[WF__MAX_OPERANDS];
     s->cone[root] = 1;
     for (wf__ref r = root; r >= 1; --r) {
-        if (!s->cone[r] || (r != root && s->ir->node[r].op == WF__REDUCE))
+        if (!s->cone[r] || (r != root && has_result(s->ir->node[r].op)))
             continue;
         uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
         for (uint32_t i = 0; i < count; ++i)
@@ -314,6 +351,14 @@ static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t boun
     return bound;
 }
 
+/* Accumulations into one array by one join: in which order they come does not matter. */
+static bool commute(const splitter *s, const wf__node *n, const touch *t)
+{
+    const wf__node *m = &s->ir->node[t->node];
+    return t->store && n->op == WF__ACCUM && m->op == WF__ACCUM && wf__node_join(n) == wf__node_join(m) &&
+           s->ir->slot[n->a].object == t->object;
+}
+
 /* The first group that may hold the root. */
 static uint32_t lower_bound(const splitter *s, wf__ref root)
 {
@@ -323,7 +368,7 @@ static uint32_t lower_bound(const splitter *s, wf__ref root)
         if (!s->cone[r])
             continue;
         const wf__node *m = &s->ir->node[r];
-        if (m->op == WF__REDUCE && s->home[r] + 1 > bound)
+        if (has_result(m->op) && s->home[r] + 1 > bound)
             bound = s->home[r] + 1;
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
@@ -332,14 +377,14 @@ static uint32_t lower_bound(const splitter *s, wf__ref root)
                 bound = t->group + 1;
         }
     }
-    for (uint32_t i = 0; n->op == WF__STORE && i < s->touch_n; ++i) {
+    for (uint32_t i = 0; n->op != WF__REDUCE && i < s->touch_n; ++i) {
         const touch *t = &s->touch[i];
-        wf__overlap o = between(s, t->object, s->ir->slot[n->a].object, t->gather);
-        uint32_t least = o == WF__APART ? 0 : o == WF__SAME ? t->group : t->group + 1;
+        wf__overlap o = between(s, t->object, s->ir->slot[n->a].object, t->gather || by_index(n));
+        uint32_t least = o == WF__APART ? 0 : o == WF__SAME || commute(s, n, t) ? t->group : t->group + 1;
         if (least > bound)
             bound = least;
     }
-    return n->op == WF__STORE ? after_seen_stores(s, root, bound) : bound;
+    return n->op != WF__REDUCE ? after_seen_stores(s, root, bound) : bound;
 }
 
 static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
@@ -364,11 +409,14 @@ static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
         if (!s->cone[r] || m->op != WF__LOAD)
             continue;
         uint32_t object = s->ir->slot[m->a].object, first = UINT32_MAX;
+        const wf__node *n = &s->ir->node[root];
+        if (by_index(n) && between(s, s->ir->slot[n->a].object, object, true) != WF__APART)
+            first = g;
         for (uint32_t i = 0; i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (!t->store || t->node < r || t->object >= s->plan->objects)
                 continue;
-            wf__overlap o = between(s, t->object, object, m->b != 0);
+            wf__overlap o = between(s, t->object, object, m->b != 0 || t->gather);
             bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && t->group < g;
             if (late && t->group < first)
                 first = t->group;
@@ -440,6 +488,13 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
            add_touch(s, slot->object, g + 1, root, true, false);
 }
 
+static bool place_update(splitter *s, wf__ref root, uint32_t g)
+{
+    s->home[root] = g;
+    return push_update(s, &s->group[g], root) && note_loads(s, root, g) &&
+           add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
+}
+
 static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
 {
     const wf__node *n = &s->ir->node[root];
@@ -474,7 +529,9 @@ static bool place(splitter *s, wf__ref root)
         g = save_old_contents(s, root, g);
     if (g == UINT32_MAX || !record_cone(s, &s->group[g], root))
         return false;
-    return n->op == WF__REDUCE ? place_reduce(s, root, g) : place_store(s, root, g);
+    return n->op == WF__REDUCE ? place_reduce(s, root, g)
+           : by_index(n)       ? place_update(s, root, g)
+                               : place_store(s, root, g);
 }
 
 /* ---- groups become stages ---- */
@@ -517,13 +574,29 @@ static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
     return ir->status == WF_OK || no_memory(s);
 }
 
+static void append_effect(wf__ir *ir, const pending *p)
+{
+    const wf__node *n = &p->node;
+    const wf__ref *pair = wf__tuple_at(ir, n->c); /* CAS */
+    wf__ref old = 0;
+    if (n->op == WF__STORE)
+        wf__store(ir, n->a, n->b, n->c, n->d);
+    else if (n->op == WF__ACCUM)
+        wf__accum(ir, n->a, n->b, wf__node_join(n), wf__node_mode(n), n->c, n->d);
+    else
+        old = n->op == WF__CAS ? wf__cas(ir, n->a, n->b, pair[0], pair[1], n->d)
+                               : wf__atomic(ir, n->a, n->b, wf__node_join(n), n->c, n->d);
+    if (p->result)
+        wf__store(ir, p->result - 1, 0, old, 0);
+}
+
 static bool finish(splitter *s, group *g)
 {
     wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!stage)
         return false;
     for (uint32_t i = 0; i < g->store_n; ++i)
-        wf__store(&g->ir, g->store[i].slot, 0, g->store[i].value, 0);
+        append_effect(&g->ir, &g->store[i]);
     stage->space = g->shape;
     stage->proto = g->ir;
     bool ok = g->ir.status == WF_OK || no_memory(s);
@@ -552,10 +625,10 @@ static bool run(splitter *s)
         memset(s->home, 0xff, n * sizeof *s->home);
         memset(s->saved, 0xff, n * sizeof *s->saved);
         for (wf__ref r = 1; r < n; ++r)
-            s->live[r] = s->ir->node[r].op == WF__STORE;
+            s->live[r] = wf__op_is_effect(s->ir->node[r].op);
         wf__mark_live(s->ir, s->live);
         for (wf__ref r = 1; ok && r < n; ++r)
-            if (s->live[r] && (s->ir->node[r].op == WF__STORE || s->ir->node[r].op == WF__REDUCE))
+            if (s->live[r] && is_root(s->ir->node[r].op))
                 ok = place(s, r);
     }
     for (uint32_t g = 0; ok && g < s->group_n; ++g)

@@ -143,6 +143,13 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
         copy.c = at(t, n->c)[p];
         copy.d = n->d ? at(t, n->d)[p] : 0;
         break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        copy.b = map_tuple(t, n->b, p);
+        copy.c = n->op == WF__CAS ? map_tuple(t, n->c, p) : at(t, n->c)[p];
+        copy.d = n->d ? at(t, n->d)[p] : 0;
+        break;
     case WF__RED:
         copy.b = (uint32_t)(point_column(t, p) % t->instances);
         if (*accumulator(t, &copy))

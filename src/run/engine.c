@@ -163,7 +163,7 @@ static void body_key(const wf__ir *ir, wf__str *key)
         const wf__slot *slot = &ir->slot[s];
         uint8_t bytes[4 + WF_MAX_RANK] = { slot->dtype, slot->rank,
                                            (uint8_t)(slot->read | slot->written << 1 | slot->meets << 2),
-                                           slot->element };
+                                           (uint8_t)(slot->element | slot->spread << 1) };
         memcpy(bytes + 4, slot->step, WF_MAX_RANK);
         add(key, bytes, sizeof bytes);
     }
@@ -182,7 +182,8 @@ static void body_key(const wf__ir *ir, wf__str *key)
 static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->shared_rows << 2,
+    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->alone << 2 |
+                            (uint32_t)how->shared_rows << 3,
                         (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);

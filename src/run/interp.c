@@ -149,6 +149,8 @@ static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *ou
                 return false; /* nothing to read: the value outside, or 0 */
             i = wf__border_index((wf_border)n->aux, i, m->dim[k]);
         }
+        if (k + 1 == rank && f->ir->slot[n->a].spread > 1)
+            i %= f->ir->slot[n->a].spread;
         offset += i * m->stride[k];
     }
     *out = offset;
@@ -181,6 +183,32 @@ static void store(const frame *f, const wf__node *n)
         int64_t offset;
         if ((!keep || keep[l]) && offset_of(f, n, l, &offset))
             memcpy(f->call->mem[n->a].base + offset * (int64_t)size, value + l * size, size);
+    }
+}
+
+/* Lanes one after the other. */
+static void update(const frame *f, wf__ref r, const wf__node *n)
+{
+    const wf__ref *pair = wf__tuple_at(f->ir, n->c);
+    unsigned size = wf__size(n->dtype), join = wf__node_join(n);
+    wf__ref from = n->op == WF__CAS ? pair[1] : n->c;
+    unsigned step = wf__size(wf__dtype(f->ir, from));
+    const unsigned char *value = at(f, from), *expected = n->op == WF__CAS ? at(f, pair[0]) : NULL;
+    const unsigned char *keep = n->d ? at(f, n->d) : NULL;
+    unsigned char *old = at(f, r);
+    for (uint32_t l = f->first; l < f->first + f->n; ++l) {
+        int64_t offset;
+        memset(old + l * size, 0, size);
+        if ((keep && !keep[l]) || !offset_of(f, n, l, &offset))
+            continue;
+        char *element = f->call->mem[n->a].base + offset * (int64_t)size;
+        memcpy(old + l * size, element, size);
+        if (n->dtype == WF_BOOL)
+            old[l] = old[l] != 0;
+        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_EXCH)
+            memcpy(element, value + l * size, size);
+        else if (n->op != WF__CAS)
+            wf__update(join, n->dtype, element, value + l * step);
     }
 }
 
@@ -237,6 +265,11 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
         break;
     case WF__STORE:
         store(f, n);
+        break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        update(f, r, n);
         break;
     case WF__RED:
         memcpy(out, f->acc + (size_t)n->a * ROW, ROW);

@@ -1,14 +1,17 @@
 /* launch.c - runs the stages of a plan: addresses in, blocks out to the pool, reductions joined in a fixed order. */
+#include "run/copies.h"
 #include "run/engine_internal.h"
 #include "run/joiner.h"
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
+typedef enum variant { PLAIN, NONTEMPORAL, ALONE, VARIANTS } variant; /* of a stage's code */
+
 /* What a stage needs to run, made at its first run: stage->code. Entries are set once and never change. */
 typedef struct stage_code {
-    _Atomic(wf__entry *) entry[2]; /* plain, non-temporal */
-    wf__held *held[2];             /* theirs; under the engine's lock */
-    _Atomic bool no_entry[2];      /* the compiler cannot: interpret */
+    _Atomic(wf__entry *) entry[VARIANTS];
+    wf__held *held[VARIANTS];        /* theirs; under the engine's lock */
+    _Atomic bool no_entry[VARIANTS]; /* the compiler cannot: interpret */
     _Atomic(wf__interp *) interp;
 } stage_code;
 
@@ -29,6 +32,8 @@ typedef struct launch { /* one stage in flight */
     size_t kept_bytes;
     size_t at[WF__MOST_FUSED]; /* of reduction k's in it */
     int workers;
+    bool parallel;      /* if compiled */
+    wf__copies *copies; /* NULL: none. in_order: one for each group of blocks, else for each worker */
 } launch;
 
 static bool out_of_memory(wf__failure *f, const char *what)
@@ -41,7 +46,7 @@ static bool out_of_memory(wf__failure *f, const char *what)
 void wf__engine_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < VARIANTS; ++i)
         wf__map_let_go(((wf__engine *)engine)->code, c->held[i]);
     wf__interp_free(atomic_load(&c->interp));
     wf__free(c);
@@ -81,28 +86,30 @@ static int shared_rows(const wf__stage *stage)
     return n > 1 ? best : 1;
 }
 
-static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, bool nontemporal)
+static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, variant which)
 {
-    wf__entry *entry = atomic_load_explicit(&c->entry[nontemporal], memory_order_acquire);
-    if (entry || atomic_load(&c->no_entry[nontemporal]))
+    wf__entry *entry = atomic_load_explicit(&c->entry[which], memory_order_acquire);
+    if (entry || atomic_load(&c->no_entry[which]))
         return entry;
     wf__str error = { 0 };
-    wf__code_options how = { .nontemporal = nontemporal, .long_rows = stage->long_rows && !nontemporal };
+    wf__code_options how = { .nontemporal = which == NONTEMPORAL,
+                             .long_rows = stage->long_rows && which != NONTEMPORAL,
+                             .alone = which == ALONE };
     how.shared_rows = shared_rows(stage);
     wf__held *held = wf__engine_code(e, &stage->body, &how, &error), *double_held = held;
     entry = held ? wf__engine_entry(held) : NULL;
     if (entry) {
         wf__mutex_lock(&e->lock);
-        if (!c->held[nontemporal]) {
-            c->held[nontemporal] = held;
+        if (!c->held[which]) {
+            c->held[which] = held;
             double_held = NULL;
         }
-        entry = wf__engine_entry(c->held[nontemporal]); /* another thread's may be another copy of the code */
+        entry = wf__engine_entry(c->held[which]); /* another thread's may be another copy of the code */
         wf__mutex_unlock(&e->lock);
         wf__map_let_go(e->code, double_held);
-        atomic_store_explicit(&c->entry[nontemporal], entry, memory_order_release);
+        atomic_store_explicit(&c->entry[which], entry, memory_order_release);
     } else
-        atomic_store(&c->no_entry[nontemporal], true);
+        atomic_store(&c->no_entry[which], true);
     if (error.len) {
         wf__str text = { 0 };
         wf__str_addf(&text, "compiling a kernel failed (%s); it is interpreted instead", wf__str_get(&error));
@@ -129,12 +136,16 @@ static const wf__interp *interp_of(wf__engine *e, const wf__stage *stage, stage_
 }
 
 /* ---- blocks ---- */
-static void run_box(const launch *l, const int64_t *lo, const int64_t *hi, uint64_t *acc)
+/* `copy`: whose private memory it uses. */
+static void run_box(const launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
+    wf__call call = l->call;
+    if (l->copies)
+        call.mem = wf__copies_use(l->copies, copy);
     if (l->entry)
-        l->entry(&l->call, lo, hi, acc);
+        l->entry(&call, lo, hi, acc);
     else
-        wf__interp_run(l->interp, l->scratch, &l->call, lo, hi, acc);
+        wf__interp_run(l->interp, l->scratch, &call, lo, hi, acc);
 }
 
 static void fill(char *at, uint64_t bits, size_t size, size_t n)
@@ -213,9 +224,8 @@ static void run_then(const launch *l, const int64_t *lo, const int64_t *hi, cons
     l->then->entry(&call, from, to, NULL);
 }
 
-static void run_block(void *user, int64_t block, int worker)
+static void run_one(const launch *l, int64_t block, int64_t copy, int worker)
 {
-    const launch *l = user;
     const wf__stage *stage = l->stage;
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], rest = block, part = 0, parts = 1;
     uint64_t kept[WF__MOST_FUSED];
@@ -234,9 +244,21 @@ static void run_block(void *user, int64_t block, int worker)
         redirect(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce && stage->body.kept_lane)
         clear_results(&stage->body, stage->extent, lo, hi, acc);
-    run_box(l, lo, hi, acc);
+    run_box(l, copy, lo, hi, acc);
     if (l->then)
         run_then(l, lo, hi, acc);
+}
+
+static void run_block(void *user, int64_t block, int worker) { run_one(user, block, worker, worker); }
+
+/* Consecutive blocks that share a copy. */
+static void run_group(void *user, int64_t group, int worker)
+{
+    const launch *l = user;
+    int64_t n = l->copies->n, blocks = l->stage->blocks, each = blocks / n, more = blocks % n;
+    int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
+    for (int64_t b = first; b < end; ++b)
+        run_one(l, b, group, worker);
 }
 
 static const int64_t origin[WF_MAX_RANK];
@@ -246,16 +268,23 @@ static bool is_large(const wf__stage *stage) { return stage->blocks > 1 && stage
 static void run_blocks(launch *l)
 {
     const wf__stage *stage = l->stage;
-    bool parallel = l->entry && is_large(stage);
-    if (parallel && l->then)
+    bool groups = l->copies && stage->in_order;
+    if (l->parallel && l->entry && l->then)
         wf__pool_run_on(l->engine->pool, l->workers, stage->blocks, run_block, l);
-    else if (parallel)
+    else if (l->parallel && l->entry && groups)
+        wf__pool_run(l->engine->pool, l->copies->n, run_group, l);
+    else if (l->parallel && l->entry && l->copies)
+        wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
+    else if (l->parallel && l->entry)
         wf__pool_run(l->engine->pool, stage->blocks, run_block, l);
+    else if (groups)
+        for (int64_t g = 0; g < l->copies->n; ++g)
+            run_group(l, g, 0);
     else if (stage->body.red_n)
         for (int64_t b = 0; b < stage->blocks; ++b)
             run_block(l, b, 0);
     else
-        run_box(l, origin, stage->extent, NULL);
+        run_box(l, 0, origin, stage->extent, NULL);
 }
 
 /* ---- reductions: partial results pairwise, then the initial value, always in the same order ---- */
@@ -363,7 +392,10 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
         return out_of_memory(f, "a launch");
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
     if (!interpret && !one_point)
-        l->entry = entry_of(l->engine, stage, code, stage->streams && may_stream(stage, l->call.mem));
+        l->entry = entry_of(l->engine, stage, code,
+                            stage->updates && !l->parallel                     ? ALONE
+                            : stage->streams && may_stream(stage, l->call.mem) ? NONTEMPORAL
+                                                                               : PLAIN);
     if (l->entry)
         return true;
     l->interp = interp_of(l->engine, stage, code, f);
@@ -382,6 +414,19 @@ static void fill_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
             mem[s].dim[d] = layout->dim[d];
         }
     }
+}
+
+/* Private memory: as many copies as the order of joins wants, or as there are workers. */
+static bool make_copies(launch *l, wf__copies *c, wf__failure *f)
+{
+    const wf__stage *stage = l->stage;
+    int64_t workers = l->parallel && (l->entry || stage->in_order) ? wf__pool_threads(l->engine->pool) : 1;
+    int64_t wanted = stage->in_order && stage->groups ? stage->groups : workers;
+    wanted = wanted < stage->blocks ? wanted : stage->blocks;
+    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
+        return out_of_memory(f, "private copies of an array");
+    l->copies = c;
+    return true;
 }
 
 /* Gets ready to run `then`, the next stage, box by box after l's; if that cannot be, leaves l as it is. false: failed. */
@@ -426,6 +471,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
         return out_of_memory(f, "a launch");
     fill_mem(stage, base, mem);
     l.call.mem = mem;
+    wf__copies copies;
+    l.parallel = is_large(stage) && (!stage->updates || wf__pool_threads(e->pool) > 1);
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
         if (ok && !make_room(&l, base))
@@ -435,10 +482,16 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
                 ok = out_of_memory(f, "the interpreter");
         }
-        if (ok && next)
+        if (ok && stage->copies_n)
+            ok = make_copies(&l, &copies, f);
+        if (ok && next && !l.copies)
             ok = fuse(&l, &then, next, base, next_mem, f);
         if (ok)
             run_blocks(&l);
+        if (l.copies) {
+            wf__copies_join(l.copies, e->pool, mem);
+            wf__copies_end(l.copies);
+        }
         *both = ok && l.then;
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
@@ -511,7 +564,7 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
-    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || is_large(stage))
+    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || is_large(stage))
         return;
     const stage_code *code = atomic_load_explicit(&stage->code, memory_order_acquire);
     if (!code || !wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
@@ -519,8 +572,8 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     fill_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
     out->extent = stage->extent;
-    bool nontemporal = stage->streams && may_stream(stage, out->mem);
-    out->entry = atomic_load_explicit(&code->entry[nontemporal], memory_order_acquire);
+    variant which = stage->updates ? ALONE : stage->streams && may_stream(stage, out->mem) ? NONTEMPORAL : PLAIN;
+    out->entry = atomic_load_explicit(&code->entry[which], memory_order_acquire);
 }
 
 void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param)

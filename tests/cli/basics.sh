@@ -64,4 +64,8 @@ fi
 # --- bench: rows are computed and compared
 "$WEFT" bench --quick --json > rows
 [ "$(grep -c '"weft_ms"' rows)" -ge 5 ] || die bench
+"$WEFT" bench scatter --count 30000 --most 1000 > table
+[ "$(grep -c '^ *10* ' table)" = 4 ] || die "bench scatter"
+grep -q '<polyline' scatter.svg || die "scatter.svg"
+refuses 2 'not a number of additions' "$WEFT" bench scatter --count no
 echo ok

@@ -1,0 +1,337 @@
+/* scatter.c - weft bench scatter: many random numbers added to a buffer at random places, for buffers from one element to
+ * many: every mode of accumulation, private histograms as one writes them in C, and Dr.Jit where it is installed.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "scatter.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZES = 8, MODES = 4, SERIES = 2 * MODES + 1, MOST_THREADS = 256, SPREAD = 8, SPREAD_MOST = 4096 };
+
+static const char *const series_names[SERIES] = { "Weft auto",   "Weft direct",   "Weft local",   "Weft expand",  "C",
+                                                  "Dr.Jit auto", "Dr.Jit direct", "Dr.Jit local", "Dr.Jit expand" };
+static const char *const colours[SERIES] = { "#d62728", "#ff9896", "#e377c2", "#ff7f0e", "#111111",
+                                             "#1f77b4", "#aec7e8", "#17becf", "#2ca02c" };
+
+typedef struct results {
+    int64_t n, size[SIZES];
+    int sizes;
+    double seconds[SERIES][SIZES]; /* 0: not measured */
+    char peer[64];                 /* "Dr.Jit 1.2"; empty: not there */
+} results;
+
+/* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another ---- */
+typedef struct part {
+    const uint32_t *index, *value;
+    int64_t lo, hi, bins;
+    uint32_t *own; /* [copies][bins] */
+    int copies;
+} part;
+
+static void count_spread(const part *p)
+{
+    const uint32_t *i = p->index, *v = p->value;
+    int64_t k = p->lo, b = p->bins;
+    uint32_t *h = p->own;
+    for (; k + SPREAD <= p->hi; k += SPREAD) {
+        h[i[k]] += v[k];
+        h[b + i[k + 1]] += v[k + 1];
+        h[2 * b + i[k + 2]] += v[k + 2];
+        h[3 * b + i[k + 3]] += v[k + 3];
+        h[4 * b + i[k + 4]] += v[k + 4];
+        h[5 * b + i[k + 5]] += v[k + 5];
+        h[6 * b + i[k + 6]] += v[k + 6];
+        h[7 * b + i[k + 7]] += v[k + 7];
+    }
+    for (; k < p->hi; k++)
+        h[i[k]] += v[k];
+}
+
+static void *count(void *data)
+{
+    const part *p = data;
+    memset(p->own, 0, (size_t)(p->bins * p->copies) * sizeof *p->own);
+    if (p->copies > 1)
+        count_spread(p);
+    else
+        for (int64_t k = p->lo; k < p->hi; k++)
+            p->own[p->index[k]] += p->value[k];
+    return NULL;
+}
+
+typedef struct c_call {
+    part part[MOST_THREADS];
+    int threads;
+    uint32_t *out;
+} c_call;
+
+static bool run_c(void *data)
+{
+    c_call *c = data;
+    pthread_t thread[MOST_THREADS];
+    bool started[MOST_THREADS] = { false };
+    for (int t = 1; t < c->threads; t++)
+        started[t] = pthread_create(&thread[t], NULL, count, &c->part[t]) == 0;
+    for (int t = 0; t < c->threads; t++)
+        if (!started[t])
+            count(&c->part[t]);
+    for (int t = 1; t < c->threads; t++)
+        if (started[t])
+            pthread_join(thread[t], NULL);
+    for (int t = 0; t < c->threads; t++)
+        for (int k = 0; k < c->part[t].copies; k++)
+            for (int64_t b = 0; b < c->part[t].bins; b++)
+                c->out[b] += c->part[t].own[k * c->part[t].bins + b];
+    return true;
+}
+
+/* ---- Weft ---- */
+typedef struct weft_call {
+    wf_kernel *kernel;
+    wf_array *target;
+} weft_call;
+
+static bool run_weft(void *data)
+{
+    const weft_call *w = data;
+    return wf_launch(w->kernel, WF_ARGS(WF_ARG("target", w->target))) == WF_OK;
+}
+
+static wf_kernel *prepare(wf_context *ctx, int64_t n, wf_mode mode, const wf_array *index, const wf_array *value)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n), .name = "scatter");
+    wf_array *target = wf_formal(g, "target", WF_U32, 1);
+    wf_accumulate(g, (int)WF_ADD | (int)mode, target, wf_in(g, value), wf_in(g, index));
+    return wf_compile(g);
+}
+
+/* The least of a few times, after one that warms up. */
+static double least(bool (*work)(void *), void *data)
+{
+    enum { RUNS = 5 };
+    double best = 0, spent = 0;
+    if (!work(data))
+        return -1;
+    for (int i = 0; i < RUNS && (i < 2 || spent < 2); i++) {
+        double start = seconds();
+        if (!work(data))
+            return -1;
+        double t = seconds() - start;
+        spent += t;
+        best = i == 0 || t < best ? t : best;
+    }
+    return best > 0 ? best : 1e-9;
+}
+
+typedef struct inputs {
+    uint32_t *index, *value;
+} inputs;
+
+static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out)
+{
+    static const wf_mode modes[MODES] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    int64_t n = out->n, bins = out->size[at];
+    c_call *c = allocate(1, sizeof *c);
+    c->threads = wf_get_threads(ctx) < MOST_THREADS ? wf_get_threads(ctx) : MOST_THREADS;
+    c->out = allocate((size_t)bins, sizeof *c->out);
+    for (int t = 0; t < c->threads; t++) {
+        int copies = bins <= SPREAD_MOST ? SPREAD : 1;
+        c->part[t] = (part){ in->index, in->value, n * t / c->threads, n * (t + 1) / c->threads, bins, NULL, copies };
+        c->part[t].own = allocate((size_t)(bins * copies) + 64, sizeof *c->out);
+    }
+    uint32_t *want = allocate((size_t)bins, sizeof *want), *got = allocate((size_t)bins, sizeof *got);
+    for (int64_t k = 0; k < n; k++)
+        want[in->index[k]] += in->value[k];
+    wf_array *index = wf_wrap(ctx, in->index, WF_U32, WF_SHAPE(n), NULL, NULL);
+    wf_array *value = wf_wrap(ctx, in->value, WF_U32, WF_SHAPE(n), NULL, NULL);
+    bool ok = true;
+    for (int m = 0; m < MODES && ok; m++) {
+        weft_call w = { prepare(ctx, n, modes[m], index, value), wf_full(ctx, WF_U32, WF_SHAPE(bins), 0) };
+        ok = w.kernel && run_weft(&w) && wf_download(w.target, got, (size_t)bins * sizeof *got) == WF_OK;
+        if (ok && memcmp(want, got, (size_t)bins * sizeof *got) != 0)
+            ok = failed("%s, %lld elements: wrong sums", series_names[m], (long long)bins) == EXIT_OK;
+        if (ok)
+            ok = (out->seconds[m][at] = least(run_weft, &w)) > 0;
+        wf_kernel_free(w.kernel);
+        wf_release(w.target);
+    }
+    if (ok) {
+        run_c(c);
+        ok = !memcmp(want, c->out, (size_t)bins * sizeof *got) || failed("C: wrong sums") == EXIT_OK;
+        out->seconds[MODES][at] = least(run_c, c);
+    }
+    for (int t = 0; t < c->threads; t++)
+        free(c->part[t].own);
+    free(c->out), free(c), free(want), free(got);
+    wf_release(index), wf_release(value);
+    return ok;
+}
+
+/* ---- Dr.Jit, in a process of its own ---- */
+static const char peer_script[] =
+    "import sys,time\n"
+    "import drjit as dr\n"
+    "from drjit.llvm import UInt32,PCG32\n"
+    "n,most,threads=[int(x) for x in sys.argv[1:]]\n"
+    "dr.set_thread_count(threads)\n"
+    "print(\"version\",dr.__version__,flush=True)\n"
+    "modes=[dr.ReduceMode.Auto,dr.ReduceMode.Direct,dr.ReduceMode.Local,dr.ReduceMode.Expand]\n"
+    "size,at=1,0\n"
+    "while size<=most:\n"
+    "    rng=PCG32(size=n)\n"
+    "    i=rng.next_uint32_bounded(size) if size>1 else dr.zeros(UInt32,n)\n"
+    "    i=dr.minimum(i,size-1); dr.make_opaque(i)\n"
+    "    v=rng.next_uint32(); dr.eval(i,v); dr.sync_thread()\n"
+    "    for m,mode in enumerate(modes):\n"
+    "        t=dr.zeros(UInt32,size); dr.make_opaque(t); best=1e9; spent=0\n"
+    "        for k in range(6):\n"
+    "            dr.sync_thread(); start=time.perf_counter()\n"
+    "            dr.scatter_reduce(dr.ReduceOp.Add,t,v,i,mode=mode); dr.eval(t); dr.sync_thread()\n"
+    "            s=time.perf_counter()-start\n"
+    "            if k: best=min(best,s); spent+=s\n"
+    "            if k>1 and spent>2: break\n"
+    "        print(m,at,best,flush=True)\n"
+    "    size*=10; at+=1\n";
+
+static bool measure_peer(const char *python, int threads, results *out)
+{
+    char line[256];
+    char *line_up = append(NULL, "'%s' -c '%s' %lld %lld %d 2>/dev/null", python, peer_script, (long long)out->n,
+                           (long long)out->size[out->sizes - 1], threads);
+    FILE *from = strchr(python, '\'') ? NULL : popen(line_up, "r");
+    free(line_up);
+    if (!from)
+        return false;
+    while (fgets(line, sizeof line, from)) {
+        int m, at;
+        double s;
+        char version[32];
+        if (sscanf(line, "version %31s", version) == 1)
+            snprintf(out->peer, sizeof out->peer, "Dr.Jit %s", version);
+        else if (sscanf(line, "%d %d %lf", &m, &at, &s) == 3 && m >= 0 && m < MODES && at >= 0 && at < out->sizes)
+            out->seconds[MODES + 1 + m][at] = s;
+    }
+    return pclose(from) == 0 && out->peer[0];
+}
+
+/* ---- output ---- */
+static void print_table(const results *r, int threads)
+{
+    int last = r->peer[0] ? SERIES : MODES + 1;
+    printf("%lld additions of u32, milliseconds, %d threads%s%s\n%10s", (long long)r->n, threads,
+           r->peer[0] ? "; " : "", r->peer, "elements");
+    for (int s = 0; s < last; s++)
+        printf(" %13s", series_names[s]);
+    printf("\n");
+    for (int k = 0; k < r->sizes; k++) {
+        printf("%10lld", (long long)r->size[k]);
+        for (int s = 0; s < last; s++)
+            printf(" %13.2f", 1e3 * r->seconds[s][k]);
+        printf("\n");
+    }
+}
+
+static double log_10(double x)
+{
+    double e = 0;
+    for (; x >= 10; x /= 10)
+        e++;
+    for (; x < 1; x *= 10)
+        e--;
+    double frac = 0, step = 0.5; /* bits of the logarithm by squaring */
+    for (int i = 0; i < 30; i++, step /= 2) {
+        x *= x;
+        if (x >= 10) {
+            x /= 10;
+            frac += step;
+        }
+    }
+    return e + frac;
+}
+
+enum { LEFT = 70, TOP = 40, WIDTH = 560, HEIGHT = 400, LEGEND = 150 };
+
+static int write_svg(const results *r, int threads, const char *path)
+{
+    double low = 1e9, high = 1e-9;
+    for (int s = 0; s < SERIES; s++)
+        for (int k = 0; k < r->sizes; k++)
+            if (r->seconds[s][k] > 0) {
+                low = r->seconds[s][k] < low ? r->seconds[s][k] : low;
+                high = r->seconds[s][k] > high ? r->seconds[s][k] : high;
+            }
+    int first = (int)(log_10(1e6 * low)) - 3, end = (int)(log_10(1e6 * high)) - 2; /* decades of milliseconds */
+    double span = end > first ? end - first : 1, across = r->sizes > 1 ? r->sizes - 1 : 1;
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return failed("%s: cannot be written", path);
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+            LEFT + WIDTH + LEGEND, TOP + HEIGHT + 60);
+    fprintf(f, "<text x=\"%d\" y=\"22\" font-size=\"14\">%lld random additions (u32), %d threads%s%s</text>\n", LEFT,
+            (long long)r->n, threads, r->peer[0] ? ", " : "", r->peer);
+    for (int d = 0; d <= (int)span; d++) {
+        double y = TOP + HEIGHT - HEIGHT * d / span;
+        double ms = 1;
+        for (int i = first + d; i > 0; i--)
+            ms *= 10;
+        for (int i = first + d; i < 0; i++)
+            ms /= 10;
+        fprintf(f, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, LEFT + WIDTH, y, y);
+        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g ms</text>\n", LEFT - 6, y + 4, ms);
+    }
+    for (int k = 0; k < r->sizes; k++)
+        fprintf(
+            f,
+            "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">10<tspan dy=\"-5\" font-size=\"9\">%d</tspan></text>\n",
+            LEFT + WIDTH * k / across, TOP + HEIGHT + 20, k);
+    fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">elements of the buffer</text>\n", LEFT + WIDTH / 2,
+            TOP + HEIGHT + 45);
+    for (int s = 0, row = 0; s < SERIES; s++) {
+        if (!(r->seconds[s][0] > 0))
+            continue;
+        fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", colours[s],
+                s > MODES ? " stroke-dasharray=\"5 3\"" : "");
+        for (int k = 0; k < r->sizes; k++)
+            if (r->seconds[s][k] > 0)
+                fprintf(f, "%.1f,%.1f ", LEFT + WIDTH * k / across,
+                        TOP + HEIGHT - HEIGHT * (log_10(1e6 * r->seconds[s][k]) - 3 - first) / span);
+        fprintf(f, "\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", LEFT + WIDTH + 12, TOP + 12 + 18 * row++,
+                colours[s], series_names[s]);
+    }
+    fprintf(f, "</svg>\n");
+    return fclose(f) == 0 ? EXIT_OK : failed("%s: cannot be written", path);
+}
+
+int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
+{
+    results r = { .n = n };
+    inputs in = { allocate((size_t)n, sizeof *in.index), allocate((size_t)n, sizeof *in.value) };
+    random_state random;
+    random_seed(&random, 1);
+    for (int64_t k = 0; k < n; k++)
+        in.value[k] = (uint32_t)random_bits(&random);
+    for (int64_t size = 1; size <= most && r.sizes < SIZES; size *= 10)
+        r.size[r.sizes++] = size;
+    bool ok = true;
+    for (int s = 0; s < r.sizes && ok; s++) {
+        for (int64_t k = 0; k < n; k++)
+            in.index[k] = (uint32_t)((random_bits(&random) >> 32) * (uint64_t)r.size[s] >> 32);
+        progress_begin("additions");
+        ok = measure_size(ctx, &in, s, &r);
+        progress_end();
+    }
+    free(in.index), free(in.value);
+    int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
+    if (ok && python && !measure_peer(python, wf_get_threads(ctx), &r))
+        status = failed("%s: no Dr.Jit there, or it failed", python);
+    if (ok) {
+        print_table(&r, wf_get_threads(ctx));
+        int written = write_svg(&r, wf_get_threads(ctx), "scatter.svg");
+        status = status == EXIT_OK ? written : status;
+    }
+    return status;
+}

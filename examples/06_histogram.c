@@ -1,0 +1,37 @@
+/* A histogram for each row of an array, in one line: private copies or atomic operations are chosen by size. */
+#include "weft/weft.h"
+#include <stdio.h>
+
+/* in: f32 [n, w], in [0, 1); hist: i32 [n, bins] */
+static wf_status histogram(wf_context *ctx, const wf_array *in, wf_array *hist, int bins)
+{
+    wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(in));
+    wf_val bin = wf_cast(wf_mul(wf_in(g, in), bins), WF_I32);
+    wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), wf_clamp(bin, 0, bins - 1));
+    return wf_run(g);
+}
+
+int main(void)
+{
+    enum { N = 4, W = 100003, BINS = 128 };
+    static float values[N * W];
+    static int32_t hist[N * BINS], want[N * BINS];
+    for (int i = 0; i < N * W; ++i) {
+        values[i] = (float)(i * 7919LL % 65536) / 65536;
+        ++want[i / W * BINS + (int)(values[i] * BINS)];
+    }
+    wf_context *ctx = wf_context_new(NULL);
+    wf_array *in = wf_wrap(ctx, values, WF_F32, WF_SHAPE(N, W), NULL, NULL);
+    wf_array *out = wf_wrap(ctx, hist, WF_I32, WF_SHAPE(N, BINS), NULL, NULL);
+    wf_status status = histogram(ctx, in, out, BINS);
+    if (status != WF_OK)
+        fprintf(stderr, "%s\n", wf_message(ctx));
+    int wrong = 0;
+    for (int k = 0; k < N * BINS; ++k)
+        wrong += hist[k] != want[k];
+    printf("histogram: %d values, %d bins wrong\n", N * W, wrong);
+    wf_release(in);
+    wf_release(out);
+    wf_context_free(ctx);
+    return !(status == WF_OK && wrong == 0);
+}

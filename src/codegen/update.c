@@ -1,0 +1,468 @@
+/* update.c - elements that several lanes, or several threads, change: ACCUM, ATOMIC, CAS.
+ *
+ * Lanes take turns: their addresses (and values) go through the stack, which costs less than taking vectors apart. What
+ * saves turns comes before: lanes that surely differ are one vector load, join and store; lanes that surely meet are joined
+ * first where order does not matter. Lanes that are off work on a harmless place on the stack, without branches.
+ */
+#include "codegen/body.h"
+
+typedef struct update {
+    wf__inst *in;
+    const wf__node *n;
+    unsigned dtype, join, with; /* with: dtype of the values */
+    int spread;
+    bool plain; /* no atomic operations */
+    val mask;   /* NULL: all lanes */
+    wf__where at;
+    wf__ref value, expected; /* expected: CAS */
+} update;
+
+static LLVMTypeRef bits_type(wf__gen *g, unsigned dtype)
+{
+    return g->L->IntTypeInContext(g->context, 8 * wf__size(dtype));
+}
+
+static val as_bits(wf__gen *g, unsigned dtype, val in_memory) { return g_bits(g, in_memory, bits_type(g, dtype)); }
+
+/* ---- one element, or a vector of them ---- */
+/* join(old, value), both as they are in memory and in registers; the result as in memory. */
+static val joined(wf__gen *g, unsigned join, unsigned dtype, int w, val old, val value)
+{
+    unsigned with = wf__update_dtype(dtype, join);
+    val x[3] = { wf__from_memory(g, dtype, w, old), value, NULL };
+    if (with != dtype)
+        x[0] = wf__gen_cast(g, with, dtype, w, x[0]);
+    val r = wf__gen_op(g, wf__join_op((wf_join)join), with, w, x, NULL);
+    if (with != dtype)
+        r = wf__gen_cast(g, dtype, with, w, r);
+    return wf__to_memory(g, dtype, w, r);
+}
+
+static val load_element(wf__gen *g, unsigned dtype, val p)
+{
+    val v = g_load(g, wf__gen_memory_type(g, dtype, 1), p);
+    g->L->SetAlignment(v, wf__align(dtype));
+    return v;
+}
+
+static void store_element(wf__gen *g, unsigned dtype, val p, val v)
+{
+    g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
+}
+
+/* old update(p, value): tries until nobody interferes. One function for each join and dtype. */
+static val make_updater(wf__gen *g, unsigned join, unsigned dtype)
+{
+    unsigned with = wf__update_dtype(dtype, join);
+    LLVMTypeRef bits = bits_type(g, dtype), memory = wf__gen_memory_type(g, dtype, 1);
+    LLVMTypeRef params[2] = { g->ptr, wf__gen_type(g, with, 1) };
+    block back = g->L->GetInsertBlock(g->b);
+    val around = g->function, f = wf__gen_function(g, "update", bits, params, 2, true);
+    g->function = f;
+    block entry = wf__gen_block(g, "update"), again = wf__gen_block(g, "again"), done = wf__gen_block(g, "done");
+    val p = g->L->GetParam(f, 0);
+    wf__gen_at(g, entry);
+    val first = g_load(g, bits, p);
+    g->L->BuildBr(g->b, again);
+    wf__gen_at(g, again);
+    val old = g->L->BuildPhi(g->b, bits, "");
+    val new = as_bits(g, dtype, joined(g, join, dtype, 1, g_bits(g, old, memory), g->L->GetParam(f, 1)));
+    val pair = g->L->BuildAtomicCmpXchg(g->b, p, old, new, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, 0);
+    val now = g->L->BuildExtractValue(g->b, pair, 0, "");
+    g->L->BuildCondBr(g->b, g->L->BuildExtractValue(g->b, pair, 1, ""), done, again);
+    g->L->AddIncoming(old, (val[]){ first, now }, (block[]){ entry, again }, 2);
+    wf__gen_at(g, done);
+    g->L->BuildRet(g->b, old);
+    g->function = around;
+    wf__gen_at(g, back);
+    return f;
+}
+
+/* The processor's own operation for this; -1: none. */
+static int native(unsigned join, unsigned dtype)
+{
+    if (join == WF_EXCH)
+        return LLVMAtomicRMWBinOpXchg;
+    if (!wf__is_int(dtype))
+        return -1;
+    return join == WF_ADD   ? LLVMAtomicRMWBinOpAdd
+           : join == WF_AND ? LLVMAtomicRMWBinOpAnd
+           : join == WF_OR  ? LLVMAtomicRMWBinOpOr
+           : join == WF_XOR ? LLVMAtomicRMWBinOpXor
+                            : -1;
+}
+
+/* What was there, as in memory. */
+static val update_atomically(wf__gen *g, unsigned join, unsigned dtype, val p, val value)
+{
+    int op = native(join, dtype);
+    val old;
+    if (op >= 0) {
+        val bits = as_bits(g, dtype, wf__to_memory(g, dtype, 1, value));
+        old = g->L->BuildAtomicRMW(g->b, op, p, bits, LLVMAtomicOrderingMonotonic, 0);
+    } else {
+        val *f = &g->updater[dtype][join], args[2] = { p, value };
+        if (!*f)
+            *f = make_updater(g, join, dtype);
+        old = g->L->BuildCall2(g->b, g->L->GlobalGetValueType(*f), *f, args, 2, "");
+        g->L->SetInstructionCallConv(old, LLVMFastCallConv);
+    }
+    return g_bits(g, old, wf__gen_memory_type(g, dtype, 1));
+}
+
+static val update_plainly(wf__gen *g, unsigned join, unsigned dtype, val p, val value)
+{
+    val old = load_element(g, dtype, p);
+    store_element(g, dtype, p,
+                  join == WF_EXCH ? wf__to_memory(g, dtype, 1, value) : joined(g, join, dtype, 1, old, value));
+    return old;
+}
+
+static val exchange(wf__gen *g, bool plain, unsigned dtype, val p, val expected, val desired)
+{
+    val want = as_bits(g, dtype, wf__to_memory(g, dtype, 1, expected));
+    val new = as_bits(g, dtype, wf__to_memory(g, dtype, 1, desired));
+    val old;
+    if (plain) {
+        old = as_bits(g, dtype, load_element(g, dtype, p));
+        val put = g_select(g, g_icmp(g, LLVMIntEQ, old, want), new, old);
+        g->L->SetAlignment(g->L->BuildStore(g->b, put, p), wf__align(dtype));
+    } else {
+        val pair =
+            g->L->BuildAtomicCmpXchg(g->b, p, want, new, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, 0);
+        old = g->L->BuildExtractValue(g->b, pair, 0, "");
+    }
+    return g_bits(g, old, wf__gen_memory_type(g, dtype, 1));
+}
+
+/* ---- lanes ---- */
+/* Addresses of all lanes as integers; those of lanes that are off are nowhere. */
+static val addresses(const update *u)
+{
+    wf__gen *g = u->in->g;
+    int w = g->width;
+    int64_t size = wf__size(u->dtype), each = u->at.way == WF__ALONG ? size : u->at.way == WF__AGAINST ? -size : 0;
+    val a = wf__gen_splat(g, g->L->BuildPtrToInt(g->b, u->at.base, g->i64, ""), w);
+    if (u->at.way == WF__SCATTERED)
+        a = g_add(g, a,
+                  u->at.scaled ? g_mul(g, u->at.offset, wf__gen_int(g, g->i64, w, (uint64_t)size)) : u->at.offset);
+    if (u->at.way == WF__STRIDED)
+        a = g_add(g, a, g_mul(g, wf__gen_splat(g, u->at.stride, w), wf__gen_iota(g, g->i64, w, 0, 1)));
+    if (each)
+        a = g_add(g, a, wf__gen_iota(g, g->i64, w, 0, each));
+    if (!u->mask)
+        return a;
+    val nowhere = g->L->BuildPtrToInt(g->b, wf__frame_nowhere(u->in->f), g->i64, "");
+    return g_select(g, u->mask, a, wf__gen_splat(g, nowhere, w));
+}
+
+static val room(wf__frame *f, int which)
+{
+    if (!f->turn[which])
+        f->turn[which] = wf__frame_room(f, f->g->L->VectorType(f->g->i64, (unsigned)(2 * f->g->width)));
+    return f->turn[which];
+}
+
+static val spill(wf__inst *in, int which, val v)
+{
+    val p = room(in->f, which);
+    in->g->L->SetAlignment(in->g->L->BuildStore(in->g->b, v, p), 8);
+    return p;
+}
+
+typedef struct lanes { /* a value, one lane at a time */
+    val scalar;        /* the same in all */
+    val at;            /* in memory, `size` bytes each */
+    unsigned dtype;
+} lanes;
+
+static lanes take_lanes(wf__inst *in, wf__ref r, int which)
+{
+    unsigned dtype = wf__dtype(in->ir, r);
+    if (in->vary[r].kind == WF__UNIFORM)
+        return (lanes){ .scalar = wf__inst_scalar(in, r), .dtype = dtype };
+    return (lanes){ .at = spill(in, which, wf__to_memory(in->g, dtype, in->g->width, wf__inst_vector(in, r))),
+                    .dtype = dtype };
+}
+
+static val lane_of(wf__gen *g, const lanes *x, int l)
+{
+    if (x->scalar)
+        return x->scalar;
+    LLVMTypeRef type = wf__gen_memory_type(g, x->dtype, 1);
+    return wf__from_memory(g, x->dtype, 1, g_load(g, type, g_gep(g, type, x->at, g_i64(g, l))));
+}
+
+/* A complex number: its parts one after the other. */
+static void update_parts(const update *u, val p, val value)
+{
+    wf__gen *g = u->in->g;
+    unsigned part = wf__part_dtype(u->dtype), size = wf__size(part), with = wf__update_dtype(part, u->join);
+    LLVMTypeRef narrow = bits_type(g, part);
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMTypeRef whole = g->L->TypeOf(value);
+        val bits = k ? g->L->BuildLShr(g->b, value, g->L->ConstInt(whole, 8 * size, 0), "") : value;
+        val x = g_bits(g, g->L->BuildTrunc(g->b, bits, narrow, ""), wf__gen_type(g, part, 1));
+        x = with != part ? wf__gen_cast(g, with, part, 1, x) : x;
+        val at = k ? g_gep(g, g->i8, p, g_i64(g, size)) : p;
+        (u->plain ? update_plainly : update_atomically)(g, u->join, part, at, x);
+    }
+}
+
+static void each_lane(const update *u, wf__ref r)
+{
+    wf__inst *in = u->in;
+    wf__gen *g = in->g;
+    bool result = u->n->op != WF__ACCUM;
+    val where = spill(in, 0, addresses(u));
+    lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
+    val all = result ? g->L->GetPoison(wf__gen_memory_type(g, u->dtype, g->width)) : NULL;
+    if (u->expected)
+        expected = take_lanes(in, u->expected, 2);
+    for (int l = 0; l < g->width; l++) {
+        val p = g_load(g, g->ptr, g_gep(g, g->i64, where, g_i64(g, l))), x = lane_of(g, &value, l), old = NULL;
+        if (wf__is_complex(u->dtype))
+            update_parts(u, p, x);
+        else if (u->expected)
+            old = exchange(g, u->plain, u->dtype, p, lane_of(g, &expected, l), x);
+        else
+            old = (u->plain ? update_plainly : update_atomically)(g, u->join, u->dtype, p, x);
+        if (result)
+            all = g->L->BuildInsertElement(g->b, all, old, g_i32(g, l), "");
+    }
+    if (!result)
+        return;
+    val v = wf__from_memory(g, u->dtype, g->width, all);
+    in->vector[r] = u->mask ? g_select(g, u->mask, v, wf__gen_const(g, u->dtype, g->width, 0)) : v;
+}
+
+/* ---- lanes that meet ---- */
+static val neutral_where_off(const update *u, val mask, val v)
+{
+    wf__gen *g = u->in->g;
+    uint64_t bits = wf__join_neutral((wf_join)u->join, u->with);
+    return mask ? g_select(g, mask, v, wf__gen_const(g, u->with, g->width, bits)) : v;
+}
+
+/* All lanes of v joined, pairwise, in lane 0. */
+static val joined_lanes(const update *u, val v)
+{
+    wf__gen *g = u->in->g;
+    unsigned op = wf__join_op((wf_join)u->join);
+    for (int s = g->width / 2; s; s /= 2) {
+        val lane[WF__LANES];
+        for (int l = 0; l < g->width; l++)
+            lane[l] = g_i32(g, l < s ? l + s : l);
+        val high = g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)),
+                                            g->L->ConstVector(lane, (unsigned)g->width), "");
+        v = wf__gen_op(g, op, u->with, g->width, (val[]){ v, high, NULL }, NULL);
+    }
+    return g->L->BuildExtractElement(g->b, v, g_i32(g, 0), "");
+}
+
+static val somewhere(const update *u)
+{
+    wf__gen *g = u->in->g;
+    return u->mask ? g_select(g, wf__gen_any(g, u->mask, g->width), u->at.base, wf__frame_nowhere(u->in->f))
+                   : u->at.base;
+}
+
+static void all_at_once(const update *u)
+{
+    val v = joined_lanes(u, neutral_where_off(u, u->mask, wf__inst_vector(u->in, u->value)));
+    (u->plain ? update_plainly : update_atomically)(u->in->g, u->join, u->dtype, somewhere(u), v);
+}
+
+/* Private memory, one element: loaded and stored once, its lanes one after the other. */
+static void in_a_chain(const update *u)
+{
+    wf__gen *g = u->in->g;
+    val p = somewhere(u), sum = load_element(g, u->dtype, p);
+    lanes value = take_lanes(u->in, u->value, 1);
+    for (int l = 0; l < g->width; l++) {
+        val next = joined(g, u->join, u->dtype, 1, sum, lane_of(g, &value, l));
+        val on = u->mask ? g->L->BuildExtractElement(g->b, u->mask, g_i32(g, l), "") : NULL;
+        sum = on ? g_select(g, on, next, sum) : next;
+    }
+    store_element(g, u->dtype, p, sum);
+}
+
+/* Lanes that differ, or have elements of their own side by side. */
+static void as_vector(const update *u, const wf__where *at)
+{
+    wf__inst *in = u->in;
+    wf__gen *g = in->g;
+    unsigned held = u->dtype == WF_BOOL ? WF_U8 : u->dtype;
+    val zero = wf__gen_const(g, held, g->width, 0);
+    val old = wf__load_vector(g, u->dtype, at, u->mask, zero, u->mask ? wf__frame_nowhere(in->f) : NULL);
+    val new = joined(g, u->join, u->dtype, g->width, old, wf__inst_vector(in, u->value));
+    wf__store_vector(in, u->dtype, at, u->mask, new);
+}
+
+/* LOCAL: while there are lanes left, all that meet the first of them. */
+static void lanes_that_meet(const update *u)
+{
+    wf__inst *in = u->in;
+    wf__gen *g = in->g;
+    LLVMTypeRef bits = g->L->IntTypeInContext(g->context, (unsigned)g->width);
+    val all = addresses(u), v = wf__inst_vector(in, u->value), where = spill(in, 0, all);
+    val first = u->mask ? g_bits(g, u->mask, bits) : wf__gen_int(g, bits, 1, ~(uint64_t)0 >> (64 - g->width));
+    block before = g->L->GetInsertBlock(g->b), test = wf__gen_block(g, "left"), turn = wf__gen_block(g, "meet"),
+          after = wf__gen_block(g, "met");
+    g->L->BuildBr(g->b, test);
+    wf__gen_at(g, test);
+    val left = g->L->BuildPhi(g->b, bits, "");
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntNE, left, g->L->ConstNull(bits)), turn, after);
+    wf__gen_at(g, turn);
+    val args[2] = { left, wf__gen_int(g, g->i1, 1, 1) };
+    val l = wf__gen_call(g, "llvm.cttz", &bits, 1, args, 2);
+    l = g->width < 64 ? g->L->BuildZExt(g->b, l, g->i64, "") : l;
+    val address = g_load(g, g->i64, g_gep(g, g->i64, where, l));
+    val p = g_load(g, g->ptr, g_gep(g, g->i64, where, l));
+    val meet = g_icmp(g, LLVMIntEQ, all, wf__gen_splat(g, address, g->width));
+    meet = g_and(g, meet, g_bits(g, left, wf__gen_wide(g, g->i1, g->width)));
+    update_atomically(g, u->join, u->dtype, p, joined_lanes(u, neutral_where_off(u, meet, v)));
+    val rest = g_xor(g, left, g_bits(g, meet, bits));
+    block latch = g->L->GetInsertBlock(g->b);
+    g->L->BuildBr(g->b, test);
+    g->L->AddIncoming(left, (val[]){ first, rest }, (block[]){ before, latch }, 2);
+    wf__gen_at(g, after);
+}
+
+/* ---- private memory: the lanes' offsets fit 32 bits, so two of them come out of a vector at a time ---- */
+/* Lane l of a vector of integers of `size` bytes. */
+static val take_out(wf__gen *g, val v, unsigned size, int l)
+{
+    LLVMTypeRef own = g->L->IntTypeInContext(g->context, 8 * size);
+    unsigned bytes = size * (unsigned)g->width, at = (unsigned)l * size;
+    if (size == 8 || bytes < 8)
+        return g->L->BuildExtractElement(g->b, v, g_i32(g, l), "");
+    val words = g_bits(g, v, g->L->VectorType(g->i64, bytes / 8));
+    val word = g->L->BuildExtractElement(g->b, words, g_i32(g, at / 8), "");
+    if (at % 8)
+        word = g->L->BuildLShr(g->b, word, g_i64(g, at % 8 * 8), "");
+    return g->L->BuildTrunc(g->b, word, own, "");
+}
+
+static val lane_of_vector(wf__gen *g, unsigned dtype, val v, int l)
+{
+    if (!wf__is_int(dtype))
+        return g->L->BuildExtractElement(g->b, v, g_i32(g, l), "");
+    return take_out(g, v, wf__size(dtype), l);
+}
+
+/* Byte offsets from *base, as i32, without what is uniform: that is added to *base. NULL: nothing else. */
+static val private_offsets(const update *u, val *base)
+{
+    wf__inst *in = u->in;
+    wf__gen *g = in->g;
+    uint32_t rank = wf__tuple_len(in->ir, u->n->b) - (u->spread > 1);
+    LLVMTypeRef words = wf__gen_wide(g, g->i32, g->width);
+    int64_t last = (int64_t)u->spread * wf__size(u->dtype); /* from element to element along the last axis */
+    val sum = NULL;
+    *base = wf__frame_base(in->f, u->n->a);
+    for (uint32_t k = 0; k < rank; k++) {
+        wf__ref r = wf__tuple_at(in->ir, u->n->b)[k];
+        bool inner = k + 1 == rank;
+        val stride = inner ? g_i64(g, last) : wf__frame_stride(in->f, u->n->a, (int)k);
+        if (in->vary[r].kind == WF__UNIFORM) {
+            *base = g_gep(g, g->i8, *base, g_mul(g, wf__inst_scalar(in, r), stride));
+            continue;
+        }
+        val index = g->L->BuildTrunc(g->b, wf__inst_vector(in, r), words, "");
+        val step = inner ? wf__gen_int(g, g->i32, g->width, (uint64_t)last)
+                         : wf__gen_splat(g, g->L->BuildTrunc(g->b, stride, g->i32, ""), g->width);
+        index = g_mul(g, index, step);
+        sum = sum ? g_add(g, sum, index) : index;
+    }
+    if (u->spread > g->width) { /* where among the elements side by side this vector begins */
+        val lane = wf__inst_scalar(in, wf__tuple_at(in->ir, u->n->b)[rank]);
+        lane = g_and(g, lane, g_i64(g, u->spread - 1));
+        *base = g_gep(g, g->i8, *base, g_mul(g, lane, g_i64(g, wf__size(u->dtype))));
+    }
+    return sum;
+}
+
+/* Lanes that are off join the neutral element with the first one. */
+static void each_private_lane(const update *u, val base, val offset)
+{
+    wf__inst *in = u->in;
+    wf__gen *g = in->g;
+    val vector = NULL, scalar = NULL;
+    bool uniform = in->vary[u->value].kind == WF__UNIFORM && !u->mask;
+    if (u->mask)
+        offset = g_select(g, u->mask, offset, wf__gen_int(g, g->i32, g->width, 0));
+    if (uniform)
+        scalar = wf__inst_scalar(in, u->value);
+    else
+        vector = neutral_where_off(u, u->mask, wf__inst_vector(in, u->value));
+    for (int l = 0; l < g->width; l++) {
+        val at = g->L->BuildZExt(g->b, take_out(g, offset, 4, l), g->i64, "");
+        val p = g_gep(g, g->i8, base, at);
+        if (u->spread > 1)
+            p = g_gep(g, g->i8, p, g_i64(g, (int64_t)(l % u->spread * (int)wf__size(u->dtype))));
+        update_plainly(g, u->join, u->dtype, p, uniform ? scalar : lane_of_vector(g, u->with, vector, l));
+    }
+}
+
+/* False: not the way to do it. */
+static bool in_private(const update *u)
+{
+    wf__gen *g = u->in->g;
+    bool varying = false;
+    val base;
+    for (uint32_t k = 0; k < wf__tuple_len(u->in->ir, u->n->b) - (u->spread > 1); k++)
+        varying |= u->in->vary[wf__tuple_at(u->in->ir, u->n->b)[k]].kind == WF__VARYING;
+    if (!varying && u->spread == 1)
+        return false;
+    val offset = private_offsets(u, &base);
+    if (!offset && u->spread >= g->width)
+        as_vector(u, &(wf__where){ .way = WF__ALONG, .base = base });
+    else
+        each_private_lane(u, base, offset ? offset : wf__gen_int(g, g->i32, g->width, 0));
+    return true;
+}
+
+/* Does one index alone differ from lane to lane, by a constant? */
+static bool lanes_differ(const update *u)
+{
+    int affine = 0;
+    for (uint32_t k = 0; k < wf__tuple_len(u->in->ir, u->n->b); k++) {
+        unsigned kind = u->in->vary[wf__tuple_at(u->in->ir, u->n->b)[k]].kind;
+        bool still = u->in->ir->slot[u->n->a].step[k] == WF__STEP_ZERO;
+        if (kind == WF__VARYING)
+            return false;
+        affine += kind == WF__AFFINE && !still;
+    }
+    return affine == 1 && (u->at.way == WF__ALONG || u->at.way == WF__AGAINST || u->at.way == WF__STRIDED);
+}
+
+void wf__emit_update(wf__inst *in, wf__ref r)
+{
+    wf__gen *g = in->g;
+    const wf__node *n = wf__at(in->ir, r);
+    const wf__slot *slot = &in->ir->slot[n->a];
+    bool exchanges = n->op == WF__CAS;
+    update u = { .in = in, .n = n, .dtype = n->dtype, .join = wf__node_join(n) };
+    u.spread = slot->spread ? slot->spread : 1;
+    u.plain = g->options->alone || (n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND);
+    u.value = exchanges ? wf__tuple_at(in->ir, n->c)[1] : n->c;
+    u.expected = exchanges ? wf__tuple_at(in->ir, n->c)[0] : 0;
+    u.with = wf__dtype(in->ir, u.value);
+    u.mask = wf__effect_mask(in, n->d);
+    bool joins = n->op == WF__ACCUM && !wf__is_complex(u.dtype) && g->width > 1;
+    if (joins && slot->spread && in_private(&u))
+        return;
+    u.at = wf__address(in, n->a, n->b, NULL, NULL);
+    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_MIN && u.join != WF_MAX;
+    if (!joins)
+        each_lane(&u, r);
+    else if (u.at.way == WF__AT_POINT)
+        (ordered ? in_a_chain : all_at_once)(&u);
+    else if (u.plain && lanes_differ(&u))
+        as_vector(&u, &u.at);
+    else if (!u.plain && wf__node_mode(n) == WF__MODE_LOCAL)
+        lanes_that_meet(&u);
+    else
+        each_lane(&u, r);
+}
