@@ -40,7 +40,12 @@ if(WEFT_TESTS)
     pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 
     if(MPFR_FOUND AND EXISTS ${source}/tools/ulp.c) # measures the functions' errors: docs/accuracy.md
-        add_executable(ulp EXCLUDE_FROM_ALL ${source}/tools/ulp.c)
+        add_executable(ulp EXCLUDE_FROM_ALL ${source}/tools/ulp.c ${source}/tools/ulp_many.c)
+        set(fast "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
+        if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+            list(APPEND fast -march=native -mprefer-vector-width=512) # then glibc's vector functions are called
+        endif()
+        set_source_files_properties(${source}/tools/ulp_many.c PROPERTIES COMPILE_OPTIONS "${fast}")
         weft_flags(ulp)
         target_include_directories(ulp PRIVATE ${source}/tests)
         target_link_libraries(ulp PRIVATE weft_static PkgConfig::MPFR Threads::Threads m)
