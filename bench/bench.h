@@ -42,7 +42,9 @@ typedef struct bench_contender {
     double ratio, ratio_low, ratio_high; /* Weft's time over this one's: median and quartiles */
 } bench_contender;
 
+typedef struct bench_row bench_row;
 typedef struct bench_case {
+    const bench_row *row;
     void *data;
     void (*clear)(void *data);                        /* spoils the result; may be NULL */
     bool (*check)(void *data, char *why, size_t cap); /* whether the result is right; may be NULL */
@@ -52,13 +54,13 @@ typedef struct bench_case {
     int rounds;
 } bench_case;
 
-typedef struct bench_row {
+struct bench_row {
     const char *name, *what; /* "triad_64m", "a*b + c, n = 2^26" */
     const char *unit;
     double scale;                           /* units per second */
     const char *target;                     /* what Weft is to reach, in words */
     bool (*setup)(bench *b, bench_case *c); /* false: b->error */
-} bench_row;
+};
 
 /* X(name) for the rows bench_sum_<name> of rows_axes.c */
 #define BENCH_AXES_ROWS(X) \
@@ -67,8 +69,9 @@ typedef struct bench_row {
     X(c2)                  \
     X(c3) X(c01) X(c02) X(c03) X(c12) X(c13) X(c23) X(p0) X(p1) X(p2) X(p3) X(p01) X(p02) X(p03) X(p12) X(p13) X(p23)
 
-/* All rows, in the order of the table; ends with a row without a name. */
+/* All rows, in the order of the table; ends with NULL. Then those of single functions, which get a quarter of the time. */
 extern const bench_row *const bench_rows[];
+const bench_row *bench_function_row(int i); /* NULL: no more */
 
 bench_contender *bench_add(bench_case *c, const char *who, const char *variant, void (*call)(void *data));
 bench_contender *bench_add_figure(bench_case *c, const char *who, const char *variant, double (*figure)(void *data));

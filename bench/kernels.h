@@ -46,6 +46,10 @@ void best_triad_stream(float *out, const float *a, const float *b, const float *
 /* As best_math, but dividing and taking roots as IEEE has it. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
 bool bench_best_loop_available(void); /* best_mandelbrot */
+/* f, a vector function of one or two arguments of best_vector_bits (0: no such vectors), over n values; n is a multiple
+ * of a vector's lanes. */
+int best_vector_bits(void);
+void best_apply(void *f, bool wide, int arity, void *out, const void *x, const void *y, int64_t n);
 bool bench_best_available(void);
 const char *bench_best_isa(void); /* "avx512", "avx2", "" */
 #endif

@@ -102,6 +102,8 @@ static bool wanted(const char *list, const char *name)
 static bool run_row(bench *b, bench_report *report, const bench_row *row)
 {
     bench_case *c = calloc(1, sizeof *c);
+    if (c)
+        c->row = row;
     bool good = c && row->setup(b, c);
     if (!good) {
         fprintf(stderr, "weft-bench: %s: %s\n", row->name, b->error[0] ? b->error : "out of memory");
@@ -151,6 +153,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; o.list && bench_rows[i]; ++i)
         printf("%-20s %s\n", bench_rows[i]->name, bench_rows[i]->what);
+    for (int i = 0; o.list && bench_function_row(i); ++i)
+        printf("%-20s %s\n", bench_function_row(i)->name, bench_function_row(i)->what);
     if (o.list)
         return 0;
     signal(SIGPIPE, SIG_IGN); /* a peer that dies is an error of that peer */
@@ -193,6 +197,10 @@ int main(int argc, char **argv)
     for (int i = 0; bench_rows[i]; ++i)
         if (wanted(o.rows, bench_rows[i]->name))
             good = run_row(&b, report, bench_rows[i]) && good;
+    b.budget /= 4;
+    for (int i = 0; bench_function_row(i); ++i)
+        if (wanted(o.rows, bench_function_row(i)->name))
+            good = run_row(&b, report, bench_function_row(i)) && good;
 done:
     if (report && !bench_report_free(report)) {
         fprintf(stderr, "weft-bench: %s was not written\n", o.json);

@@ -62,7 +62,8 @@ static inline long double exp10_l(long double x) { return powl(10, x); }
  * (erf y - x) / erf' y. */
 static inline double erfinv_d(double x)
 {
-    double ax = fabs(x), w = log1p(-ax * ax), b = 2 / ((double)pi_l * 0.147) + w / 2, y = sqrt(sqrt(b * b - w / 0.147) - b);
+    double ax = fabs(x), w = log1p(-ax * ax), b = 2 / ((double)pi_l * 0.147) + w / 2,
+           y = sqrt(sqrt(b * b - w / 0.147) - b);
     y = ax < 1e-4 ? ax * 0.886226925452758 : y;
     for (int i = 0; i < 3; ++i) {
         double near = erf(y) - ax, far = (1 - ax) - erfc(y);

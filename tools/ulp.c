@@ -532,8 +532,8 @@ static void work_many(job *j)
         for (size_t i = 0; i < m->n && f->size; ++i)
             m->size[i] = f->size(m->x[i]);
         reference(m->x, m->exact, m->n);
-        j->failed = !judge_many(j, &p, m, 1, 1) ||
-                    (f->symmetry && !judge_many(j, &p, m, -1, f->symmetry == ODD ? -1 : 1));
+        j->failed =
+            !judge_many(j, &p, m, 1, 1) || (f->symmetry && !judge_many(j, &p, m, -1, f->symmetry == ODD ? -1 : 1));
     }
     close_program(&p);
     free(m);

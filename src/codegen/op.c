@@ -66,7 +66,7 @@ static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
         uint64_t n = bits < 64 ? *known & (((uint64_t)1 << bits) - 1) : *known;
         if (n >= bits && !arithmetic)
             return zero;
-        val amount = n >= bits ? last : b;
+        val amount = n >= bits ? last : wf__gen_int(g, lane, w, n); /* not b, which may come from memory */
         return arithmetic         ? g->L->BuildAShr(g->b, a, amount, "")
                : op == WF__OP_shr ? g->L->BuildLShr(g->b, a, amount, "")
                                   : g->L->BuildShl(g->b, a, amount, "");

@@ -25,10 +25,10 @@ wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b)
     return m_select(m, c, yes, no);
 }
 
-/* c[0] + c[step] x + c[2 step] x^2 + ... + (k-th power of x) * sum, k the number of terms before; sum 0: without it. */
-static wf__ref horner(const wf__math *m, const double *c, int n, int step, wf__ref x, wf__ref sum)
+/* c[0] + c[1] x + ... + x^n sum; sum 0: without it. */
+static wf__ref horner(const wf__math *m, const double *c, int n, wf__ref x, wf__ref sum)
 {
-    for (int i = (n - 1) / step * step; i >= 0; i -= step) {
+    for (int i = n - 1; i >= 0; --i) {
         wf__ref k = m_k(m, c[i]);
         sum = sum ? m_fma(m, sum, x, k) : k;
     }
@@ -37,14 +37,18 @@ static wf__ref horner(const wf__math *m, const double *c, int n, int step, wf__r
 
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2)
 {
+    enum { BLOCK = 4 };
     if (p->n <= 10)
-        return horner(m, p->c, p->n, 1, x, 0);
+        return horner(m, p->c, p->n, x, 0);
     if (!x2)
         x2 = m_mul(m, x, x);
-    int last = p->n > 16 ? 12 : 4;
-    const double *top = p->c + last;
-    wf__ref even = horner(m, top, p->n - last, 2, x2, 0), odd = horner(m, top + 1, p->n - last - 1, 2, x2, 0);
-    return horner(m, p->c, last, 1, x, m_fma(m, odd, x, even));
+    wf__ref x4 = m_mul(m, x2, x2), sum = 0;
+    for (int first = (p->n - 1) / BLOCK * BLOCK; first > 0; first -= BLOCK) {
+        int left = p->n - first;
+        wf__ref block = horner(m, p->c + first, left < BLOCK ? left : BLOCK, x, 0);
+        sum = sum ? m_fma(m, sum, x4, block) : block;
+    }
+    return horner(m, p->c, BLOCK, x, sum);
 }
 
 wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits)
