@@ -141,6 +141,9 @@ wf__ref wf__m_i0(const wf__math *m, wf__ref x)
     enum { DOWN = 32 };
     wf__ref ax = m_min(m, m_abs(m, x), most[m->wide]), half = m_mulk(m, ax, 0.5), z = m_mul(m, half, half);
     wf__ref near = m_fma(m, z, wf__m_poly(m, &i0_poly[m->wide], z, 0), m_k(m, 1));
+    /* what z lost counts up to 3.7 times: d log i0 / dz is 0.72 - 0.062 x to 15 % where that matters */
+    wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_fmak(m, ax, -0.062, m_k(m, 0.72));
+    near = m_fma(m, near, m_mul(m, lost, slope), near);
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
     wf__ref power = m_fma(m, e.expm1, e.scale, e.scale), inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
     wf__ref factor =
