@@ -94,7 +94,7 @@ static void test_folding_is_exact(void **state)
     for (unsigned op = WF__BITCAST + 1; op < WF__OP_COUNT; ++op)
         for (int k = 0; k < TEST_DTYPES; ++k) {
             unsigned t = test_dtypes[k], arity = wf__op_table[op].arity;
-            if ((wf__op_table[op].flags & WF__EXPAND) || !wf__types_allow(wf__op_table[op].types, t))
+            if (wf__op_expands(op, t) || !wf__types_allow(wf__op_table[op].types, t))
                 continue;
             uint64_t value[MOST_SPECIALS], v[3] = { 0 };
             uint32_t n = specials(t, value), na = op == WF__OP_select ? 2 : n, nb = arity > 1 ? n : 1,
@@ -128,7 +128,7 @@ static wf__ref random_expression(wf__ir *ir, unsigned t, uint64_t *random, const
     for (;; pick = test_random(random)) {
         unsigned op = WF__BITCAST + 1 + (unsigned)(pick >> 20) % (WF__OP_COUNT - WF__BITCAST - 1);
         const wf__op_info *info = &wf__op_table[op];
-        if ((info->flags & WF__EXPAND) ||
+        if (wf__op_expands(op, t) ||
             info->to_bool != (t == WF_BOOL && info->types != WF__T_BITS && op != WF__OP_select) ||
             op == WF__OP_copysign)
             continue;

@@ -148,11 +148,11 @@ WF_API wf_val wf_mulhi(wf_val a, wf_val b);
 WF_API wf_val wf_div(wf_val a, wf_val b);
 /* a / b truncated; 0 for b = 0; wraps. Integers. */
 WF_API wf_val wf_idiv(wf_val a, wf_val b);
-/* remainder with the sign of a; 0 for b = 0. Integers. */
+/* remainder with the sign of a, exact; for b = 0: 0, of floats NaN. Numbers. */
 WF_API wf_val wf_mod(wf_val a, wf_val b);
 /* a / b rounded down; 0 for b = 0; wraps. Integers. */
 WF_API wf_val wf_floor_div(wf_val a, wf_val b);
-/* remainder with the sign of b; 0 for b = 0. Integers. */
+/* remainder with the sign of b, rounded once; for b = 0: 0, of floats NaN. Numbers. */
 WF_API wf_val wf_floor_mod(wf_val a, wf_val b);
 /* smaller; NaN if either is NaN; -0 < +0. Numbers. */
 WF_API wf_val wf_min(wf_val a, wf_val b);

@@ -328,12 +328,7 @@ static wf__tval remainder_of(wf__tval *ab)
         return wf__tval_number(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
     }
     to_common(ab, 2, false);
-    if (!any_float(ab, 2))
-        return apply_named("mod", ab);
-    wf__tval q = apply_named("div", ab);
-    q = apply_named("trunc", &q);
-    q = apply_named("mul", (wf__tval[]){ ab[1], q });
-    return apply_named("sub", (wf__tval[]){ ab[0], q });
+    return apply_named("mod", ab);
 }
 
 static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)

@@ -199,7 +199,9 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
 {
     const wf__op_info *info = &wf__op_table[op];
     uint64_t bits[3] = { 0 }, out = 0;
-    bool integer = info->types == WF__T_INT || info->types == WF__T_BITS;
+    bool remainder = op == WF__OP_mod || op == WF__OP_floor_mod;
+    bool integer = info->types == WF__T_INT || info->types == WF__T_BITS ||
+                   (remainder && wf__number_fits(v[0].h.num, WF_I64) && wf__number_fits(v[1].h.num, WF_I64));
     for (unsigned i = 0; i < info->arity; ++i) {
         int64_t whole = 0;
         if (integer) {
@@ -220,7 +222,7 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
                                                       : number(NAN);
     }
     unsigned t = integer ? WF_I64 : WF_F64;
-    if (info->flags & WF__EXPAND) {
+    if (wf__op_expands(op, t)) {
         wf__ir ir;
         wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
         wf__ref a = wf__const_bits(&ir, t, bits[0]), b = wf__const_bits(&ir, t, bits[1]),

@@ -175,7 +175,7 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 #include "ir/ops.def"
 #undef WF_OP
     };
-    WF__ASSERT(table[op] && !(wf__op_table[op].flags & WF__EXPAND));
+    WF__ASSERT(table[op] && !wf__op_expands(op, dtype));
     if (wf__op_is_parts(op)) {
         eval_parts(op, dtype, out, a, b, n);
         return;

@@ -120,6 +120,11 @@ wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
         return wf__m_atan2(&math, a, b, op == WF__OP_atan2pi);
     case WF__OP_hypot:
         return wf__m_hypot(&math, a, b);
+    case WF__OP_mod:
+        return wf__m_mod(&math, a, b, false);
+    case WF__OP_floor_mod:
+        if (wf__is_float(wf__dtype(ir, a)))
+            return wf__m_mod(&math, a, b, true); /* fallthrough */
     default:
         return wf__expand_basic(ir, op, a, b);
     }
@@ -142,14 +147,18 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
         [WF__COLD_SIN_F32] = WF__OP_sin, [WF__COLD_COS_F32] = WF__OP_cos, [WF__COLD_TAN_F32] = WF__OP_tan,
         [WF__COLD_SIN_F64] = WF__OP_sin, [WF__COLD_COS_F64] = WF__OP_cos, [WF__COLD_TAN_F64] = WF__OP_tan,
     };
-    if (n != 1 || id <= WF__COLD_NONE || id >= WF__COLD_COUNT) {
+    bool two = id == WF__COLD_MOD_F32 || id == WF__COLD_MOD_F64;
+    if (n != (two ? 2 : 1) || id <= WF__COLD_NONE || id >= WF__COLD_COUNT) {
         wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "cold path %d: not known", (int)id);
         return 0;
     }
-    if (ir->status != WF_OK || !args[0])
+    if (ir->status != WF_OK || !args[0] || (two && !args[1]))
         return 0;
     wf__math math = wf__math_of(ir, args[0]);
     switch (id) {
+    case WF__COLD_MOD_F32:
+    case WF__COLD_MOD_F64:
+        return wf__m_mod_far(&math, args[0], args[1]);
     case WF__COLD_ERFINV_F32:
     case WF__COLD_ERFINV_F64:
         return wf__m_erfinv_tail(&math, args[0]);

@@ -149,6 +149,8 @@ static wf__ref fold_idiv(view *v)
 
 static wf__ref fold_mod(view *v)
 {
+    if (v->flt)
+        return 0;
     if (b_is(v, 1))
         return constant(v, v->t, 0);
     if (v->kb && !wf__is_signed(v->t) && is_pow2(v->vb))

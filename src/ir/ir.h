@@ -55,7 +55,7 @@ typedef enum wf__op {
     WF__OP_COUNT
 } wf__op;
 
-enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4, WF__CPLX = 8 };
+enum { WF__COMM = 1, WF__ASSOC = 2, WF__EXPAND = 4, WF__CPLX = 8, WF__EXPAND_FLT = 16 };
 typedef enum wf__types {
     WF__T_NONE,
     WF__T_NUM,
@@ -292,6 +292,11 @@ unsigned wf__join_op(wf_join join);              /* WF_ADD: WF__OP_add, ...; 0 f
 bool wf__updates(unsigned join, unsigned dtype); /* can elements of that dtype be accumulated so? */
 
 /* ---- expansion: ops as other ops, built through the builder ---- */
+static inline bool wf__op_expands(unsigned op, unsigned dtype) /* dtype: of the (last) operand */
+{
+    unsigned flags = wf__op_table[op].flags;
+    return flags & WF__EXPAND || (flags & WF__EXPAND_FLT && wf__is_float(dtype));
+}
 /* Whether backends do not get a pure node like this: EXPAND ops, and all of f16 and bf16 but select, bitcast,
  * complex and casts from and to f32. `dtype`: of the (last) operand, `to`: of the result. */
 static inline bool wf__expands(unsigned op, unsigned dtype, unsigned to)
@@ -299,7 +304,7 @@ static inline bool wf__expands(unsigned op, unsigned dtype, unsigned to)
     if (op == WF__CAST)
         return (wf__is_half(dtype) && to != WF_F32) || (wf__is_half(to) && dtype != WF_F32);
     bool moves = op == WF__BITCAST || op == WF__OP_select || op == WF__OP_complex;
-    return (wf__op_table[op].flags & WF__EXPAND) || (wf__is_half(dtype) && !moves);
+    return wf__op_expands(op, dtype) || (wf__is_half(dtype) && !moves);
 }
 /* `real`, `imag`, `complex`: what is recorded of complex arithmetic. */
 static inline bool wf__op_is_parts(unsigned op)
@@ -334,6 +339,8 @@ typedef enum wf__cold_id {
     WF__COLD_ERFINV_F64,
     WF__COLD_TGAMMA_F64,
     WF__COLD_LGAMMA_F64, /* (x f64) */
+    WF__COLD_MOD_F32,
+    WF__COLD_MOD_F64, /* (x, y) */
     WF__COLD_COUNT
 } wf__cold_id;
 /* Builds the body's result from its arguments (ARG nodes, or constants when folding). Must not contain COLD nodes. */

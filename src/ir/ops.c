@@ -1,7 +1,7 @@
 /* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in eval.c. */
 #include "ir/ir.h"
 
-enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX };
+enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX, EXPAND_FLT = WF__EXPAND_FLT };
 enum { SAME = false, BOOL = true };
 
 const wf__op_info wf__op_table[WF__OP_COUNT] = {
