@@ -56,8 +56,8 @@ static const function functions[WF__OP_COUNT] = {
     [WF__OP_erf] = { .f1 = wf_erf, .exact1 = erf, .exact1l = erfl, .bound = 4 },
     [WF__OP_erfc] = { .f1 = wf_erfc, .exact1 = erfc, .exact1l = erfcl, .bound = 4 },
     [WF__OP_tgamma] = { .f1 = wf_tgamma, .exact1 = tgamma, .exact1l = tgammal, .bound = 4 },
-    [WF__OP_erfinv] = { .f1 = wf_erfinv, .bound = 4 }, /* exact values in tables only */
-    [WF__OP_i0] = { .f1 = wf_i0, .bound = 4 },
+    [WF__OP_erfinv] = { .f1 = wf_erfinv, .exact1 = erfinv_d, .exact1l = erfinv_l, .bound = 4 },
+    [WF__OP_i0] = { .f1 = wf_i0, .exact1 = i0_d, .exact1l = i0_l, .bound = 4 },
     [WF__OP_lgamma] = { .f1 = wf_lgamma, .exact1 = lgamma, .exact1l = lgammal, .size = lgamma_size, .bound = 4 },
     [WF__OP_j0] = { .f1 = wf_j0, .exact1 = j0, .exact1l = j0l, .size = bessel_size, .bound = 4 },
     [WF__OP_j1] = { .f1 = wf_j1, .exact1 = j1, .exact1l = j1l, .size = bessel_size, .bound = 4 },
@@ -220,6 +220,8 @@ static void error_bounds(void **state)
                 if (!functions[op].f1 || !functions[op].exact1)
                     continue;
                 fill(t, op, -4, 4, false);
+                check_samples(device, op, t);
+                fill(t, op, -12, 12, false);
                 check_samples(device, op, t);
                 fill(t, op, -most, most, false);
                 check_samples(device, op, t);

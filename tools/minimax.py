@@ -235,7 +235,8 @@ C = B * B / 2
 for name, f, n in (("j0", bessel_small(j0, C), 0), ("j1", bessel_small(j1x, C), 1)):
     near, x0 = (j0, 1) if n == 0 else (j1x, mpf(1) / 2)
     add(name + "_near", (lambda f_, x0_: lambda z: (f_(mp.sqrt(z)) - x0_) / z)(near, x0), "1e-9", "6.25", lambda z: z, 0, 10)
-    add(name, (lambda n_: lambda v: mp.besselj(n_, mpf("5.25") + v))(n), "-2.75", "2.75", one, 0, 21)
+    add(name + "_low", (lambda n_: lambda v: mp.besselj(n_, mpf("3.875") + v))(n), "-1.375", "1.375", one, 0, 17)
+    add(name + "_high", (lambda n_: lambda v: mp.besselj(n_, mpf("6.625") + v))(n), "-1.375", "1.375", one, 0, 17)
     add(name + "_short", f, -C, C, one, 0, 12)
     for which in "pq":
         add(name + "_" + which, bessel_pq(n, which), "1e-6", 1 / (B * B), one, 0, 12)

@@ -1,13 +1,13 @@
 /* ulp.c - how accurate the library's functions are, against MPFR.
  *
  *   cmake --build build --target ulp
- *   build/ulp [--sample stride] [-n samples] [-t threads] [-i] [-3 | -6] [--markdown] [function ...]
+ *   build/ulp [--sample stride] [-n samples] [-t threads] [-i] [-3 | -6] [--range low,high] [--markdown] [function ...]
  *
  * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; --sample 1 is exhaustive and takes half a
  * minute for most functions, some minutes for gamma and Bessel functions). All others: `samples` arguments (default 2^20), drawn
  * from all bit patterns, from the function's domain, from powers of two, from around 1, 1/2 and 1/4, and from where it is
  * hard: near multiples of pi/2, results near overflow and among the denormals. -i: by the interpreter. -3, -6: f32 or f64
- * only. --markdown: as the table of docs/accuracy.md.
+ * only. --range: samples of one-argument functions are uniform between low and high. --markdown: as the table of docs/accuracy.md.
  *
  * An error is |result - exact| in units of the last place of the exact value: 2^(e-p) for 2^(e-1) <= |exact| < 2^e with
  * p = 24 or 53, e not below the smallest normal number's; beyond the largest number both count as 2^128 or 2^1024. `wrong`
@@ -366,6 +366,7 @@ static void judge(const function *f, bool wide, double x, double y, double got, 
 typedef struct job {
     const function *f;
     bool wide, interpret, failed;
+    const double *range;          /* low, high; NULL: from everywhere */
     uint64_t first, last, stride; /* exhaustive f32: bit patterns; else sample numbers */
     worst worst;
     pthread_t thread;
@@ -453,7 +454,10 @@ static void sample2(const function *f, bool wide, uint64_t number, double *x, do
 static void sample(const job *j, uint64_t number, double *x, double *y)
 {
     *y = 0;
-    if (j->f->exact1)
+    uint64_t seed = mix(number);
+    if (j->range)
+        *x = j->range[0] + unit(&seed) * (j->range[1] - j->range[0]);
+    else if (j->f->exact1)
         *x = sample1(j->f, j->wide, number);
     else
         sample2(j->f, j->wide, number, x, y);
@@ -570,7 +574,7 @@ static void report(const function *f, bool wide, const worst *w, bool markdown)
 }
 
 static bool measure(const function *f, bool wide, bool interpret, int threads, uint64_t stride, uint64_t samples,
-                    bool markdown)
+                    const double *range, bool markdown)
 {
     static job jobs[MAX_THREADS];
     bool all = !wide && f->exact1;
@@ -579,7 +583,9 @@ static bool measure(const function *f, bool wide, bool interpret, int threads, u
     bool ok = true;
     for (int t = 0; t < threads; ++t) {
         uint64_t step = all ? stride : 1, share = total / (uint64_t)threads / step * step;
-        jobs[t] = (job){ .f = f, .wide = wide, .interpret = interpret, .first = share * (uint64_t)t, .stride = step };
+        jobs[t] = (job){
+            .f = f, .wide = wide, .interpret = interpret, .range = range, .first = share * (uint64_t)t, .stride = step
+        };
         jobs[t].last = t == threads - 1 ? total : share * (uint64_t)(t + 1);
         if (pthread_create(&jobs[t].thread, NULL, work, &jobs[t]))
             return false;
@@ -612,9 +618,11 @@ int main(int argc, char **argv)
 {
     uint64_t stride = 64, samples = 1 << 20;
     int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), option;
+    double range[2] = { 0, 0 };
     bool interpret = false, markdown = false, skip[2] = { false, false };
     static const struct option names[] = { { "sample", required_argument, NULL, 's' },
                                            { "markdown", no_argument, NULL, 'm' },
+                                           { "range", required_argument, NULL, 'r' },
                                            { NULL, 0, NULL, 0 } };
     while ((option = getopt_long(argc, argv, "s:n:t:im36", names, NULL)) != -1) {
         if (option == 's')
@@ -627,7 +635,10 @@ int main(int argc, char **argv)
             interpret = true;
         else if (option == 'm')
             markdown = true;
-        else if (option == '3' || option == '6')
+        else if (option == 'r') {
+            if (sscanf(optarg, "%lf,%lf", &range[0], &range[1]) != 2)
+                return 2;
+        } else if (option == '3' || option == '6')
             skip[option == '3'] = true;
         else
             return 2;
@@ -640,7 +651,8 @@ int main(int argc, char **argv)
         printf("%-7s %s %11s %9s  %-22s %-22s %s\n", "name", "   ", "arguments", "max ULP", "at", "", "wrong");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i)
         for (int wide = 0; chosen(functions[i].name, argc - optind, argv + optind) && wide < 2; ++wide)
-            if (!skip[wide] && !measure(&functions[i], wide, interpret, threads, stride, samples, markdown))
+            if (!skip[wide] && !measure(&functions[i], wide, interpret, threads, stride, samples,
+                                        range[0] < range[1] ? range : NULL, markdown))
                 return 1;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* math_bessel.c - the Bessel functions j0, j1 and i0.
  *
- * j0 and j1 below 8: polynomials in x^2, in x - 5.25, or in x^2 - 32 with x^2 as a sum of two; beyond, sqrt(2 / (pi x))
+ * j0 and j1 below 8: polynomials in x^2, in x - 3.875 or x - 6.625, or in x^2 - 32 with x^2 as a sum of two; beyond, sqrt(2 / (pi x))
  * (p cos a - q/x sin a) with a = x - pi/4 or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and Stegun 9.2.5),
  * cos a and sin a from sin x and cos x. Near a zero the absolute error counts, not the relative one. f32 is computed in
  * f64.
@@ -11,35 +11,49 @@
 #include <math.h>
 
 /* By tools/minimax.py, absolute. f32: j0(x) and j1(x)/x below 8 in x^2 - 32: 2^-33.6, 2^-38.2. f64: j0(x) and j1(x)
- * from 2.5 to 8 in x - 5.25: 2^-56.894, 2^-55.506; (j0(x) - 1)/x^2 and (j1(x)/x - 1/2)/x^2 below 2.5 in x^2:
- * 2^-63.422, 2^-68.022. */
-static const wf__poly j0_poly[2] = {
-    { 12,
-      { 0x1.776fc5ed87d97p-5, 0x1.dc5071f187691p-6, -0x1.4c042a4623baep-11, -0x1.9dbdd0fc27ccfp-16,
-        0x1.09d33b6795475p-20, -0x1.03d2d9c4371f4p-26, 0x1.2afc5945060f6p-33, -0x1.d27f5781a79aep-41,
-        0x1.09ea2f54cfaap-48, -0x1.d10d506f453c1p-57, 0x1.46c4a162325a8p-65, -0x1.708041d9eded6p-74 } },
-    { 21, { -0x1.7d427de6153dp-4,  0x1.614b582aa567fp-2,  0x1.c0551ba8a602ap-7,   -0x1.cd15bba572bd6p-5,
-            0x1.7551d8fb2e4cdp-10, 0x1.43585d859d0f6p-9,  -0x1.5699a6dd25c84p-14, -0x1.b30661740492fp-15,
-            0x1.cb4206bbdba0fp-20, 0x1.5b2f88c166765p-21, -0x1.599395c52dce9p-26, -0x1.7038d2ef35fddp-28,
-            0x1.546b4428a3362p-33, 0x1.16c09de66633p-35,  -0x1.dd47a6253b3bdp-41, -0x1.3c8d68911a405p-43,
-            0x1.f680dc3212daap-49, 0x1.16b2e000e2167p-51, -0x1.9a97be4e6aa5ep-57, -0x1.6a077db0df9efp-60,
-            0x1.e7a773ef9961dp-66 } }
+ * from 2.5 in x - 3.875, from 5.25 in x - 6.625: 2^-59.407, 2^-55.562, 2^-58.631, 2^-58.085; (j0(x) - 1)/x^2 and (j1(x)/x - 1/2)/x^2 below 2.5
+ * in x^2: 2^-63.422, 2^-68.022. */
+static const wf__poly j0_short = { 12,
+                                   { 0x1.776fc5ed87d97p-5, 0x1.dc5071f187691p-6, -0x1.4c042a4623baep-11,
+                                     -0x1.9dbdd0fc27ccfp-16, 0x1.09d33b6795475p-20, -0x1.03d2d9c4371f4p-26,
+                                     0x1.2afc5945060f6p-33, -0x1.d27f5781a79aep-41, 0x1.09ea2f54cfaap-48,
+                                     -0x1.d10d506f453c1p-57, 0x1.46c4a162325a8p-65, -0x1.708041d9eded6p-74 } };
+static const wf__poly j0_low = {
+    17,
+    { -0x1.9c0a65186bbbp-2, 0x1.1c011f1f5d982p-6, 0x1.9775bb4d97a3ep-3, -0x1.4495913cce947p-6, -0x1.add97e09b286ap-7,
+      0x1.28a580f700a3p-10, 0x1.7e05b3fc7d7c1p-12, -0x1.c3cc5fac05f9bp-16, -0x1.7a7b588ef7156p-18,
+      0x1.849aa8c32a94cp-22, 0x1.df84da0de3ea1p-25, -0x1.b1a842c56ee66p-29, -0x1.a64425ce4d3c6p-32,
+      0x1.548b48547011ep-36, 0x1.116cc3813fad7p-39, -0x1.82ed8fb296ae8p-44, -0x1.087998e230463p-47 }
+};
+static const wf__poly j0_high = {
+    17,
+    { 0x1.1bb9d70b88b74p-2, 0x1.e1d23d58ef741p-4, -0x1.2de86a4405ae3p-3, -0x1.80bef80be7d3bp-7, 0x1.8d9d64cd76146p-7,
+      0x1.eb88f0e3f2fcep-13, -0x1.891710b967c2bp-12, -0x1.71313472c9769p-21, 0x1.9cf1c6ca3c467p-18,
+      -0x1.02ef8e084d1efp-25, -0x1.0f1b9bcb75b0fp-24, 0x1.0e7f9c7379104p-31, 0x1.e8d73b85ca4f8p-32,
+      -0x1.1af75513af1a5p-38, -0x1.423e39faff581p-39, 0x1.7c2b846b30a38p-46, 0x1.4af58055e4422p-47 }
 };
 static const wf__poly j0_near = { 10,
                                   { -0x1p-2, 0x1.ffffffffffffep-7, -0x1.c71c71c71c62p-12, 0x1.c71c71c716411p-18,
                                     -0x1.234567885faeap-24, 0x1.02e85bb54b6b1p-31, -0x1.522a29b5dccc1p-39,
                                     0x1.52250475e2ecbp-47, -0x1.0a8b870ad37d7p-55, 0x1.3eed5d4ded921p-64 } };
-static const wf__poly j1_poly[2] = {
-    { 12,
-      { -0x1.dc5071f18fb15p-5, 0x1.4c042a76c26ffp-9, 0x1.364e5cbd9e9eep-13, -0x1.09d33c832cabp-17,
-        0x1.44c79030913bep-23, -0x1.c07a4d310c243p-30, 0x1.982f6d81b2651p-37, -0x1.09f34c79c39f1p-44,
-        0x1.059756b12bfb2p-52, -0x1.9365ad650906p-61, 0x1.fac179bf02452p-70, -0x1.0335a408dc81ep-78 } },
-    { 21, { -0x1.614b582aa567fp-2,  -0x1.c0551ba8a6007p-6, 0x1.59d04cbc160f5p-3,  -0x1.7551d8fb2e7ebp-8,
-            -0x1.942e74e704cfep-7,  0x1.00f33d25df648p-11, 0x1.7ca59545a3b2cp-12, -0x1.cb4206bc9707ap-17,
-            -0x1.869579e15a651p-18, 0x1.aff87b4fc6c34p-23, 0x1.fa4e242bea076p-25, -0x1.fea0ea599b4ecp-30,
-            -0x1.c4f95aa418751p-32, 0x1.a19f1a67b779dp-37, 0x1.28cda5d4e10edp-39, -0x1.f68d72e94e94cp-45,
-            -0x1.2936e86154344p-47, 0x1.cebf8a987e705p-53, 0x1.d3430fd42376p-56,  -0x1.36bbd3502244bp-61,
-            -0x1.0ce334f03f2d7p-64 } }
+static const wf__poly j1_short = { 12,
+                                   { -0x1.dc5071f18fb15p-5, 0x1.4c042a76c26ffp-9, 0x1.364e5cbd9e9eep-13,
+                                     -0x1.09d33c832cabp-17, 0x1.44c79030913bep-23, -0x1.c07a4d310c243p-30,
+                                     0x1.982f6d81b2651p-37, -0x1.09f34c79c39f1p-44, 0x1.059756b12bfb2p-52,
+                                     -0x1.9365ad650906p-61, 0x1.fac179bf02452p-70, -0x1.0335a408dc81ep-78 } };
+static const wf__poly j1_low = {
+    17,
+    { -0x1.1c011f1f5d985p-6, -0x1.9775bb4d97a3ep-2, 0x1.e6e059db35e6bp-5, 0x1.add97e09b2859p-5, -0x1.72cee134c402cp-8,
+      -0x1.1e8446fd5d99cp-9, 0x1.8b52d3b86d48p-13, 0x1.7a7b588e98afbp-15, -0x1.b52dfef36614cp-19,
+      -0x1.2bb3082779f4fp-21, 0x1.2a24041b0b096p-25, 0x1.3cb310157b9bep-28, -0x1.14ce594ca00a5p-32,
+      -0x1.de79c323daf9cp-36, 0x1.74f76fc52fff8p-40, 0x1.0822c76ac1b9dp-43, -0x1.725ac1787f50ep-48 }
+};
+static const wf__poly j1_high = {
+    17,
+    { -0x1.e1d23d58ef741p-4, 0x1.2de86a4405ad2p-2, 0x1.208f3a08eddd3p-5, -0x1.8d9d64cd75959p-5, -0x1.3335968e74e94p-10,
+      0x1.26d14c8ae6194p-9, 0x1.430b0dd5954c5p-18, -0x1.9cf1c6b2ce327p-15, 0x1.234d81fb3f52ap-22, 0x1.52e27b664069dp-21,
+      -0x1.73f02788240f2p-28, -0x1.6e9ee89849ed6p-28, 0x1.cc0e6e38746e7p-35, 0x1.1984ad3f6eeb6p-35,
+      -0x1.6f1cc2157469dp-42, -0x1.3ac01b8e552d7p-43, 0x1.86c4b3e6fa11p-50 }
 };
 static const wf__poly j1_near = { 10,
                                   { -0x1p-4, 0x1.5555555555555p-9, -0x1.c71c71c71c6c8p-15, 0x1.6c16c16c14ae8p-21,
@@ -102,24 +116,36 @@ static const wf__poly i0_large[2] = {
 static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
 {
     bool one = op == WF__OP_j1;
-    wf__ref ax = m_abs(m, x), b = m_min(m, ax, 8), square = m_mul(m, b, b), low = m_fma(m, b, b, m_neg(m, square));
-    wf__ref u = wide ? m_subk(m, b, 5.25) : m_add(m, m_subk(m, square, 32), low);
-    wf__ref y = wf__m_poly(m, one ? &j1_poly[wide] : &j0_poly[wide], u, 0);
-    if (wide) {
-        wf__ref near = wf__m_poly(m, one ? &j1_near : &j0_near, square, 0), nearer = m_lt(m, ax, 2.5);
+    wf__ref ax = m_abs(m, x), b = m_min(m, ax, 8), square = m_mul(m, b, b);
+    wf__ref y;
+    if (wide) { /* polynomials of shifted arguments cancel less, the smaller their range is */
+        wf__ref near = wf__m_poly(m, one ? &j1_near : &j0_near, square, 0);
         near = m_fma(m, square, near, m_k(m, one ? 0.5 : 1));
-        y = m_select(m, nearer, one ? m_mul(m, near, ax) : near, y);
-    } else if (one)
-        y = m_mul(m, y, ax);
-    wf__ref inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8)), z = m_mul(m, inverse, inverse);
+        wf__ref low_part = wf__m_poly(m, one ? &j1_low : &j0_low, m_subk(m, b, 3.875), 0);
+        y = m_select(m, m_lt(m, ax, 2.5), one ? m_mul(m, near, ax) : near, low_part);
+        wf__ref high_part = wf__m_poly(m, one ? &j1_high : &j0_high, m_subk(m, b, 6.625), 0);
+        y = m_select(m, m_gt(m, ax, 5.25), high_part, y);
+    } else {
+        wf__ref low = m_fma(m, b, b, m_neg(m, square));
+        y = wf__m_poly(m, one ? &j1_short : &j0_short, m_add(m, m_subk(m, square, 32), low), 0);
+        y = one ? m_mul(m, y, ax) : y;
+    }
+    /* 2^20 / (pi x), which is not denormal; what it rounds counts in the root only */
+    wf__ref raised = m_div(m, m_k(m, 0x1.45f306dc9c883p+18), m_max(m, ax, 8));
+    wf__ref inverse = m_mulk(m, raised, 0x1.921fb54442d18p-19);
+    wf__ref z = m_mul(m, inverse, inverse);
     wf__ref p = wf__m_poly(m, one ? &j1_p[wide] : &j0_p[wide], z, 0),
             q = wf__m_poly(m, one ? &j1_q[wide] : &j0_q[wide], z, 0);
     wf__ref s = wf__m_trig(m, WF__OP_sin, ax), c = wf__m_trig(m, WF__OP_cos, ax), sum = m_add(m, s, c),
-            difference = m_sub(m, s, c);
+            difference = m_sub(m, s, c), lead = one ? difference : sum;
     q = m_mul(m, q, inverse);
     q = m_mul(m, q, one ? sum : m_neg(m, difference));
-    wf__ref wave = m_fma(m, p, one ? difference : sum, q),
-            size = m_op1(m, WF__OP_sqrt, m_mulk(m, inverse, 0x1.45f306dc9c883p-2));
+    if (wide) { /* what `lead` lost (Knuth); p is nearly 1 */
+        c = one ? m_neg(m, c) : c;
+        wf__ref back = m_sub(m, lead, s), s_lost = m_sub(m, s, m_sub(m, lead, back)), c_lost = m_sub(m, c, back);
+        q = m_add(m, q, m_add(m, s_lost, c_lost));
+    }
+    wf__ref wave = m_fma(m, p, lead, q), size = m_mulk(m, m_op1(m, WF__OP_sqrt, raised), 0x1p-10);
     wf__ref small = m_lt(m, ax, 8), zero = m_k(m, 0), infinite = m_eq(m, ax, INFINITY);
     y = m_select(m, small, y, m_mul(m, size, wave));
     y = m_select(m, infinite, zero, y);

@@ -36,22 +36,30 @@ static const double half_log2_2pi = 0x1.536439a4c6efcp+0,
 typedef struct shifted { /* of x >= 0; in f64 */
     wf__ref large;       /* x >= 8: only then is `series` right, and only else the others */
     wf__ref log_gamma;   /* of 2 + u */
+    wf__ref few, none;   /* c < 2, c < 1 */
     wf__ref up, down;    /* gamma(x) = gamma(2 + u) * up / down */
+    wf__ref up_lost;     /* what the products of `up` lost, where that is asked for */
     wf__ref series;
 } shifted;
 
-static shifted shift(const wf__math *m, bool wide, wf__ref x)
+static shifted shift(const wf__math *m, bool wide, bool careful, wf__ref x)
 {
-    shifted a = { .large = m_op2(m, WF__OP_ge, x, m_k(m, 8)) };
+    shifted a = { .large = m_op2(m, WF__OP_ge, x, m_k(m, 8)), .up_lost = m_k(m, 0) };
     wf__ref c = m_op1(m, WF__OP_round, m_addk(m, x, 0.25)), u = m_sub(m, x, c), one = m_k(m, 1);
     a.log_gamma = m_mul(m, u, wf__m_poly(m, &lgamma_poly[wide], u, 0));
     a.up = one;
     for (int i = 1; i <= 6; ++i) {
         wf__ref factor = m_subk(m, x, i), counts = m_gt(m, c, i + 1.5);
-        a.up = m_mul(m, a.up, m_select(m, counts, factor, one));
+        factor = m_select(m, counts, factor, one);
+        wf__ref up = m_mul(m, a.up, factor);
+        if (careful)
+            a.up_lost = m_fma(m, a.up_lost, factor, m_fma(m, a.up, factor, m_neg(m, up)));
+        a.up = up;
     }
-    wf__ref both = m_op2(m, WF__OP_copysign, m_fma(m, x, x, x), x), zero = m_lt(m, c, 0.5), first = m_lt(m, c, 1.5);
-    a.down = m_select(m, first, m_select(m, zero, both, x), one);
+    wf__ref both = m_op2(m, WF__OP_copysign, m_fma(m, x, x, x), x);
+    a.none = m_lt(m, c, 0.5);
+    a.few = m_lt(m, c, 1.5);
+    a.down = m_select(m, a.few, m_select(m, a.none, both, x), one);
     wf__ref inverse = m_div(m, one, m_max(m, x, 8)), z = m_mul(m, inverse, inverse);
     a.series = m_mul(m, inverse, wf__m_poly(m, &stirling_poly[wide], z, 0));
     return a;
@@ -89,7 +97,7 @@ static wf__ref log2_gamma_short(const wf__math *m, wf__ref x, const shifted *a)
 
 static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
 {
-    shifted a = shift(m, wide, x);
+    shifted a = shift(m, wide, false, x);
     wf__ref one = m_k(m, 1), factor = m_select(m, a.large, one, m_div(m, a.up, a.down)), power;
     if (wide) {
         wf__m_pair v = log2_gamma(m, x, &a);
@@ -105,7 +113,7 @@ static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
 static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
 {
     wf__ref y = m_neg(m, x), sine = wf__m_trigpi(m, WF__OP_sinpi, y), power, whole = m_eq(m, sine, 0);
-    shifted a = shift(m, wide, y);
+    shifted a = shift(m, wide, wide, y);
     if (wide) {
         wf__m_pair v = log2_gamma(m, y, &a);
         wf__ref raised = m_sub(m, m_k(m, 128), v.hi), back = m_sub(m, raised, m_k(m, 128)), lost = m_add(m, back, v.hi);
@@ -114,9 +122,12 @@ static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
         power = wf__m_exp2_sum(m, raised, m_sub(m, lost, v.lo));
     } else
         power = wf__m_exp2_short(m, m_sub(m, m_k(m, 128), log2_gamma_short(m, y, &a)));
-    wf__ref near = m_lt(m, y, 0x1p-60), one = m_k(m, 1), den = m_mul(m, y, sine);
-    den = m_mul(m, den, m_select(m, a.large, one, a.up));
-    wf__ref num = m_mulk(m, m_select(m, a.large, one, a.down), -0x1.921fb54442d18p+1);
+    wf__ref near = m_lt(m, y, 0x1p-60), one = m_k(m, 1),
+            den = m_mul(m, m_select(m, a.few, one, y), sine); /* y / down: 1 for c = 1, 1 / (y + 1) for c = 0 */
+    wf__ref lost = m_mul(m, den, m_select(m, a.large, m_k(m, 0), a.up_lost));
+    den = m_fma(m, den, m_select(m, a.large, one, a.up), lost);
+    wf__ref num = m_select(m, a.none, m_addk(m, y, 1), one), num_lo = m_mulk(m, num, -0x1.1a62633145c07p-53);
+    num = m_fmak(m, num, -0x1.921fb54442d18p+1, num_lo); /* times pi */
     wf__ref result = m_mulk(m, m_mul(m, power, m_div(m, num, den)), 0x1p-128);
     result = m_select(m, near, m_div(m, one, x), result); /* y sin(pi y) may vanish */
     wf__ref nan = m_k(m, NAN), pole = m_both(m, whole, m_op2(m, WF__OP_ge, y, m_k(m, 1)));
@@ -152,7 +163,7 @@ wf__ref wf__m_tgamma_negative(const wf__math *m, wf__ref x)
 /* ---- lgamma ---- */
 static wf__ref log_gamma(const wf__math *m, bool wide, wf__ref x)
 {
-    shifted a = shift(m, wide, x);
+    shifted a = shift(m, wide, false, x);
     wf__ref l = wf__m_log(m, m_select(m, a.large, x, m_mul(m, a.up, a.down))), few = m_lt(m, x, 1.5),
             minus = m_neg(m, l);
     wf__ref near = m_add(m, a.log_gamma, m_select(m, few, minus, l));
