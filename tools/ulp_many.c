@@ -16,25 +16,29 @@ VECTOR(expm1)
 VECTOR(log)
 VECTOR(log2)
 VECTOR(log10)
-VECTOR(log1p) VECTOR(sin) VECTOR(cos) VECTOR(tan) VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh)
-    VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
+VECTOR(log1p)
+VECTOR(sin)
+VECTOR(cos) VECTOR(tan) VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh)
+    VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
 #endif
 #endif
 #include "reference_math.h"
 
-#define FUNCTIONS(F)                                                                                              \
-    F(rcp, rcp_d)                                                                                                 \
-    F(rsqrt, rsqrt_d)                                                                                             \
-    F(exp, exp)                                                                                                   \
-    F(exp2, exp2)                                                                                                 \
-    F(exp10, exp10)                                                                                               \
-    F(expm1, expm1)                                                                                               \
-    F(log, log)                                                                                                   \
-    F(log2, log2) F(log10, log10) F(log1p, log1p) F(sin, sin) F(cos, cos) F(tan, tan) F(asin, asin) F(acos, acos) \
-        F(atan, atan) F(sinh, sinh) F(cosh, cosh) F(tanh, tanh) F(asinh, asinh) F(acosh, acosh) F(atanh, atanh)   \
-            F(sinpi, sinpi_d) F(cospi, cospi_d) F(tanpi, tanpi_d) F(asinpi, asinpi_d) F(acospi, acospi_d)         \
-                F(atanpi, atanpi_d) F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf) F(erfc, erfc) F(erfinv, erfinv_d)   \
-                    F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1)
+#define FUNCTIONS(F)                                                                                            \
+    F(rcp, rcp_d)                                                                                               \
+    F(rsqrt, rsqrt_d)                                                                                           \
+    F(exp, exp)                                                                                                 \
+    F(exp2, exp2)                                                                                               \
+    F(exp10, exp10)                                                                                             \
+    F(expm1, expm1)                                                                                             \
+    F(log, log)                                                                                                 \
+    F(log2, log2)                                                                                               \
+    F(log10, log10)                                                                                             \
+    F(log1p, log1p) F(sin, sin) F(cos, cos) F(tan, tan) F(asin, asin) F(acos, acos) F(atan, atan) F(sinh, sinh) \
+        F(cosh, cosh) F(tanh, tanh) F(asinh, asinh) F(acosh, acosh) F(atanh, atanh) F(sinpi, sinpi_d)           \
+            F(cospi, cospi_d) F(tanpi, tanpi_d) F(asinpi, asinpi_d) F(acospi, acospi_d) F(atanpi, atanpi_d)     \
+                F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf) F(erfc, erfc) F(erfinv, erfinv_d) F(tgamma, tgamma)   \
+                    F(lgamma, lgamma) F(j0, j0) F(j1, j1)
 
 #define MANY(name, f)                                                               \
     static void many_##name(const double *restrict x, double *restrict y, size_t n) \

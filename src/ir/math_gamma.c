@@ -97,14 +97,15 @@ static wf__ref log2_gamma_short(const wf__math *m, wf__ref x, const shifted *a)
 
 static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
 {
-    shifted a = shift(m, wide, false, x);
+    shifted a = shift(m, wide, wide, x);
     wf__ref one = m_k(m, 1), factor = m_select(m, a.large, one, m_div(m, a.up, a.down)), power;
     if (wide) {
         wf__m_pair v = log2_gamma(m, x, &a);
         power = wf__m_exp2_sum(m, v.hi, v.lo);
     } else
         power = wf__m_exp2_short(m, log2_gamma_short(m, x, &a));
-    wf__ref y = m_mul(m, power, factor), number = m_op2(m, WF__OP_eq, x, x);
+    wf__ref lost = m_select(m, a.large, m_k(m, 0), m_mul(m, power, a.up_lost)); /* 0 unless down is 1 */
+    wf__ref y = wide ? m_fma(m, power, factor, lost) : m_mul(m, power, factor), number = m_op2(m, WF__OP_eq, x, x);
     return m_select(m, number, y, x);
 }
 
