@@ -18,27 +18,54 @@ VECTOR(log2)
 VECTOR(log10)
 VECTOR(log1p)
 VECTOR(sin)
-VECTOR(cos) VECTOR(tan) VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh)
-    VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
+VECTOR(cos)
+VECTOR(tan)
+VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh)
+    VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
 #endif
 #endif
 #include "reference_math.h"
 
-#define FUNCTIONS(F)                                                                                            \
-    F(rcp, rcp_d)                                                                                               \
-    F(rsqrt, rsqrt_d)                                                                                           \
-    F(exp, exp)                                                                                                 \
-    F(exp2, exp2)                                                                                               \
-    F(exp10, exp10)                                                                                             \
-    F(expm1, expm1)                                                                                             \
-    F(log, log)                                                                                                 \
-    F(log2, log2)                                                                                               \
-    F(log10, log10)                                                                                             \
-    F(log1p, log1p) F(sin, sin) F(cos, cos) F(tan, tan) F(asin, asin) F(acos, acos) F(atan, atan) F(sinh, sinh) \
-        F(cosh, cosh) F(tanh, tanh) F(asinh, asinh) F(acosh, acosh) F(atanh, atanh) F(sinpi, sinpi_d)           \
-            F(cospi, cospi_d) F(tanpi, tanpi_d) F(asinpi, asinpi_d) F(acospi, acospi_d) F(atanpi, atanpi_d)     \
-                F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf) F(erfc, erfc) F(erfinv, erfinv_d) F(tgamma, tgamma)   \
-                    F(lgamma, lgamma) F(j0, j0) F(j1, j1)
+    /* Where results of f32 are settled anyway, and outside the domain, arguments are kept from the vector functions, which go on
+ * with scalar ones there. NaN passes. */
+    static inline double within(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+static inline double unit_only(double x, double y) { return x > 1 || x < -1 ? (double)NAN : y; }
+static inline double exp_b(double x) { return exp(within(x, -120, 90)); }
+static inline double exp2_b(double x) { return exp2(within(x, -170, 130)); }
+static inline double exp10_b(double x) { return exp10(within(x, -52, 40)); }
+static inline double expm1_b(double x) { return expm1(within(x, -120, 90)); }
+static inline double sinh_b(double x) { return sinh(within(x, -92, 92)); }
+static inline double cosh_b(double x) { return cosh(within(x, -92, 92)); }
+static inline double erfc_b(double x) { return erfc(within(x, -9, 12)); }
+static inline double erf_b(double x) { return erf(within(x, -9, 9)); }
+static inline double asin_b(double x) { return unit_only(x, asin(within(x, -1, 1))); }
+static inline double acos_b(double x) { return unit_only(x, acos(within(x, -1, 1))); }
+static inline double asinpi_b(double x) { return unit_only(x, asinpi_d(within(x, -1, 1))); }
+static inline double acospi_b(double x) { return unit_only(x, acospi_d(within(x, -1, 1))); }
+static inline double atanh_b(double x) { return unit_only(x, atanh(within(x, -1, 1))); }
+static inline double erfinv_b(double x) { return unit_only(x, erfinv_d(within(x, -1, 1))); }
+static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(within(x, 1, (double)INFINITY)); }
+
+#define FUNCTIONS(F)                                                                                                \
+    F(rcp, rcp_d)                                                                                                   \
+    F(rsqrt, rsqrt_d)                                                                                               \
+    F(exp, exp_b)                                                                                                   \
+    F(exp2, exp2_b)                                                                                                 \
+    F(exp10, exp10_b)                                                                                               \
+    F(expm1, expm1_b)                                                                                               \
+    F(log, log)                                                                                                     \
+    F(log2, log2)                                                                                                   \
+    F(log10, log10)                                                                                                 \
+    F(log1p, log1p)                                                                                                 \
+    F(sin, sin)                                                                                                     \
+    F(cos, cos) F(tan, tan) F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b)           \
+        F(tanh, tanh) F(asinh, asinh) F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d)       \
+            F(tanpi, tanpi_d) F(asinpi, asinpi_b) F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d)           \
+                F(cbrt, cbrt) F(erf, erf_b) F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) \
+                    F(j0, j0) F(j1, j1)
 
 #define MANY(name, f)                                                               \
     static void many_##name(const double *restrict x, double *restrict y, size_t n) \
@@ -46,10 +73,10 @@ VECTOR(cos) VECTOR(tan) VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECT
         for (size_t i = 0; i < n; ++i)                                              \
             y[i] = f(x[i]);                                                         \
     }
-        FUNCTIONS(MANY)
+FUNCTIONS(MANY)
 
-    /* The same number of terms for all of a few neighbours, which are of similar size. */
-    static void many_i0(const double *restrict x, double *restrict y, size_t n)
+/* The same number of terms for all of a few neighbours, which are of similar size. */
+static void many_i0(const double *restrict x, double *restrict y, size_t n)
 {
     enum { LANES = 32 };
     for (size_t i = 0; i < n; i += LANES) {
