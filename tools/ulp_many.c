@@ -20,8 +20,9 @@ VECTOR(log1p)
 VECTOR(sin)
 VECTOR(cos)
 VECTOR(tan)
-VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh)
-    VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
+VECTOR(asin)
+VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt)
+    VECTOR(erf) VECTOR(erfc)
 #endif
 #endif
 #include "reference_math.h"
@@ -32,6 +33,7 @@ VECTOR(asin) VECTOR(acos) VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VE
 {
     return x < low ? low : x > high ? high : x;
 }
+static inline double inner(double x) { return x > 1 || x < -1 ? 0.5 : x; }
 static inline double unit_only(double x, double y) { return x > 1 || x < -1 ? (double)NAN : y; }
 static inline double exp_b(double x) { return exp(within(x, -120, 90)); }
 static inline double exp2_b(double x) { return exp2(within(x, -170, 130)); }
@@ -41,13 +43,13 @@ static inline double sinh_b(double x) { return sinh(within(x, -92, 92)); }
 static inline double cosh_b(double x) { return cosh(within(x, -92, 92)); }
 static inline double erfc_b(double x) { return erfc(within(x, -9, 12)); }
 static inline double erf_b(double x) { return erf(within(x, -9, 9)); }
-static inline double asin_b(double x) { return unit_only(x, asin(within(x, -1, 1))); }
-static inline double acos_b(double x) { return unit_only(x, acos(within(x, -1, 1))); }
-static inline double asinpi_b(double x) { return unit_only(x, asinpi_d(within(x, -1, 1))); }
-static inline double acospi_b(double x) { return unit_only(x, acospi_d(within(x, -1, 1))); }
-static inline double atanh_b(double x) { return unit_only(x, atanh(within(x, -1, 1))); }
-static inline double erfinv_b(double x) { return unit_only(x, erfinv_d(within(x, -1, 1))); }
-static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(within(x, 1, (double)INFINITY)); }
+static inline double asin_b(double x) { return unit_only(x, asin(inner(x))); }
+static inline double acos_b(double x) { return unit_only(x, acos(inner(x))); }
+static inline double asinpi_b(double x) { return unit_only(x, asinpi_d(inner(x))); }
+static inline double acospi_b(double x) { return unit_only(x, acospi_d(inner(x))); }
+static inline double atanh_b(double x) { return unit_only(x, atanh(inner(x))); }
+static inline double erfinv_b(double x) { return unit_only(x, erfinv_d(inner(x))); }
+static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(x < 1 ? 2 : x); }
 
 #define FUNCTIONS(F)                                                                                                \
     F(rcp, rcp_d)                                                                                                   \
@@ -61,11 +63,11 @@ static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(with
     F(log10, log10)                                                                                                 \
     F(log1p, log1p)                                                                                                 \
     F(sin, sin)                                                                                                     \
-    F(cos, cos) F(tan, tan) F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b)           \
-        F(tanh, tanh) F(asinh, asinh) F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d)       \
-            F(tanpi, tanpi_d) F(asinpi, asinpi_b) F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d)           \
-                F(cbrt, cbrt) F(erf, erf_b) F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) \
-                    F(j0, j0) F(j1, j1)
+    F(cos, cos)                                                                                                     \
+    F(tan, tan) F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b) F(tanh, tanh)         \
+        F(asinh, asinh) F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d) F(tanpi, tanpi_d)   \
+            F(asinpi, asinpi_b) F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf_b) \
+                F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1)
 
 #define MANY(name, f)                                                               \
     static void many_##name(const double *restrict x, double *restrict y, size_t n) \
