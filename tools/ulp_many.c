@@ -52,24 +52,15 @@ static inline double atanh_b(double x) { return unit_only(x, atanh(inner(x))); }
 static inline double erfinv_b(double x) { return unit_only(x, erfinv_d(inner(x))); }
 static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(x < 1 ? 2 : x); }
 
-#define FUNCTIONS(F)                                                                                                  \
-    F(rcp, rcp_d)                                                                                                     \
-    F(rsqrt, rsqrt_d)                                                                                                 \
-    F(exp, exp_b)                                                                                                     \
-    F(exp2, exp2_b)                                                                                                   \
-    F(exp10, exp10_b)                                                                                                 \
-    F(expm1, expm1_b)                                                                                                 \
-    F(log, log)                                                                                                       \
-    F(log2, log2)                                                                                                     \
-    F(log10, log10)                                                                                                   \
-    F(log1p, log1p)                                                                                                   \
-    F(sin, sin)                                                                                                       \
-    F(cos, cos)                                                                                                       \
-    F(tan, tan)                                                                                                       \
-    F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b) F(tanh, tanh) F(asinh, asinh)       \
-        F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d) F(tanpi, tanpi_d) F(asinpi, asinpi_b) \
-            F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf_b) F(erfc, erfc_b)       \
-                F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1)
+/* clang-format off */
+#define FUNCTIONS(F)                                                                                             \
+    F(rcp, rcp_d) F(rsqrt, rsqrt_d) F(exp, exp_b) F(exp2, exp2_b) F(exp10, exp10_b) F(expm1, expm1_b)            \
+    F(log, log) F(log2, log2) F(log10, log10) F(log1p, log1p) F(sin, sin) F(cos, cos) F(tan, tan)                \
+    F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b) F(tanh, tanh)                  \
+    F(asinh, asinh) F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d) F(tanpi, tanpi_d)    \
+    F(asinpi, asinpi_b) F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf_b)      \
+    F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1)
+/* clang-format on */
 
 #define MANY(name, f)                                                               \
     static void many_##name(const double *restrict x, double *restrict y, size_t n) \
