@@ -22,8 +22,8 @@ VECTOR(cos)
 VECTOR(tan)
 VECTOR(asin)
 VECTOR(acos)
-VECTOR(atan) VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf)
-    VECTOR(erfc)
+VECTOR(atan)
+VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
 #endif
 #endif
 #include "reference_math.h"
