@@ -8,22 +8,30 @@
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #if __GLIBC_PREREQ(2, 35)
-#define VECTOR(f) extern double f(double) __attribute__((simd("notinbranch")));
-VECTOR(exp)
-VECTOR(exp2)
-VECTOR(exp10)
-VECTOR(expm1)
-VECTOR(log)
-VECTOR(log2)
-VECTOR(log10)
-VECTOR(log1p)
-VECTOR(sin)
-VECTOR(cos)
-VECTOR(tan)
-VECTOR(asin)
-VECTOR(acos)
-VECTOR(atan)
-VECTOR(sinh) VECTOR(cosh) VECTOR(tanh) VECTOR(asinh) VECTOR(acosh) VECTOR(atanh) VECTOR(cbrt) VECTOR(erf) VECTOR(erfc)
+#define VECTOR(f) extern double f(double) __attribute__((simd("notinbranch")))
+VECTOR(exp);
+VECTOR(exp2);
+VECTOR(exp10);
+VECTOR(expm1);
+VECTOR(log);
+VECTOR(log2);
+VECTOR(log10);
+VECTOR(log1p);
+VECTOR(sin);
+VECTOR(cos);
+VECTOR(tan);
+VECTOR(asin);
+VECTOR(acos);
+VECTOR(atan);
+VECTOR(sinh);
+VECTOR(cosh);
+VECTOR(tanh);
+VECTOR(asinh);
+VECTOR(acosh);
+VECTOR(atanh);
+VECTOR(cbrt);
+VECTOR(erf);
+VECTOR(erfc);
 #endif
 #endif
 #include "reference_math.h"
