@@ -36,12 +36,9 @@ VECTOR(erfc);
 #endif
 #include "reference_math.h"
 
-    /* Where results of f32 are settled anyway, and outside the domain, arguments are kept from the vector functions, which go on
+/* Where results of f32 are settled anyway, and outside the domain, arguments are kept from the vector functions, which go on
  * with scalar ones there. NaN passes. */
-    static inline double within(double x, double low, double high)
-{
-    return x < low ? low : x > high ? high : x;
-}
+static inline double within(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 static inline double inner(double x) { return x > 1 || x < -1 ? 0.5 : x; }
 static inline double unit_only(double x, double y) { return x > 1 || x < -1 ? (double)NAN : y; }
 static inline double exp_b(double x) { return exp(within(x, -120, 90)); }
