@@ -281,7 +281,7 @@ char *complete_text(wf_context *ctx, const char *text)
     if (wf_text_target(ctx, text, 0, name, sizeof name))
         return NULL;
     for (size_t at = strlen(text) + 1; at-- > 0;) {
-        if (at > 0 && text[at - 1] != ';' && text[at - 1] != '\n')
+        if (at > 0 && !strchr(";\n}", text[at - 1]))
             continue;
         const char *last = text + at + strspn(text + at, " \t");
         char *whole = append(NULL, "%.*s%sout = %s", (int)at, text, at ? " " : "", last);

@@ -154,8 +154,9 @@ static int show(dump *d)
     d->arg[at] = WF_ARG(d->want, out);
     if (at == d->args)
         d->args++;
-    wf_graph *g = wf_begin(d->ctx, .name = "dump");
-    wf_text_record_n(g, d->text, (wf_args){ d->arg, d->args });
+    wf_args args = { d->arg, d->args };
+    wf_graph *g = wf_text_begin(d->ctx, d->text, args, &(wf_space){ .size = sizeof(wf_space), .name = "dump" });
+    wf_text_record_n(g, d->text, args);
     wf_kernel *k = wf_compile(g);
     int result = k ? print_all(d, k) : failed_in(d->ctx);
     wf_kernel_free(k);

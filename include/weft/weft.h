@@ -425,11 +425,17 @@ WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump w
 
 /* ---- operator text ------------------------------------------------------------------------------------------
  * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.
- * Names of `args` are arrays, values or numbers; assigning to the name of an array writes it; other names are
- * temporaries. Errors are WF_ERR_SYNTAX (or the operation's own) with the line, and a caret under the place. */
+ * Names of `args` are arrays, values or numbers; assigning to the name of an array writes it, to that of a wf_var sets
+ * it; other names are temporaries. Text with typed locals (`f32 s = 0`), blocks (if, while, for) or writes by index
+ * (`out[y, x] = s`) is done at every point of an index space, the shape of the arrays that it assigns or, when it makes
+ * them, of those that it reads; an array argument named "" says the shape. Errors are WF_ERR_SYNTAX (or the
+ * operation's own) with the line, and a caret under the place. */
 /* One expression as a value, inside any recording. */
 WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
-/* Statements, recorded into an array graph. */
+/* The recording that the text needs, empty: an array graph, or an index space of its shape. `options` may be NULL; a
+ * shape in it is used as it is. NULL only without memory; a text that is wrong fails when it is recorded. */
+WF_API wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const wf_space *options);
+/* Statements, recorded into an array graph or, at every point, into an index space. */
 WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
 /* Records and runs. */
 WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);

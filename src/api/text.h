@@ -1,9 +1,10 @@
-/* text.h - operator text inside the library: text -> tokens (text_lex.c) -> tree (text_parse.c) -> recording calls
- * (text.c, with the conversions between dtypes in text_value.c). docs/text.md describes the language.
+/* text.h - operator text inside the library: text -> tokens (text_lex.c) -> trees (text_parse.c) in statements
+ * (text_statement.c) -> recording calls (text_record.h). docs/text.md describes the language.
  *
- * The tree is a flat array in which operands stand before their users, so recording it is a loop, not a recursion:
- * long expressions need no stack. Only nesting (brackets, unary operators, ?:, **) recurses in the parser, and is
- * bounded. Memory is proportional to the text.
+ * Trees are one flat array in which operands stand before their users, and statements another in which blocks are
+ * marked by their beginning and end, so recording is a loop, not a recursion: long texts need no stack. Only nesting
+ * (brackets, unary operators, ?:, **, blocks) recurses in the parser, and is bounded. Memory is proportional to the
+ * text.
  */
 #ifndef WEFT_API_TEXT_H
 #define WEFT_API_TEXT_H
@@ -61,10 +62,39 @@ typedef struct wf__tree {
     wf__literal number;
 } wf__tree;
 
-typedef struct wf__assign {
-    uint32_t at, len; /* the name */
-    uint32_t value;   /* node; all it needs come before it */
-} wf__assign;
+typedef enum wf__stmt_kind {
+    WF__STMT_ASSIGN, /* name = value, or name op= value */
+    WF__STMT_LOCAL,  /* dtype name = value; no value: 0 */
+    WF__STMT_WRITE,  /* name[list] = value, or op= */
+    WF__STMT_SCOPE,  /* { of no other statement */
+    WF__STMT_IF,     /* value: the condition */
+    WF__STMT_ELSE,
+    WF__STMT_WHILE,
+    WF__STMT_FOR, /* its beginning, 0 or 1 statement, follows; then its step, 0 or 1, at `step`; then at `body` the body */
+    WF__STMT_END,
+    WF__STMT_BREAK,
+    WF__STMT_CONTINUE
+} wf__stmt_kind;
+
+typedef struct wf__stmt {
+    uint8_t kind, dtype;
+    bool constant;        /* LOCAL */
+    int16_t op;           /* ASSIGN, WRITE: the operator before '=', or 0 */
+    uint32_t at, len;     /* the name, or the keyword */
+    uint32_t op_at;       /* where the operator stands */
+    uint32_t first, last; /* nodes of its expressions: [first, last) */
+    uint32_t value;       /* node; 0: none */
+    uint32_t a, n;        /* WRITE: index list */
+    uint32_t step, body, end;
+} wf__stmt;
+
+/* By how much the number of open blocks grows. */
+static inline int wf__stmt_opens(const wf__stmt *s)
+{
+    return s->kind == WF__STMT_END                                                            ? -1
+           : s->kind >= WF__STMT_SCOPE && s->kind <= WF__STMT_FOR && s->kind != WF__STMT_ELSE ? 1
+                                                                                              : 0;
+}
 
 typedef struct wf__text {
     const char *src; /* borrowed */
@@ -73,10 +103,12 @@ typedef struct wf__text {
     uint32_t n, cap;
     uint32_t *list; /* arguments and indices of all nodes */
     uint32_t list_n, list_cap;
-    wf__assign *assign;
-    uint32_t assign_n, assign_cap;
+    wf__stmt *stmt;
+    uint32_t stmt_n, stmt_cap, locals;
+    bool program;        /* has typed locals, blocks or writes by index: for index spaces */
+    uint32_t program_at; /* the first of these */
     /* scanning */
-    uint32_t at, nesting, depth;
+    uint32_t at, nesting, depth, loops;
     bool expression; /* one expression; line ends are blanks everywhere */
     wf__token token; /* the next one, not yet taken */
     int before;      /* kind of the token before it */
@@ -86,7 +118,7 @@ typedef struct wf__text {
     char error[200];
 } wf__text;
 
-/* Parses statements, or one expression (then assign[0] has it, with an empty name). False: status, error, error_at. */
+/* Parses statements, or one expression (then stmt[0] has it, with an empty name). False: status, error, error_at. */
 bool wf__text_parse(wf__text *t, const char *src, bool expression);
 void wf__text_free(wf__text *t);
 
@@ -95,10 +127,21 @@ void wf__text_next(wf__text *t);
 void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
 /* "line 3:" with the source line and a caret under `at`, on three lines. */
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
+/* The dtype of that name, C's names included; WF_NONE: none. */
+wf_dtype wf__text_dtype_named(const char *name, size_t len);
 static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, const char *name)
 {
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;
 }
+
+/* ---- the parser's parts, for statements (text_parse.c) ---- */
+uint32_t wf__text_expression(wf__text *t); /* its node */
+uint32_t wf__text_add_node(wf__text *t, wf__tree node);
+/* Up to `close` or ';': the list, and its length. */
+uint32_t wf__text_list(wf__text *t, int close, uint32_t *count);
+bool wf__text_take(wf__text *t, int kind, const char *what);
+void wf__text_expected(wf__text *t, const char *what);
+bool wf__text_deeper(wf__text *t); /* the caller undoes: t->depth-- */
 
 /* ---- values (text_value.c) ---- */
 typedef struct wf__tval {

@@ -163,8 +163,8 @@ static void scan_number(wf__text *t)
     t->token.len = t->at - t->token.at;
 }
 
-/* Operators of two characters. `next` is the second; *kind and length are set. */
-static bool scan_pair(wf__token *k, int c, int next, int after)
+/* Operators of two and three characters: `next` and `after` follow the first; kind and length are set. */
+static bool scan_longer(wf__token *k, int c, int next, int after)
 {
     static const struct {
         char text[3];
@@ -174,8 +174,10 @@ static bool scan_pair(wf__token *k, int c, int next, int after)
                   { "<<", WF__TOK_SHL },  { ">>", WF__TOK_SHR },    { "**", WF__TOK_POW } };
     for (size_t i = 0; i < WF__COUNT(pairs); i++)
         if (pairs[i].text[0] == c && pairs[i].text[1] == next) {
-            k->kind = pairs[i].kind;
-            k->len = 2;
+            bool assigns = (pairs[i].kind == WF__TOK_SHL || pairs[i].kind == WF__TOK_SHR) && after == '=';
+            k->kind = assigns ? WF__TOK_ASSIGN_OP : pairs[i].kind;
+            k->op = pairs[i].kind;
+            k->len = assigns ? 3 : 2;
             return true;
         }
     if (next == '=' && after != '=' && strchr("+-*/%&|^", c)) {
@@ -240,9 +242,9 @@ void wf__text_next(wf__text *t)
             t->at++;
         k->kind = WF__TOK_NAME;
         k->len = t->at - k->at;
-    } else if (scan_pair(k, c, peek(t, 1), peek(t, 2))) {
-        t->at += 2;
-    } else if (strchr("+-*/%&|^~!<>?:()[],;=\n", c) && c) {
+    } else if (scan_longer(k, c, peek(t, 1), peek(t, 2))) {
+        t->at += k->len;
+    } else if (strchr("+-*/%&|^~!<>?:()[]{},;=\n", c) && c) {
         t->at++;
         k->kind = c;
         k->len = 1;

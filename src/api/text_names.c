@@ -2,6 +2,7 @@
  * nearest known name to one that is not known.
  */
 #include "api/text_record.h"
+#include "api/api.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -17,24 +18,23 @@ const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len)
 
 wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len)
 {
-    for (uint32_t i = r->name_n; i-- > 0;)
+    for (uint32_t i = r->visible; i-- > 0;)
         if (r->name[i].len == len && memcmp(r->text->src + r->name[i].at, r->text->src + at, len) == 0)
             return &r->name[i];
     return NULL;
 }
 
-bool wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
+int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
 {
     for (size_t i = 0; i < r->want_n; i++)
         if (wf__text_is(r->text, at, len, r->want[i]))
-            return true;
-    return false;
+            return (int)i;
+    return -1;
 }
 
 /* ---- the common shape ---- */
 
-/* Joins s into r->common, aligned at the last axis. An extent below 0 is open (a formal). */
-static bool join_shape(wf_shape *common, wf_shape s)
+bool wf__text_join_shape(wf_shape *common, wf_shape s)
 {
     int rank = s.rank > common->rank ? s.rank : common->rank;
     wf_shape out = { .rank = rank };
@@ -69,7 +69,7 @@ void wf__text_common_shape(wf__recorder *r)
         }
         if (t == WF_F64)
             r->convert.real = WF_F64;
-        if (!join_shape(&r->common, s))
+        if (!wf__text_join_shape(&r->common, s))
             r->fits = false;
     }
 }
@@ -98,6 +98,14 @@ static const builtin builtins[] = {
     { "ny", SIZE, false, 2, 0 },
     { "nz", SIZE, false, 3, 0 },
 };
+
+bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(builtins); i++)
+        if (builtins[i].kind == INDEX && wf__text_is(t, at, len, builtins[i].name))
+            return true;
+    return len == 2 && t->src[at] == 'i' && t->src[at + 1] >= '0' && t->src[at + 1] < '0' + WF_MAX_RANK;
+}
 
 static wf__tval no_axis(wf__recorder *r, uint32_t at)
 {
@@ -168,16 +176,43 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
     return wf__tval_number(0, false);
 }
 
+/* The element of an array at the point; in an array graph the whole. */
+static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *array)
+{
+    wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
+    const wf_shape *space = &r->graph->program.rec.space;
+    bool fits = shape.rank <= space->rank;
+    for (int k = 1; k <= shape.rank && fits; k++) {
+        int64_t n = shape.dim[shape.rank - k];
+        fits = n == 1 || n < 0 || n == space->dim[space->rank - k];
+    }
+    if (r->graph->program.rec.kind != WF__SPACE || fits)
+        return wf__tval_node(wf_in(r->graph, array));
+    char have[160], want[160];
+    wf__shape_text(&shape, have, sizeof have);
+    wf__shape_text(space, want, sizeof want);
+    int len = node->len < 40 ? (int)node->len : 40;
+    return wf__text_mistake(
+        r, WF_ERR_SHAPE, node->at,
+        "%.*s has shape %s and does not broadcast to the index space %s; read it by index: %.*s[...]", len,
+        r->text->src + node->at, have, want, len, r->text->src + node->at);
+}
+
 wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 {
     const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned && assigned->dtype != WF_NONE && !assigned->constant)
+        return wf__tval_node(wf_get(assigned->value.v.h));
     if (assigned)
         return assigned->value;
+    int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
+    if (w >= 0 && r->made[w])
+        return element(r, node, r->made[w]);
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     if (arg && arg->kind == 3)
         return wf__tval_number(arg->as.num, false);
     if (arg && arg->kind == 1)
-        return wf__tval_node(wf_in(r->graph, arg->as.array));
+        return element(r, node, arg->as.array);
     if (arg && arg->as.val.h.graph && arg->as.val.h.num < 0)
         return wf__tval_node(wf_get(arg->as.val.h));
     if (arg)
@@ -189,6 +224,13 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 
 /* ---- functions beside the table ---- */
 
+static const struct {
+    const char *name;
+    wf_dtype dtype;
+} c_types[] = {
+    { "float", WF_F32 }, { "double", WF_F64 }, { "int", WF_I32 }, { "long", WF_I64 }, { "unsigned", WF_U32 }
+};
+
 wf_dtype wf__text_dtype_named(const char *name, size_t len)
 {
     static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
@@ -198,6 +240,9 @@ wf_dtype wf__text_dtype_named(const char *name, size_t len)
         if (strlen(known) == len && memcmp(known, name, len) == 0)
             return all[i];
     }
+    for (size_t i = 0; i < WF__COUNT(c_types); i++)
+        if (strlen(c_types[i].name) == len && memcmp(c_types[i].name, name, len) == 0)
+            return c_types[i].dtype;
     return WF_NONE;
 }
 
@@ -281,6 +326,19 @@ static void consider_functions(nearest *best)
         consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
 
+/* Was the name declared by a statement before, in a block that is closed? */
+static bool forgotten(const wf__recorder *r, const wf__tree *node)
+{
+    const wf__text *t = r->text;
+    for (uint32_t i = 0; i < r->now && t->program; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        if ((s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL) && s->len == node->len &&
+            memcmp(t->src + s->at, t->src + node->at, s->len) == 0)
+            return true;
+    }
+    return false;
+}
+
 wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
 {
     const char *name = r->text->src + node->at;
@@ -295,6 +353,9 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     if (!call && is_function)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
                                 name);
+    if (!call && forgotten(r, node))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s belongs to a block that has ended: declare it before the block", len, name);
     nearest best = { .name = name, .len = node->len, .distance = node->len < 3 ? 2 : node->len < 6 ? 3 : 4 };
     if (call)
         consider_functions(&best);

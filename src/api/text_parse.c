@@ -4,13 +4,11 @@
  */
 #include "api/text.h"
 
-enum { MAX_TEXT = 1 << 24, MAX_DEPTH = 200 };
-
-static uint32_t ternary(wf__text *t);
+enum { MAX_DEPTH = 200 };
 
 /* ---- the tree ---- */
 
-static uint32_t add_node(wf__text *t, wf__tree node)
+uint32_t wf__text_add_node(wf__text *t, wf__tree node)
 {
     if (t->status != WF_OK)
         return 0;
@@ -50,7 +48,7 @@ static void describe(const wf__text *t, char *buf, size_t cap)
     wf__str_free(&s);
 }
 
-static void expected(wf__text *t, const char *what)
+void wf__text_expected(wf__text *t, const char *what)
 {
     char found[64];
     if (t->status != WF_OK)
@@ -66,17 +64,17 @@ static void expected(wf__text *t, const char *what)
         wf__text_fail(t, WF_ERR_SYNTAX, k->at, "expected %s, not %s", what, found);
 }
 
-static bool take(wf__text *t, int kind, const char *what)
+bool wf__text_take(wf__text *t, int kind, const char *what)
 {
     if (t->token.kind != kind) {
-        expected(t, what);
+        wf__text_expected(t, what);
         return false;
     }
     wf__text_next(t);
     return true;
 }
 
-static bool deeper(wf__text *t)
+bool wf__text_deeper(wf__text *t)
 {
     if (++t->depth <= MAX_DEPTH)
         return t->status == WF_OK;
@@ -88,7 +86,7 @@ static bool deeper(wf__text *t)
 
 /* Inside brackets: expressions up to `close` (or ';'). Nodes of nested lists come in between, so this one is collected
  * on the stack first. */
-static uint32_t list_of(wf__text *t, int close, uint32_t *count)
+uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
 {
     enum { MAX_ARGUMENTS = 16 };
     uint32_t item[MAX_ARGUMENTS], n = 0;
@@ -98,7 +96,7 @@ static uint32_t list_of(wf__text *t, int close, uint32_t *count)
             wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)MAX_ARGUMENTS);
             return 0;
         }
-        item[n++] = ternary(t);
+        item[n++] = wf__text_expression(t);
         if (t->token.kind != ',')
             break;
         wf__text_next(t);
@@ -122,7 +120,7 @@ static void axes(wf__text *t, wf__tree *node)
             wf__text_next(t);
         const wf__literal *k = &t->token.number;
         if (t->token.kind != WF__TOK_NUMBER) {
-            expected(t, "the number of an axis");
+            wf__text_expected(t, "the number of an axis");
             return;
         }
         if (k->real || k->big || k->value > WF_MAX_RANK - !back || (back && k->value < 1)) {
@@ -140,13 +138,13 @@ static uint32_t call(wf__text *t, wf__tree node)
     node.kind = WF__TREE_CALL;
     t->nesting++;
     wf__text_next(t);
-    node.a = list_of(t, ')', &node.n);
+    node.a = wf__text_list(t, ')', &node.n);
     if (t->token.kind == ';')
         axes(t, &node);
     t->nesting--;
-    if (!take(t, ')', "',' or ')'"))
+    if (!wf__text_take(t, ')', "',' or ')'"))
         return 0;
-    return add_node(t, node);
+    return wf__text_add_node(t, node);
 }
 
 static const struct {
@@ -170,9 +168,9 @@ static void border(wf__text *t, wf__tree *node)
                 return;
             }
     if (k->kind == ']')
-        expected(t, "zero, clamp, mirror, reflect, periodic or the value outside");
+        wf__text_expected(t, "zero, clamp, mirror, reflect, periodic or the value outside");
     else
-        node->b = ternary(t);
+        node->b = wf__text_expression(t);
 }
 
 static uint32_t read_at(wf__text *t, wf__tree node)
@@ -182,16 +180,16 @@ static uint32_t read_at(wf__text *t, wf__tree node)
     t->nesting++;
     wf__text_next(t);
     if (t->token.kind == ']')
-        expected(t, "an index");
-    node.a = list_of(t, ']', &node.n);
+        wf__text_expected(t, "an index");
+    node.a = wf__text_list(t, ']', &node.n);
     if (t->token.kind == ';') {
         wf__text_next(t);
         border(t, &node);
     }
     t->nesting--;
-    if (!take(t, ']', "',', ';' or ']'"))
+    if (!wf__text_take(t, ']', "',', ';' or ']'"))
         return 0;
-    return add_node(t, node);
+    return wf__text_add_node(t, node);
 }
 
 static uint32_t primary(wf__text *t)
@@ -204,7 +202,7 @@ static uint32_t primary(wf__text *t)
         node.kind = WF__TREE_NUMBER;
         node.number = k.number;
         wf__text_next(t);
-        return add_node(t, node);
+        return wf__text_add_node(t, node);
     case WF__TOK_NAME:
         wf__text_next(t);
         if (t->token.kind == '(')
@@ -212,27 +210,51 @@ static uint32_t primary(wf__text *t)
         if (t->token.kind == '[')
             return read_at(t, node);
         node.kind = WF__TREE_NAME;
-        return add_node(t, node);
+        return wf__text_add_node(t, node);
     case '(':
         t->nesting++;
         wf__text_next(t);
-        inner = ternary(t);
+        inner = wf__text_expression(t);
         t->nesting--;
-        if (!take(t, ')', "an operator or ')'"))
+        if (!wf__text_take(t, ')', "an operator or ')'"))
             return 0;
         t->node[inner].enclosed = true;
         return inner;
     default:
-        expected(t, "a value");
+        wf__text_expected(t, "a value");
         return 0;
     }
+}
+
+/* (f32)x: brackets around a type, and an operand after them. */
+static bool is_cast(const wf__text *t, uint32_t node)
+{
+    const wf__tree *n = &t->node[node];
+    if (n->kind != WF__TREE_NAME || !n->enclosed || wf__text_dtype_named(t->src + n->at, n->len) == WF_NONE)
+        return false;
+    int k = t->token.kind;
+    return k == WF__TOK_NAME || k == WF__TOK_NUMBER || k == '(' || k == '-' || k == '+' || k == '!' || k == '~';
+}
+
+static uint32_t unary(wf__text *t);
+
+static uint32_t cast(wf__text *t, uint32_t type)
+{
+    wf__tree node = { .kind = WF__TREE_CALL, .at = t->node[type].at, .len = t->node[type].len, .n = 1 };
+    uint32_t of = unary(t);
+    node.a = t->list_n;
+    if (t->status != WF_OK || !add_list(t, node.a, 0, of))
+        return 0;
+    t->list_n++;
+    t->node[type].kind = WF__TREE_NONE;
+    return wf__text_add_node(t, node);
 }
 
 static uint32_t unary(wf__text *t)
 {
     uint32_t result = 0;
     wf__tree node = { .kind = WF__TREE_UNARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = 1 };
-    if (!deeper(t))
+    if (!wf__text_deeper(t))
         return 0;
     switch (t->token.kind) {
     case '-':
@@ -240,7 +262,7 @@ static uint32_t unary(wf__text *t)
     case '~':
         wf__text_next(t);
         node.a = unary(t);
-        result = add_node(t, node);
+        result = wf__text_add_node(t, node);
         break;
     case '+':
         wf__text_next(t);
@@ -248,16 +270,20 @@ static uint32_t unary(wf__text *t)
         break;
     default:
         result = primary(t);
+        if (t->status == WF_OK && is_cast(t, result)) {
+            result = cast(t, result);
+            break;
+        }
         if (t->token.kind == '[')
             wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "only an array by its name can be indexed");
         if (t->token.kind == '(')
-            expected(t, "an operator");
+            wf__text_expected(t, "an operator");
         if (t->token.kind != WF__TOK_POW)
             break;
         node = (wf__tree){ .kind = WF__TREE_BINARY, .op = WF__TOK_POW, .at = t->token.at, .len = 2, .a = result };
         wf__text_next(t);
         node.b = unary(t); /* right associative, and the exponent may have a sign */
-        result = add_node(t, node);
+        result = wf__text_add_node(t, node);
     }
     t->depth--;
     return result;
@@ -315,104 +341,25 @@ static uint32_t binary(wf__text *t, int least)
         wf__text_next(t);
         node.a = left;
         node.b = binary(t, p + 1);
-        left = add_node(t, node);
+        left = wf__text_add_node(t, node);
     }
     return left;
 }
 
-static uint32_t ternary(wf__text *t)
+uint32_t wf__text_expression(wf__text *t)
 {
-    if (!deeper(t))
+    if (!wf__text_deeper(t))
         return 0;
     uint32_t result = binary(t, 1);
     if (t->token.kind == '?') {
         wf__tree node = { .kind = WF__TREE_SELECT, .at = t->token.at, .len = 1, .a = result };
         wf__text_next(t);
-        node.b = ternary(t);
-        if (take(t, ':', "an operator or ':'")) {
-            node.c = ternary(t);
-            result = add_node(t, node);
+        node.b = wf__text_expression(t);
+        if (wf__text_take(t, ':', "an operator or ':'")) {
+            node.c = wf__text_expression(t);
+            result = wf__text_add_node(t, node);
         }
     }
     t->depth--;
     return result;
-}
-
-/* ---- statements ---- */
-
-static void add_assign(wf__text *t, uint32_t at, uint32_t len, uint32_t value)
-{
-    if (t->status != WF_OK)
-        return;
-    if (!wf__grow(&t->assign, &t->assign_cap, t->assign_n + 1, sizeof *t->assign)) {
-        wf__text_fail(t, WF_ERR_MEMORY, at, "out of memory");
-        return;
-    }
-    t->assign[t->assign_n++] = (wf__assign){ at, len, value };
-}
-
-static void statement(wf__text *t)
-{
-    wf__token name = t->token;
-    if (name.kind != WF__TOK_NAME) {
-        expected(t, "a statement like: name = value");
-        return;
-    }
-    wf__text_next(t);
-    wf__token op = t->token;
-    if (op.kind == '[') {
-        wf__text_fail(t, WF_ERR_SYNTAX, op.at, "a statement assigns whole arrays: %.*s = value",
-                      name.len < 40 ? (int)name.len : 40, t->src + name.at);
-        return;
-    }
-    if (op.kind != '=' && op.kind != WF__TOK_ASSIGN_OP) {
-        expected(t, "'=' after the name");
-        return;
-    }
-    wf__text_next(t);
-    uint32_t before = 0;
-    if (op.kind == WF__TOK_ASSIGN_OP)
-        before = add_node(t, (wf__tree){ .kind = WF__TREE_NAME, .at = name.at, .len = name.len });
-    uint32_t value = ternary(t);
-    if (op.kind == WF__TOK_ASSIGN_OP)
-        value = add_node(
-            t, (wf__tree){
-                   .kind = WF__TREE_BINARY, .op = (int16_t)op.op, .at = op.at, .len = 2, .a = before, .b = value });
-    if (t->token.kind != ';' && t->token.kind != '\n' && t->token.kind != WF__TOK_END)
-        expected(t, "an operator or the end of the statement");
-    add_assign(t, name.at, name.len, value);
-}
-
-bool wf__text_parse(wf__text *t, const char *src, bool expression)
-{
-    *t = (wf__text){ .src = src, .expression = expression };
-    size_t len = strlen(src);
-    t->len = len > MAX_TEXT ? 0 : (uint32_t)len;
-    if (len > MAX_TEXT)
-        wf__text_fail(t, WF_ERR_SYNTAX, 0, "the text is longer than %d bytes", (int)MAX_TEXT);
-    add_node(t, (wf__tree){ .kind = WF__TREE_NONE });
-    wf__text_next(t);
-    if (expression) {
-        uint32_t value = ternary(t);
-        if (t->token.kind != WF__TOK_END)
-            expected(t, "an operator or the end of the expression");
-        add_assign(t, 0, 0, value);
-    }
-    while (!expression && t->token.kind != WF__TOK_END && t->status == WF_OK) {
-        if (t->token.kind == ';' || t->token.kind == '\n')
-            wf__text_next(t);
-        else
-            statement(t);
-    }
-    if (!expression && t->assign_n == 0)
-        expected(t, "a statement like: name = value");
-    return t->status == WF_OK;
-}
-
-void wf__text_free(wf__text *t)
-{
-    wf__free(t->node);
-    wf__free(t->list);
-    wf__free(t->assign);
-    *t = (wf__text){ 0 };
 }

@@ -352,7 +352,7 @@ bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops
 bool wf__pass_is_lowered(const wf__ir *ir);         /* would lowering only copy it? */
 
 /* ---- checking, printing, parsing ---- */
-bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header */
+bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header; error->failed: no memory */
 void wf__print(const wf__ir *ir, wf__str *out);
 bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
 

@@ -281,9 +281,11 @@ static bool has_invariant(const wf__ir *ir)
 bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 {
     bool ok = sweep(in, out, lower_node);
-    for (int turn = 0; ok && turn < MOST_SWEEPS && (!all_live(out) || has_invariant(out)); ++turn) {
+    bool changed = in->loops && ok && out->n != in->n; /* a loop with fewer states may be one to write out */
+    for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(out) || has_invariant(out)); ++turn) {
         wf__ir before = *out; /* drops what expansion left unused */
         ok = sweep(&before, out, wf__copy_node);
+        changed = out->loops && out->n != before.n;
         wf__ir_free(&before);
     }
     return ok;

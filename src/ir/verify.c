@@ -147,6 +147,7 @@ static bool check_loop(checker *c, const wf__node *n)
             return bad(c, "no loop of this number ends here");
         --c->depth;
         wf__close_range(&c->closed, wf__loop_body(ir, inner), c->at);
+        c->error->failed |= c->closed.status != WF_OK;
         return c->closed.status == WF_OK || bad(c, "out of memory");
     }
 }

@@ -76,7 +76,7 @@ static bool verified(wf__plan *plan, const wf__ir *ir, const char *pass)
     wf__str error = { 0 };
     bool ok = wf__verify(ir, &error);
     if (!ok)
-        wf__plan_fail(plan, WF_ERR_BACKEND, "after %s: %s", pass, wf__str_get(&error));
+        wf__plan_fail(plan, error.failed ? WF_ERR_MEMORY : WF_ERR_BACKEND, "after %s: %s", pass, wf__str_get(&error));
     wf__str_free(&error);
     return ok;
 #else

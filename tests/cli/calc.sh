@@ -7,6 +7,17 @@ prints 0.5 "$WEFT" calc 'out = 1/2'
 prints 3 "$WEFT" calc 'a = 1; b = a + 1; c = a + b'
 prints 5.5 "$WEFT" calc 'gain * x' gain=2.2 x=2.5
 
+# --- programs: done at every point of the shape
+prints '0 1 7 2 5 8 16 3' "$WEFT" calc --shape 8 \
+    'i32 n = x + 1, c; while (n != 1) { if (n % 2) n = 3*n + 1; else n /= 2; c++ } out = c'
+prints '0 3 6' "$WEFT" calc 'f32 s; for (k = -1; k <= 1; k++) s += x + k
+s' --shape 3
+printf 'int out = 0;\nfor (int k = 0; k < 4; k++) {\n    if (k == x)\n        break;\n    out += 2;\n}\n' > steps.txt
+prints '0 2 4 6 8 8' "$WEFT" calc -f steps.txt --shape 6
+refuses 1 'never closed' "$WEFT" calc 'if (x > 1) { out = 1' --shape 3
+refuses 1 'shape' "$WEFT" calc 'int k = 1; out = k'
+"$WEFT" dump 'int s; while (s < a) s++; s' 'a=i32[8]' | grep -q '^%.* loop' || die 'dump: no loop'
+
 # --- arrays from coordinates; every format gives back what was put in
 "$WEFT" calc 'x + 10*y' --shape 7,9 -o ramp.npy
 prints '[7,9]' json_value shape ramp.npy

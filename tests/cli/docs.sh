@@ -25,6 +25,12 @@ while IFS= read -r text; do
     case $text in *v\[* | *"mean(v;"*) arguments="v=v.npy" ;; esac
     weft calc "$text" $arguments > /dev/null || die "docs/text.md: $text"
 done < texts
+awk '/^```/ { inside = $0 ~ /^```weft-program$/; n += inside; next } inside { print > ("program" n) }' \
+    "$WEFT_SOURCE/docs/text.md"
+[ -s program3 ] || die 'no programs found in docs/text.md'
+for program in program*; do
+    weft calc -f "$program" a=a.npy b=b.npy > /dev/null || die "docs/text.md: $(cat "$program")"
+done
 # every function that the page names is there, and every function of the tool's table is named
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
