@@ -1,0 +1,120 @@
+/* array.h - ready-made functions of arrays, on top of weft.h.
+ *
+ * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may be
+ * views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of the
+ * input's context and on its default device, which the caller releases; NULL on error, which wf_message explains (a NULL
+ * array has no context to keep a message: NULL or WF_ERR_ARG all the same). Functions that return wf_status write into the
+ * array that they are given. All are synchronous, use all threads of the context, may be called from any thread, and give the
+ * same bits for any number of threads. Cost is one pass over the data, unless said.
+ */
+#ifndef WEFT_ARRAY_H
+#define WEFT_ARRAY_H
+#include "weft/weft.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- make and fill ---------------------------------------------------------------------------------------------- */
+/* Every element becomes `value`, which must fit the dtype (a complex one: its real part). `array` may be any view but a
+ * broadcast one. */
+WF_API wf_status wf_array_fill(wf_array *array, double value);
+/* Likewise re + i im; `array` is complex. */
+WF_API wf_status wf_array_fill_complex(wf_array *array, double re, double im);
+/* to = from, broadcast to the shape of `to` and converted as a cast. They may overlap. */
+WF_API wf_status wf_array_assign(wf_array *to, const wf_array *from);
+/* The same elements in C order. */
+WF_API wf_array *wf_array_copy(const wf_array *array);
+/* The same elements of another dtype, as wf_cast; complex to real is WF_ERR_DTYPE. */
+WF_API wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype);
+/* The array itself, retained, where it is in C order without gaps; else a copy. */
+WF_API wf_array *wf_array_contiguous(wf_array *array);
+/* [n]: start + i (stop - start) / (n - 1), or / n without `endpoint`; computed in f64 and converted; with `endpoint` the
+ * last is `stop` itself. n = 0: empty; n = 1: start. If `step` is not NULL it is set to the distance, of n = 1 with
+ * endpoint NaN. */
+WF_API wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double stop, bool endpoint,
+                                   double *step);
+/* The linear index of each element in C order, within tiles of extents tile[rank] (> 0) that repeat from the first element
+ * on; NULL: one tile, the whole array. Converted as a cast. Example: shape {5}, tile {3}: 0 1 2 0 1. */
+WF_API wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, const int64_t *tile);
+
+/* ---- parts ------------------------------------------------------------------------------------------------------ */
+/* Axis d of the result is axes[d] of the array: wf_view_permute and a copy. */
+WF_API wf_array *wf_array_permute(const wf_array *array, const int *axes);
+/* The region of extents `shape` (of the array's rank) whose first element is at `offset` ([rank], any sign). What lies
+ * outside the array is given by `border`: `value` (as wf_const; WF_BORDER_VALUE), or elements found by index.
+ * WF_BORDER_NONE: the region must lie inside, else WF_ERR_BOUNDS. */
+WF_API wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border,
+                                  double value);
+/* Writes `region`, converted, to `array` so that its first element comes to `offset` ([rank]); what falls outside is left
+ * out. They have one rank and may overlap. */
+WF_API wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset);
+/* before[d] and after[d] elements more at the ends of axis d, fewer if negative (NULL: 0): `border` and `value` as in
+ * wf_array_extract. An extent below 0 is WF_ERR_SHAPE. */
+WF_API wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const int64_t *after, wf_border border,
+                                 double value);
+/* The array times[d] >= 0 times side by side along axis d, as NumPy's tile. */
+WF_API wf_array *wf_array_tile(const wf_array *array, const int64_t *times);
+/* Each element `times` >= 0 times in a row along `axis` (negative: from the end), as NumPy's repeat. */
+WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times);
+
+/* ---- reductions -------------------------------------------------------------------------------------------------
+ * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes stay with
+ * extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex: in pairs of f64),
+ * rounded once: of integers and bools they are f64, else of the array's dtype, or that of its parts where they are real.
+ * Sums run in an order that depends on shapes and strides alone. */
+#define WF_DROP 0x80000000u
+/* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
+WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
+/* Product, dtypes as wf_array_sum; not of complex numbers. Of nothing: 1. */
+WF_API wf_array *wf_array_prod(const wf_array *array, wf_axes axes);
+/* Arithmetic mean; of nothing NaN. */
+WF_API wf_array *wf_array_mean(const wf_array *array, wf_axes axes);
+/* Sum of |x - mean|^2 over (n - ddof), and its square root; ddof 0 of a population, 1 of a sample. NaN for n <= ddof.
+ * The mean comes first (two passes), so nothing cancels. Of complex numbers it is real. */
+WF_API wf_array *wf_array_variance(const wf_array *array, wf_axes axes, double ddof);
+WF_API wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof);
+typedef enum wf_norm {
+    WF_NORM_L1, /* sum of |x| */
+    WF_NORM_L2, /* square root of the sum of |x|^2; squares beyond f64 give infinity */
+    WF_NORM_MAX /* largest |x|; NaN if there is one; of nothing 0 */
+} wf_norm;
+WF_API wf_array *wf_array_norm(const wf_array *array, wf_norm norm, wf_axes axes);
+/* Root of the mean of |a - b|^2, a and b broadcast; of nothing NaN. The dtype follows that of a - b. */
+WF_API wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes);
+/* Smallest and largest, of the array's dtype; NaN if there is one; -0 is less than +0. Not complex. Of nothing:
+ * WF_ERR_SHAPE. */
+WF_API wf_array *wf_array_min(const wf_array *array, wf_axes axes);
+WF_API wf_array *wf_array_max(const wf_array *array, wf_axes axes);
+/* Both in one pass. *min and *max are NULL on error. */
+WF_API wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max);
+/* i64: where the smallest or largest is: the linear index, in C order, within the reduced axes (with one axis: the index
+ * along it). The first one wins; +0 and -0 are equal; a NaN beats all others, as in NumPy. Not complex. Of nothing:
+ * WF_ERR_SHAPE. Two passes. */
+WF_API wf_array *wf_array_argmin(const wf_array *array, wf_axes axes);
+WF_API wf_array *wf_array_argmax(const wf_array *array, wf_axes axes);
+/* bool: all, or any, are not 0 (NaN is not 0). Of nothing: true, false. */
+WF_API wf_array *wf_array_all(const wf_array *array, wf_axes axes);
+WF_API wf_array *wf_array_any(const wf_array *array, wf_axes axes);
+/* i64: how many are not 0. */
+WF_API wf_array *wf_array_count_nonzero(const wf_array *array, wf_axes axes);
+/* bool, elementwise and broadcast: |a - b| <= atol + rtol |b|, or equal (so infinities are close to themselves); with
+ * `nan_equal` two NaNs are close too. Real, compared in f64; complex as |a - b| in pairs of f64. */
+WF_API wf_array *wf_array_is_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal);
+/* *close: whether all are. */
+WF_API wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal,
+                                    bool *close);
+typedef enum wf_normalize {
+    WF_NORMALIZE_MEAN_STD, /* (x - mean) / deviation, ddof 0 */
+    WF_NORMALIZE_MIN_MAX,  /* (x - min) / (max - min): from 0 to 1; real */
+    WF_NORMALIZE_L1,       /* x / norm */
+    WF_NORMALIZE_L2,
+    WF_NORMALIZE_MAX
+} wf_normalize;
+/* The array scaled, each part spanned by `axes` by itself: WF_AXES(1, 2) does the images of a stack [n, h, w] one by one.
+ * The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP means nothing. Two or three passes. */
+WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

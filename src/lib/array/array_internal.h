@@ -1,0 +1,30 @@
+/* array_internal.h - what the array functions share. They stand on the public headers only. */
+#ifndef WEFT_ARRAY_INTERNAL_H
+#define WEFT_ARRAY_INTERNAL_H
+#include "weft/array.h"
+
+#if defined(__GNUC__)
+#define ARRAY_PRINTF(text, args) __attribute__((format(printf, text, args)))
+#else
+#define ARRAY_PRINTF(text, args)
+#endif
+
+/* Sets the context's error and returns `status`. */
+wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, ...) ARRAY_PRINTF(3, 4);
+
+static inline bool wf__is_complex_dtype(wf_dtype t) { return t >= WF_C32; }
+static inline bool wf__is_float_dtype(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
+/* What means are of, and the dtype of the parts of complex numbers (of others: itself). */
+wf_dtype wf__mean_dtype(wf_dtype t);
+wf_dtype wf__part_dtype(wf_dtype t);
+
+bool wf__same_shape(const wf_shape *a, const wf_shape *b);
+int64_t wf__axes_count(const wf_shape *shape, wf_axes axes); /* elements along these axes */
+/* Takes WF_DROP and what is beyond the rank out of *axes and sets *drop; false, with an error: a bad mask. */
+bool wf__axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function);
+bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function); /* negative from the end */
+/* Consumes `array` and returns it without these axes of extent 1. */
+wf_array *wf__without_axes(wf_array *array, wf_axes axes);
+/* Consumes the graph; returns `out`, which it keeps, or releases it and returns NULL. */
+wf_array *wf__array_run(wf_graph *graph, wf_array *out);
+#endif

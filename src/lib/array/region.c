@@ -1,0 +1,171 @@
+/* region.c - permuted copies, regions taken and put, borders, tiles. */
+#include "array_internal.h"
+
+wf_array *wf_array_permute(const wf_array *array, const int *axes)
+{
+    wf_array *view = array ? wf_view_permute((wf_array *)array, axes) : NULL; /* only read */
+    wf_array *out = view ? wf_array_copy(view) : NULL;
+    wf_release(view);
+    return out;
+}
+
+/* The view of the region of extents `shape` at `offset`, both inside. */
+static wf_array *part(const wf_array *array, const wf_shape *shape, const int64_t *offset)
+{
+    wf_array *view = wf_retain(array);
+    for (int d = 0; view && d < shape->rank; ++d) {
+        wf_array *next = wf_view_slice(view, d, offset[d], offset[d] + shape->dim[d], 1);
+        wf_release(view);
+        view = next;
+    }
+    return view;
+}
+
+static bool inside(const wf_shape *whole, const wf_shape *shape, const int64_t *offset)
+{
+    for (int d = 0; d < whole->rank; ++d)
+        if (offset[d] < 0 || offset[d] > whole->dim[d] || shape->dim[d] > whole->dim[d] - offset[d])
+            return false;
+    return true;
+}
+
+static bool is_empty(const wf_shape *shape) { return wf__axes_count(shape, WF_ALL_AXES) == 0; }
+
+static wf_array *extract(const wf_array *array, const wf_shape *shape, const int64_t *offset, wf_border border,
+                         double value, const char *function)
+{
+    wf_context *ctx = wf_array_context(array);
+    wf_shape whole = wf_array_shape(array);
+    for (int d = 0; d < shape->rank; ++d)
+        if (shape->dim[d] < 0 || offset[d] > INT64_MAX / 4 || offset[d] < INT64_MIN / 4) {
+            wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the region has extent %lld at %lld along axis %d", function,
+                           (long long)shape->dim[d], (long long)offset[d], d);
+            return NULL;
+        }
+    if (inside(&whole, shape, offset)) {
+        wf_array *view = part(array, shape, offset), *out = view ? wf_array_copy(view) : NULL;
+        wf_release(view);
+        return out;
+    }
+    if (border == WF_BORDER_NONE && !is_empty(shape)) {
+        wf__array_fail(ctx, WF_ERR_BOUNDS, "%s: the region is not inside the array; give a border", function);
+        return NULL;
+    }
+    wf_dtype t = wf_array_dtype(array);
+    wf_array *out = wf_empty_with(ctx, t, *shape, NULL);
+    if (!out || is_empty(shape))
+        return out;
+    if (is_empty(&whole) && border != WF_BORDER_VALUE) {
+        wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the array is empty, so only WF_BORDER_VALUE has what to put", function);
+        wf_release(out);
+        return NULL;
+    }
+    wf_graph *g = wf_begin(ctx, .shape = *shape);
+    wf_val index[WF_MAX_RANK];
+    for (int d = 0; d < shape->rank; ++d) /* constants, so that the inner part needs no test */
+        index[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, offset[d]));
+    wf_val outside = border == WF_BORDER_VALUE ? wf_const(g, t, value) : (wf_val){ { 0, NULL } };
+    wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)shape->rank }));
+    return wf__array_run(g, out);
+}
+
+wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border, double value)
+{
+    if (!array)
+        return NULL;
+    if (shape.rank != wf_array_shape(array).rank || (shape.rank && !offset)) {
+        wf__array_fail(wf_array_context(array), WF_ERR_SHAPE,
+                       "wf_array_extract: the region has rank %d and %s offset, the array rank %d", (int)shape.rank,
+                       offset ? "an" : "no", (int)wf_array_shape(array).rank);
+        return NULL;
+    }
+    return extract(array, &shape, offset, border, value, "wf_array_extract");
+}
+
+wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset)
+{
+    wf_context *ctx = wf_array_context(array);
+    if (!ctx)
+        return WF_ERR_ARG;
+    wf_shape whole = wf_array_shape(array), shape = wf_array_shape(region), common = { .rank = whole.rank };
+    if (!region || shape.rank != whole.rank || (whole.rank && !offset))
+        return wf__array_fail(ctx, region ? WF_ERR_SHAPE : WF_ERR_ARG,
+                              "wf_array_insert: needs a region of the array's rank, %d, and an offset",
+                              (int)whole.rank);
+    int64_t to[WF_MAX_RANK], from[WF_MAX_RANK];
+    for (int d = 0; d < whole.rank; ++d) {
+        int64_t lo = offset[d] > 0 ? offset[d] : 0;
+        int64_t hi = offset[d] > whole.dim[d] - shape.dim[d] ? whole.dim[d] : offset[d] + shape.dim[d];
+        if (offset[d] < -shape.dim[d] || hi <= lo)
+            return WF_OK; /* nothing of it is inside */
+        to[d] = lo;
+        from[d] = lo - offset[d];
+        common.dim[d] = hi - lo;
+    }
+    wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
+    wf_status status = source ? wf_array_assign(target, source) : wf_check(ctx);
+    wf_release(target);
+    wf_release(source);
+    return status;
+}
+
+wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const int64_t *after, wf_border border,
+                          double value)
+{
+    if (!array)
+        return NULL;
+    wf_shape shape = wf_array_shape(array);
+    int64_t offset[WF_MAX_RANK] = { 0 };
+    for (int d = 0; d < shape.rank; ++d) {
+        int64_t b = before ? before[d] : 0, a = after ? after[d] : 0, most = INT64_MAX / 4;
+        bool sane = b < most && b > -most && a < most && a > -most && shape.dim[d] < most;
+        offset[d] = -b;
+        shape.dim[d] = sane ? shape.dim[d] + b + a : -1;
+        if (shape.dim[d] < 0) {
+            wf__array_fail(wf_array_context(array), WF_ERR_SHAPE,
+                           "wf_array_resize: nothing is left of axis %d, or too much is added", d);
+            return NULL;
+        }
+    }
+    return extract(array, &shape, offset, border, value, "wf_array_resize");
+}
+
+wf_array *wf_array_tile(const wf_array *array, const int64_t *times)
+{
+    if (!array)
+        return NULL;
+    wf_context *ctx = wf_array_context(array);
+    wf_shape shape = wf_array_shape(array);
+    const int64_t offset[WF_MAX_RANK] = { 0 };
+    for (int d = 0; d < shape.rank; ++d) {
+        if (!times || times[d] < 0 || (shape.dim[d] && times[d] > INT64_MAX / shape.dim[d])) {
+            wf__array_fail(ctx, WF_ERR_ARG, "wf_array_tile: needs a number of times for each axis, 0 or more");
+            return NULL;
+        }
+        shape.dim[d] *= times[d];
+    }
+    return extract(array, &shape, offset, WF_BORDER_PERIODIC, 0, "wf_array_tile");
+}
+
+wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
+{
+    wf_context *ctx = wf_array_context(array);
+    wf_shape shape = wf_array_shape(array);
+    if (!ctx || !wf__axis_of(ctx, &shape, &axis, "wf_array_repeat"))
+        return NULL;
+    if (times < 0 || (shape.dim[axis] && times > INT64_MAX / shape.dim[axis])) {
+        wf__array_fail(ctx, WF_ERR_ARG, "wf_array_repeat: %lld times", (long long)times);
+        return NULL;
+    }
+    shape.dim[axis] *= times;
+    wf_array *out = wf_empty_with(ctx, wf_array_dtype(array), shape, NULL);
+    if (!out || is_empty(&shape))
+        return out;
+    wf_graph *g = wf_begin(ctx, .shape = shape);
+    wf_val index[WF_MAX_RANK];
+    for (int d = 0; d < shape.rank; ++d)
+        index[d] = wf_index(g, d);
+    index[axis] = wf_idiv(index[axis], wf_const_i64(g, WF_I64, times));
+    wf_out(g, out, wf_read_n(g, array, (wf_vals){ index, (size_t)shape.rank }));
+    return wf__array_run(g, out);
+}

@@ -1,0 +1,76 @@
+/* util.c - messages, dtypes, shapes and masks of axes for the array functions. */
+#include "array_internal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return wf_error(ctx, status, text);
+}
+
+wf_dtype wf__mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
+
+wf_dtype wf__part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
+
+bool wf__same_shape(const wf_shape *a, const wf_shape *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+}
+
+int64_t wf__axes_count(const wf_shape *shape, wf_axes axes)
+{
+    int64_t n = 1;
+    for (int d = 0; d < shape->rank; ++d)
+        n *= axes >> d & 1 ? shape->dim[d] : 1;
+    return n;
+}
+
+bool wf__axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function)
+{
+    wf_axes mask = *axes & ~WF_DROP;
+    *drop = (*axes & WF_DROP) != 0;
+    *axes = mask & ((1u << shape->rank) - 1);
+    if (!shape->rank || mask == WF_ALL_AXES)
+        return true;
+    if (!mask)
+        wf__array_fail(ctx, WF_ERR_ARG, "%s: the mask names no axis; say WF_AXES(...)", function);
+    else if (mask >> shape->rank)
+        wf__array_fail(ctx, WF_ERR_ARG, "%s: the mask 0x%x names axes beyond the array's rank %d", function,
+                       (unsigned)mask, (int)shape->rank);
+    return mask && !(mask >> shape->rank);
+}
+
+bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function)
+{
+    int given = *axis;
+    *axis += given < 0 ? shape->rank : 0;
+    if (*axis >= 0 && *axis < shape->rank)
+        return true;
+    wf__array_fail(ctx, WF_ERR_ARG, "%s: axis %d is out of range for rank %d", function, given, (int)shape->rank);
+    return false;
+}
+
+wf_array *wf__without_axes(wf_array *array, wf_axes axes)
+{
+    wf_shape shape = wf_array_shape(array), kept = { .rank = 0 };
+    for (int d = 0; d < shape.rank; ++d)
+        if (!(axes >> d & 1))
+            kept.dim[kept.rank++] = shape.dim[d];
+    wf_array *view = array ? wf_view_reshape(array, kept) : NULL;
+    wf_release(array);
+    return view;
+}
+
+wf_array *wf__array_run(wf_graph *graph, wf_array *out)
+{
+    if (wf_run(graph) == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}

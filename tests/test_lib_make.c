@@ -1,0 +1,315 @@
+/* test_lib_make.c - wf_array_fill to wf_array_repeat against plain C, for every dtype, on views and empty arrays. */
+#include "on_devices.h"
+#include "weft/array.h"
+
+static wf_array *counting(wf_dtype t, wf_shape shape) /* 0, 1, 2, ... */
+{
+    wf_array *a = wf_array_iota(ctx, t, shape, NULL);
+    assert_non_null(a);
+    return a;
+}
+
+static void expect_f64(wf_array *a, const double *want, int64_t n, const char *file, int line)
+{
+    if (!a)
+        print_error("%s\n", wf_message(ctx));
+    assert_non_null(a);
+    wf_dtype t = wf_array_dtype(a);
+    wf_array *d = wf_array_cast(a, t >= WF_C32 ? WF_C128 : WF_F64);
+    assert_non_null(d);
+    assert_int_equal(wf_array_count(a) * (t >= WF_C32 ? 2 : 1), n);
+    double *got = contents(d);
+    int64_t at = first_difference(WF_F64, got, want, n);
+    if (at >= 0) {
+        print_error("%s: element %lld is %.17g, not %.17g\n", wf_dtype_name(t), (long long)at, got[at], want[at]);
+        _fail(file, line);
+    }
+    free(got);
+    wf_release(d);
+}
+#define WANT(a, ...)                               \
+    expect_f64(a, (const double[]){ __VA_ARGS__ }, \
+               (int64_t)(sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double)), __FILE__, __LINE__)
+#define WANT_ONCE(a, ...)         \
+    do {                          \
+        wf_array *once_ = (a);    \
+        WANT(once_, __VA_ARGS__); \
+        wf_release(once_);        \
+    } while (0)
+
+static void test_fill(void **state)
+{
+    (void)state;
+    for (int i = 0; i < TEST_DTYPES; ++i) {
+        wf_array *a = counting(test_dtypes[i], WF_SHAPE(2, 3)), *v = wf_view_slice(a, 1, 2, WF_END_INDEX, -2);
+        OK(ctx, wf_array_fill(a, 0));
+        OK(ctx, wf_array_fill(v, 1));
+        WANT(a, 1, 0, 1, 1, 0, 1);
+        wf_release(v);
+        wf_release(a);
+    }
+    wf_array *z = counting(WF_C64, WF_SHAPE(2)), *u = counting(WF_U8, WF_SHAPE(2)),
+             *none = counting(WF_U8, WF_SHAPE(0));
+    OK(ctx, wf_array_fill_complex(z, 1.5, -2));
+    WANT(z, 1.5, -2, 1.5, -2);
+    OK(ctx, wf_array_fill(z, 3));
+    WANT(z, 3, 0, 3, 0);
+    EXPECT(ctx, wf_array_fill(u, 256), WF_ERR_DTYPE);
+    EXPECT(ctx, wf_array_fill(u, 0.5), WF_ERR_DTYPE);
+    REFUSED(ctx, wf_array_fill_complex(u, 1, 1), WF_ERR_DTYPE, "wf_array_fill_complex");
+    WANT(u, 0, 1);
+    OK(ctx, wf_array_fill(none, 1));
+    assert_int_equal(wf_array_fill(NULL, 1), WF_ERR_ARG);
+    wf_array *wide = wf_view_broadcast(u, WF_SHAPE(3, 2));
+    assert_int_not_equal(wf_array_fill(wide, 1), WF_OK);
+    wf_clear(ctx);
+    wf_release(wide);
+    wf_release(z);
+    wf_release(u);
+    wf_release(none);
+}
+
+static void test_copies(void **state)
+{
+    (void)state;
+    for (int i = 0; i < TEST_DTYPES + 3; ++i) {
+        wf_dtype t = i < TEST_DTYPES ? test_dtypes[i] : (wf_dtype)(WF_C32 + i - TEST_DTYPES);
+        wf_array *a = counting(t == WF_BOOL ? WF_U8 : t, WF_SHAPE(2, 3));
+        wf_array *v = wf_view_permute(a, (const int[]){ 1, 0 }), *r = wf_view_slice(v, 0, 2, WF_END_INDEX, -1);
+        wf_array *c = wf_array_copy(r), *same = wf_array_contiguous(c), *packed = wf_array_contiguous(r);
+        if (t < WF_C32) {
+            WANT(c, 2, 5, 1, 4, 0, 3);
+            WANT(packed, 2, 5, 1, 4, 0, 3);
+            WANT_ONCE(wf_array_permute(a, (const int[]){ 1, 0 }), 0, 3, 1, 4, 2, 5);
+            WANT_ONCE(wf_array_cast(r, WF_BOOL), 1, 1, 1, 1, 0, 1);
+            WANT_ONCE(wf_array_cast(r, WF_C32), 2, 0, 5, 0, 1, 0, 4, 0, 0, 0, 3, 0);
+        } else {
+            WANT(c, 2, 0, 5, 0, 1, 0, 4, 0, 0, 0, 3, 0);
+            assert_null(wf_array_cast(r, WF_F32));
+            EXPECT(ctx, wf_check(ctx), WF_ERR_DTYPE);
+        }
+        assert_ptr_equal(same, c);
+        assert_ptr_not_equal(packed, r);
+        wf_array *all[] = { a, v, r, c, same, packed };
+        for (int k = 0; k < 6; ++k)
+            wf_release(all[k]);
+    }
+    wf_array *x = counting(WF_F32, WF_SHAPE(3, 2)), *row = counting(WF_U8, WF_SHAPE(2));
+    OK(ctx, wf_array_assign(x, row));
+    WANT(x, 0, 1, 0, 1, 0, 1);
+    wf_array *head = wf_view_slice(row, 0, 0, 1, 1), *three = counting(WF_F32, WF_SHAPE(3));
+    OK(ctx, wf_array_assign(x, head));
+    WANT(x, 0, 0, 0, 0, 0, 0);
+    EXPECT(ctx, wf_array_assign(x, three), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_array_assign(x, NULL), WF_ERR_ARG);
+    wf_array *from = wf_view_slice(three, 0, 0, 2, 1), *to = wf_view_slice(three, 0, 1, 3, 1);
+    OK(ctx, wf_array_assign(to, from)); /* overlapping */
+    WANT(three, 0, 0, 1);
+    assert_null(wf_array_copy(NULL));
+    assert_null(wf_array_permute(x, (const int[]){ 0, 0 }));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    wf_array *all[] = { x, row, head, three, from, to };
+    for (int k = 0; k < 6; ++k)
+        wf_release(all[k]);
+}
+
+static void test_ranges(void **state)
+{
+    (void)state;
+    double step = 0;
+    WANT_ONCE(wf_array_linspace(ctx, WF_F64, 5, 0, 5, true, &step), 0, 1.25, 2.5, 3.75, 5);
+    assert_true(step == 1.25);
+    wf_array *a = wf_array_linspace(ctx, WF_F64, 8, 0, 1, true, &step);
+    assert_true(step == 1. / 7);
+    double *p = contents(a);
+    for (int i = 0; i < 8; ++i)
+        assert_true(fabs(p[i] - i / 7.) <= 0x1p-53 * 2 && (i < 7 || p[i] == 1));
+    free(p);
+    wf_release(a);
+    WANT_ONCE(wf_array_linspace(ctx, WF_F32, 9, 3, 40, true, &step), 3, 7.625, 12.25, 16.875, 21.5, 26.125, 30.75,
+              35.375, 40);
+    assert_true(step == 4.625);
+    WANT_ONCE(wf_array_linspace(ctx, WF_F32, 4, 0, 1, false, &step), 0, 0.25, 0.5, 0.75);
+    WANT_ONCE(wf_array_linspace(ctx, WF_F16, 1, 3, 4, false, &step), 3);
+    assert_true(step == 1);
+    WANT_ONCE(wf_array_linspace(ctx, WF_I32, 1, 3, 4, true, &step), 3);
+    assert_true(isnan(step));
+    WANT_ONCE(wf_array_linspace(ctx, WF_I16, 3, 0, -5, true, NULL), 0, -2, -5);
+    a = wf_array_linspace(ctx, WF_F32, 0, 0, 1, true, NULL);
+    assert_int_equal(wf_array_count(a), 0);
+    wf_release(a);
+    assert_null(wf_array_linspace(ctx, WF_F32, -1, 0, 1, true, NULL));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+
+    WANT_ONCE(wf_array_iota(ctx, WF_U16, WF_SHAPE(2, 3), NULL), 0, 1, 2, 3, 4, 5);
+    WANT_ONCE(wf_array_iota(ctx, WF_F32, WF_SHAPE(5), (const int64_t[]){ 3 }), 0, 1, 2, 0, 1);
+    WANT_ONCE(wf_array_iota(ctx, WF_I64, WF_SHAPE(3, 4), ((const int64_t[]){ 2, 3 })), 0, 1, 2, 0, 3, 4, 5, 3, 0, 1, 2,
+              0);
+    WANT_ONCE(wf_array_iota(ctx, WF_I64, WF_SHAPE(2, 2), ((const int64_t[]){ 5, 7 })), 0, 1, 7, 8);
+    WANT_ONCE(wf_array_iota(ctx, WF_F64, WF_SCALAR, NULL), 0);
+    assert_null(wf_array_iota(ctx, WF_F32, WF_SHAPE(5), (const int64_t[]){ 0 }));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+}
+
+/* The index that a border mode reads, or -1: outside. The modes one step at a time. */
+static int64_t bordered(int64_t i, int64_t n, wf_border border)
+{
+    while (i < 0 || i >= n)
+        switch (border) {
+        case WF_BORDER_CLAMP:
+            return i < 0 ? 0 : n - 1;
+        case WF_BORDER_PERIODIC:
+            i += i < 0 ? n : -n;
+            break;
+        case WF_BORDER_MIRROR:
+            i = i < 0 ? -1 - i : 2 * n - 1 - i;
+            break;
+        case WF_BORDER_REFLECT:
+            if (n == 1)
+                return 0;
+            i = i < 0 ? -i : 2 * n - 2 - i;
+            break;
+        default:
+            return -1;
+        }
+    return i;
+}
+
+static void check_region(wf_array *a, const double *data, wf_shape shape, const int64_t *offset, wf_border border)
+{
+    wf_shape whole = wf_array_shape(a);
+    wf_array *got = wf_array_extract(a, shape, offset, border, 7);
+    double want[4096];
+    int64_t n = 0;
+    for (int64_t i = 0; i < shape.dim[0]; ++i)
+        for (int64_t k = 0; k < shape.dim[1]; ++k) {
+            int64_t y = bordered(i + offset[0], whole.dim[0], border),
+                    x = bordered(k + offset[1], whole.dim[1], border);
+            want[n++] = y < 0 || x < 0 ? 7 : data[y * whole.dim[1] + x];
+        }
+    expect_f64(got, want, n, __FILE__, __LINE__);
+    wf_release(got);
+}
+
+static void test_extract(void **state)
+{
+    (void)state;
+    static const int64_t offsets[][2] = { { 0, 0 }, { 1, 2 }, { -2, -1 }, { 2, 3 }, { -11, 17 }, { 40, -40 } };
+    static const wf_dtype types[] = { WF_U8, WF_F16, WF_F32, WF_I64 };
+    for (int t = 0; t < 4; ++t) {
+        wf_array *a = counting(types[t], WF_SHAPE(3, 5)), *v = wf_view_slice(a, 1, 4, WF_END_INDEX, -1);
+        double plain[15], reversed[15];
+        for (int i = 0; i < 15; ++i) {
+            plain[i] = i;
+            reversed[i] = i / 5 * 5 + 4 - i % 5;
+        }
+        for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
+            for (int o = 0; o < (t == 2 ? 6 : 3); ++o) {
+                check_region(a, plain, WF_SHAPE(2, 3), offsets[o], border);
+                check_region(v, reversed, WF_SHAPE(4, 9), offsets[o], border);
+            }
+        wf_release(a);
+        wf_release(v);
+    }
+    wf_array *one = counting(WF_F32, WF_SHAPE(1, 1)), *a = counting(WF_C64, WF_SHAPE(2)),
+             *s = counting(WF_F32, WF_SCALAR);
+    for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
+        check_region(one, (const double[]){ 0 }, WF_SHAPE(3, 3), offsets[2], border);
+    WANT_ONCE(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ 1 }, WF_BORDER_VALUE, 9), 1, 0, 9, 0, 9, 0);
+    WANT_ONCE(wf_array_extract(s, WF_SCALAR, NULL, WF_BORDER_NONE, 0), 0);
+    assert_null(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ 0 }, WF_BORDER_NONE, 9));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_BOUNDS, "wf_array_extract");
+    assert_null(wf_array_extract(a, WF_SHAPE(3, 1), (const int64_t[]){ 0, 0 }, WF_BORDER_CLAMP, 9));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "rank 2");
+    assert_null(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ INT64_MIN }, WF_BORDER_CLAMP, 9));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    wf_array *none = counting(WF_U8, WF_SHAPE(0));
+    WANT_ONCE(wf_array_extract(none, WF_SHAPE(2), (const int64_t[]){ 0 }, WF_BORDER_VALUE, 9), 9, 9);
+    assert_null(wf_array_extract(none, WF_SHAPE(2), (const int64_t[]){ 0 }, WF_BORDER_CLAMP, 9));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    wf_release(none);
+    wf_release(one);
+    wf_release(a);
+    wf_release(s);
+}
+
+static void test_insert(void **state)
+{
+    (void)state;
+    wf_array *region = counting(WF_I32, WF_SHAPE(2, 2));
+    static const struct {
+        int64_t offset[2];
+        double want[9];
+    } cases[] = {
+        { { 0, 0 }, { 0, 1, 9, 2, 3, 9, 9, 9, 9 } },         { { 1, 1 }, { 9, 9, 9, 9, 0, 1, 9, 2, 3 } },
+        { { -1, 2 }, { 9, 9, 2, 9, 9, 9, 9, 9, 9 } },        { { 2, -1 }, { 9, 9, 9, 9, 9, 9, 1, 9, 9 } },
+        { { -2, 0 }, { 9, 9, 9, 9, 9, 9, 9, 9, 9 } },        { { 0, 3 }, { 9, 9, 9, 9, 9, 9, 9, 9, 9 } },
+        { { INT64_MIN, 0 }, { 9, 9, 9, 9, 9, 9, 9, 9, 9 } }, { { 0, INT64_MAX }, { 9, 9, 9, 9, 9, 9, 9, 9, 9 } }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 3), 9);
+        OK(ctx, wf_array_insert(a, region, cases[i].offset));
+        expect_f64(a, cases[i].want, 9, __FILE__, __LINE__);
+        wf_release(a);
+    }
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 9);
+    EXPECT(ctx, wf_array_insert(a, region, cases[0].offset), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_array_insert(a, NULL, cases[0].offset), WF_ERR_ARG);
+    wf_release(a);
+    wf_release(region);
+}
+
+static void test_resize(void **state)
+{
+    (void)state;
+    wf_array *a = counting(WF_F32, WF_SHAPE(4));
+    const int64_t two[] = { 2 }, minus[] = { -1 }, five[] = { 5 };
+    WANT_ONCE(wf_array_resize(a, two, two, WF_BORDER_VALUE, 8), 8, 8, 0, 1, 2, 3, 8, 8);
+    WANT_ONCE(wf_array_resize(a, two, minus, WF_BORDER_CLAMP, 0), 0, 0, 0, 1, 2);
+    WANT_ONCE(wf_array_resize(a, minus, five, WF_BORDER_PERIODIC, 0), 1, 2, 3, 0, 1, 2, 3, 0);
+    WANT_ONCE(wf_array_resize(a, five, NULL, WF_BORDER_MIRROR, 0), 3, 3, 2, 1, 0, 0, 1, 2, 3);
+    WANT_ONCE(wf_array_resize(a, NULL, five, WF_BORDER_REFLECT, 0), 0, 1, 2, 3, 2, 1, 0, 1, 2);
+    WANT_ONCE(wf_array_resize(a, minus, minus, WF_BORDER_NONE, 0), 1, 2);
+    const int64_t far[] = { -4 }, too_far[] = { -5 };
+    wf_array *none = wf_array_resize(a, far, NULL, WF_BORDER_NONE, 0);
+    assert_int_equal(wf_array_shape(none).dim[0], 0);
+    wf_release(none);
+    assert_null(wf_array_resize(a, too_far, NULL, WF_BORDER_NONE, 0));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "axis 0");
+    wf_release(a);
+}
+
+static void test_tile_and_repeat(void **state)
+{
+    (void)state;
+    wf_array *a = counting(WF_F32, WF_SHAPE(2, 2)), *v = wf_view_slice(a, 0, 1, WF_END_INDEX, -1);
+    WANT_ONCE(wf_array_tile(v, ((const int64_t[]){ 2, 2 })), 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1);
+    WANT_ONCE(wf_array_tile(v, ((const int64_t[]){ 1, 1 })), 2, 3, 0, 1);
+    WANT_ONCE(wf_array_repeat(v, 0, 2), 2, 3, 2, 3, 0, 1, 0, 1);
+    WANT_ONCE(wf_array_repeat(v, -1, 3), 2, 2, 2, 3, 3, 3, 0, 0, 0, 1, 1, 1);
+    wf_array *none = wf_array_repeat(v, 1, 0), *empty = wf_array_tile(v, ((const int64_t[]){ 0, 3 }));
+    assert_int_equal(wf_array_count(none), 0);
+    assert_int_equal(wf_array_shape(empty).dim[1], 6);
+    assert_null(wf_array_repeat(v, 2, 1));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axis 2");
+    assert_null(wf_array_tile(v, ((const int64_t[]){ 2, -2 })));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    wf_release(none);
+    wf_release(empty);
+    wf_release(a);
+    wf_release(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_extract),
+        cmocka_unit_test(test_insert),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_tile_and_repeat),
+    };
+    return RUN_ON_ALL(tests);
+}
