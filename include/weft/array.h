@@ -114,6 +114,30 @@ typedef enum wf_normalize {
  * The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP means nothing. Two or three passes. */
 WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
 
+/* ---- order ------------------------------------------------------------------------------------------------------
+ * Along an axis (negative: from the end). On the host, parallel over rows; the array is copied first. Not complex. Order is
+ * that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost O(n) per row, of 64
+ * bits twice that. */
+/* The elements in ascending or descending order. */
+WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending);
+/* i64: the indices along the axis that would sort it; equal elements keep their order, NaNs too. */
+WF_API wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending);
+/* The middle element along the axes, or the mean of the two middle ones; dtype as a mean, computed in f64. NaN if there is
+ * one, or nothing. WF_DROP as for reductions. O(n). */
+WF_API wf_array *wf_array_median(const wf_array *array, wf_axes axes);
+/* The element at q (n - 1), 0 <= q <= 1, in ascending order, interpolated linearly between its neighbours; else as the
+ * median, which is q = 0.5. */
+WF_API wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes);
+/* n of them in one go: the result has one axis more, the first, of extent n. */
+WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes);
+/* Element i is the sum of the elements 0 to i along the axis (`exclusive`: to i - 1, and 0 for i = 0). Dtypes as
+ * wf_array_sum; floats and complex numbers add in f64, one after the other, each result rounded once. Parallel over rows. */
+WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
+/* i64 [bins]: how many elements x, as f64, have edge[i] <= x < edge[i + 1], the last bin x <= hi too, with edges as of
+ * wf_array_linspace(ctx, WF_F64, bins + 1, lo, hi, true, NULL). Others and NaN are not counted. lo < hi, both finite; not complex. Needs
+ * 8 bytes for each bin and thread; dtypes other than f32 and f64 are copied to f64 first. */
+WF_API wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, double hi);
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,10 +33,14 @@ static bool begin_some(reduction *r, const wf_array *array, wf_axes axes, const 
 {
     if (!begin(r, array, axes, function))
         return false;
-    if (r->n)
+    bool complex = wf__is_complex_dtype(wf_array_dtype(array));
+    if (r->n && !complex)
         return true;
     wf_drop(r->g);
-    wf__array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
+    if (complex)
+        wf__array_fail(r->ctx, WF_ERR_DTYPE, "%s: complex numbers have no order", function);
+    else
+        wf__array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
     return false;
 }
 
@@ -298,6 +302,8 @@ wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes ax
     if (!begin(&r, array, axes, "wf_array_normalize"))
         return NULL;
     wf_val v = wide(wf_in(r.g, array)), from = v, by = v;
+    if (how == WF_NORMALIZE_MIN_MAX && wf__is_complex_dtype(wf_array_dtype(array)))
+        wf_fail(r.g, WF_ERR_DTYPE, "wf_array_normalize: complex numbers have no smallest and largest");
     if (how == WF_NORMALIZE_MEAN_STD) {
         from = wf_sub(v, mean_of(&r, v));
         by = wf_sqrt(variance_of(&r, v, 0));

@@ -1,0 +1,21 @@
+/* keys.h - real elements as unsigned integers of the same order: sorting and selection need one code for all dtypes. */
+#ifndef WEFT_ARRAY_KEYS_H
+#define WEFT_ARRAY_KEYS_H
+#include "array_internal.h"
+
+/* Elements of up to 32 bits have keys of 32 (in their low bits), others of 64. NaN is the largest key of its width, in
+ * either direction. */
+static inline bool wf__key_is_wide(wf_dtype t) { return wf_dtype_size(t) == 8; }
+void wf__keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, void *keys);
+void wf__keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to);
+double wf__key_value(wf_dtype dtype, uint64_t key);
+bool wf__key_is_nan(wf_dtype dtype, uint64_t key);
+
+/* Sorts n keys of `bits` bits; `other` is room for as many. With `index` (and room for as many), 0 to n - 1 are moved
+ * along: stable. */
+void wf__sort32(uint32_t *key, uint32_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
+void wf__sort64(uint64_t *key, uint64_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
+/* Puts the key of rank k (in ascending order) at key[k], none larger before it, none smaller behind it. */
+void wf__select32(uint32_t *key, uint32_t *other, int64_t n, int64_t k);
+void wf__select64(uint64_t *key, uint64_t *other, int64_t n, int64_t k);
+#endif

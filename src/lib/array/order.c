@@ -1,0 +1,185 @@
+/* order.c - sorting, medians and quantiles along axes: rows of keys (keys.h). */
+#include "keys.h"
+#include "rows.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool ordered(const wf_array *array, const char *function)
+{
+    if (!array || !wf__is_complex_dtype(wf_array_dtype(array)))
+        return array != NULL;
+    wf__array_fail(wf_array_context(array), WF_ERR_DTYPE, "%s: complex numbers have no order", function);
+    return false;
+}
+
+typedef struct sorting {
+    wf_dtype dtype;
+    bool descending;
+    int64_t *index; /* of the first row; NULL: the elements are sorted */
+} sorting;
+
+static void sort_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
+{
+    const sorting *s = user;
+    int64_t n = rows->length, *index = s->index ? s->index + row * n : NULL, *other_index = scratch;
+    char *data = rows->data + (size_t)(row * n) * rows->size;
+    void *keys = index ? other_index + n : scratch;
+    int bits = 8 * (int)rows->size;
+    wf__keys_of(s->dtype, s->descending, data, n, keys);
+    if (wf__key_is_wide(s->dtype))
+        wf__sort64(keys, (uint64_t *)keys + n, index, other_index, n, bits);
+    else
+        wf__sort32(keys, (uint32_t *)keys + n, index, other_index, n, bits);
+    if (!index)
+        wf__keys_to(s->dtype, s->descending, keys, n, data);
+}
+
+static wf_array *sorted(const wf_array *array, int axis, bool descending, bool indices, const char *function)
+{
+    wf_shape shape = wf_array_shape(array);
+    wf_context *ctx = wf_array_context(array);
+    wf__rows rows;
+    if (!ordered(array, function) || !wf__axis_of(ctx, &shape, &axis, function) ||
+        !wf__rows_of(array, 1u << axis, wf_array_dtype(array), &rows))
+        return NULL;
+    sorting s = { .dtype = wf_array_dtype(array), .descending = descending };
+    size_t key = wf__key_is_wide(s.dtype) ? 8 : 4, scratch = (size_t)rows.length * (2 * key + (indices ? 8 : 0));
+    void *data = NULL;
+    wf_array *out = indices ? wf_empty_with(ctx, WF_I64, wf_array_shape(rows.array), NULL) : wf_retain(rows.array);
+    bool ok = out && (!indices || wf_map(out, &data, NULL) == WF_OK);
+    s.index = data;
+    ok = ok && wf__rows_each(&rows, scratch, sort_row, &s) == WF_OK;
+    if (ok)
+        out = wf__rows_back(&rows, out);
+    else
+        wf_release(out);
+    wf__rows_free(&rows);
+    return ok ? out : NULL;
+}
+
+wf_array *wf_array_sort(const wf_array *array, int axis, bool descending)
+{
+    return sorted(array, axis, descending, false, "wf_array_sort");
+}
+
+wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending)
+{
+    return sorted(array, axis, descending, true, "wf_array_argsort");
+}
+
+/* ---- quantiles ---- */
+enum { MANY = 4 }; /* quantiles for which a row is sorted rather than searched */
+
+typedef struct selection {
+    wf_dtype dtype;
+    const double *q;
+    int64_t n;
+    double *out; /* [n, rows] */
+} selection;
+
+static uint64_t key_at(const selection *s, const void *keys, int64_t i)
+{
+    return wf__key_is_wide(s->dtype) ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
+}
+
+static double pick(const selection *s, void *keys, void *other, int64_t length, double q)
+{
+    double at = q * (double)(length - 1), low = floor(at);
+    int64_t k = (int64_t)low;
+    bool sorted = s->n >= MANY;
+    if (!sorted && wf__key_is_wide(s->dtype))
+        wf__select64(keys, other, length, k);
+    else if (!sorted)
+        wf__select32(keys, other, length, k);
+    double x = wf__key_value(s->dtype, key_at(s, keys, k));
+    if (at == low)
+        return x;
+    uint64_t next = key_at(s, keys, k + 1);
+    for (int64_t i = k + 2; !sorted && i < length; ++i) {
+        uint64_t key = key_at(s, keys, i);
+        next = key < next ? key : next;
+    }
+    double y = wf__key_value(s->dtype, next), t = at - low;
+    if (x == y)
+        return x; /* infinities too */
+    return t == 0.5 ? x / 2 + y / 2 : t < 0.5 ? x + (y - x) * t : y - (y - x) * (1 - t);
+}
+
+static void select_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
+{
+    const selection *s = user;
+    int64_t n = rows->length;
+    bool wide = wf__key_is_wide(s->dtype), nan = false;
+    void *other = (char *)scratch + (size_t)n * (wide ? 8 : 4);
+    wf__keys_of(s->dtype, false, rows->data + (size_t)(row * n) * rows->size, n, scratch);
+    for (int64_t i = 0; i < n && !nan && wf__is_float_dtype(s->dtype); ++i)
+        nan = wf__key_is_nan(s->dtype, key_at(s, scratch, i));
+    if (!nan && s->n >= MANY && wide)
+        wf__sort64(scratch, other, NULL, NULL, n, 64);
+    else if (!nan && s->n >= MANY)
+        wf__sort32(scratch, other, NULL, NULL, n, 8 * (int)rows->size);
+    for (int64_t i = 0; i < s->n; ++i)
+        s->out[i * rows->rows + row] = nan ? (double)NAN : pick(s, scratch, other, n, s->q[i]);
+}
+
+/* The results as [n, kept axes, ones], or without the first or the last. */
+static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
+                           const char *function)
+{
+    wf_shape shape = wf_array_shape(array), result = { .rank = 0 };
+    wf_context *ctx = wf_array_context(array);
+    bool drop;
+    if (!ordered(array, function) || !wf__axes_of(ctx, &shape, &axes, &drop, function))
+        return NULL;
+    if (!one)
+        result.dim[result.rank++] = n;
+    for (int d = 0; d < shape.rank; ++d)
+        if (!drop || !(axes >> d & 1)) {
+            if (result.rank == WF_MAX_RANK) {
+                wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the result has more than %d axes", function, WF_MAX_RANK);
+                return NULL;
+            }
+            result.dim[result.rank++] = axes >> d & 1 ? 1 : shape.dim[d];
+        }
+    bool right = n >= 0 && (q || !n);
+    for (int64_t i = 0; right && i < n; ++i)
+        right = q[i] >= 0 && q[i] <= 1;
+    if (!right) {
+        wf__array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
+        return NULL;
+    }
+    wf__rows rows;
+    selection s = { .dtype = wf_array_dtype(array), .q = q, .n = n };
+    if (!wf__rows_of(array, axes, s.dtype, &rows))
+        return NULL;
+    void *data = NULL;
+    wf_array *out = NULL, *wide = wf_empty_with(ctx, WF_F64, result, NULL);
+    wf_status status = wide ? wf_map(wide, &data, NULL) : WF_ERR_MEMORY;
+    s.out = data;
+    if (status == WF_OK && rows.length)
+        status = wf__rows_each(&rows, (size_t)rows.length * (wf__key_is_wide(s.dtype) ? 16 : 8), select_row, &s);
+    else if (status == WF_OK)
+        status = wf_array_fill(wide, (double)NAN);
+    wf_dtype t = wf__mean_dtype(s.dtype);
+    if (status == WF_OK)
+        out = t == WF_F64 ? wf_retain(wide) : wf_array_cast(wide, t);
+    wf_release(wide);
+    wf__rows_free(&rows);
+    return out;
+}
+
+wf_array *wf_array_median(const wf_array *array, wf_axes axes)
+{
+    return quantiles(array, &(double){ 0.5 }, 1, true, axes, "wf_array_median");
+}
+
+wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes)
+{
+    return quantiles(array, &q, 1, true, axes, "wf_array_quantile");
+}
+
+wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes)
+{
+    return quantiles(array, q, n, false, axes, "wf_array_quantiles");
+}

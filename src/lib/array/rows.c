@@ -1,0 +1,80 @@
+/* rows.c - rows in parallel. wf_host_apply gives runs that know nothing of rows: a row is done by whoever gets its first
+ * element, through the address of the whole array.
+ */
+#include "rows.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+{
+    wf_shape shape = wf_array_shape(array);
+    *rows = (wf__rows){ .ctx = wf_array_context(array), .size = wf_dtype_size(dtype), .axes = axes };
+    rows->rows = wf__axes_count(&shape, ~axes);
+    rows->length = wf__axes_count(&shape, axes);
+    for (int of_rows = 0, n = 0; of_rows < 2; ++of_rows) {
+        for (int d = 0; d < shape.rank; ++d)
+            if ((int)(axes >> d & 1) == of_rows)
+                rows->from[n++] = d;
+        rows->kept = of_rows ? rows->kept : n;
+    }
+    wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* only read */
+    rows->array = view ? wf_array_cast(view, dtype) : NULL;
+    wf_release(view);
+    void *data = NULL;
+    bool ok = rows->array && wf_map(rows->array, &data, NULL) == WF_OK;
+    rows->data = data;
+    if (!ok)
+        wf__rows_free(rows);
+    return ok;
+}
+
+void wf__rows_free(wf__rows *rows)
+{
+    wf_release(rows->array);
+    rows->array = NULL;
+}
+
+typedef struct job {
+    const wf__rows *rows;
+    wf__row_fn *fn;
+    void *user;
+    size_t scratch;
+    _Atomic bool no_memory;
+} job;
+
+static void do_chunk(const wf_chunk *chunk, void *user)
+{
+    job *j = user;
+    int64_t length = j->rows->length, row = (chunk->first + length - 1) / length;
+    if (row * length >= chunk->first + chunk->n)
+        return;
+    void *scratch = malloc(j->scratch + 1);
+    if (!scratch) {
+        atomic_store(&j->no_memory, true);
+        return;
+    }
+    for (; row * length < chunk->first + chunk->n; ++row)
+        j->fn(j->rows, row, scratch, j->user);
+    free(scratch);
+}
+
+wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user)
+{
+    job j = { .rows = rows, .fn = fn, .user = user, .scratch = scratch };
+    wf_status status = wf_host_apply(rows->ctx, WF_ARRAYS(rows->array), WF_NO_ARRAYS, do_chunk, &j);
+    if (status == WF_OK && atomic_load(&j.no_memory))
+        status = wf__array_fail(rows->ctx, WF_ERR_MEMORY, "out of memory for rows of %lld elements",
+                                (long long)rows->length);
+    return status;
+}
+
+wf_array *wf__rows_back(const wf__rows *rows, wf_array *array)
+{
+    int back[WF_MAX_RANK], rank = wf_array_shape(array).rank;
+    for (int d = 0; d < rank; ++d)
+        back[rows->from[d]] = d;
+    wf_array *view = array ? wf_view_permute(array, back) : NULL, *out = view ? wf_array_contiguous(view) : NULL;
+    wf_release(view);
+    wf_release(array);
+    return out;
+}

@@ -1,0 +1,25 @@
+/* rows.h - work on the host, row by row: an array copied so that some of its axes come last and are one row. */
+#ifndef WEFT_ARRAY_ROWS_H
+#define WEFT_ARRAY_ROWS_H
+#include "array_internal.h"
+
+typedef struct wf__rows {
+    wf_context *ctx;
+    wf_array *array; /* in C order; axes of the rows last */
+    char *data;
+    size_t size; /* of an element */
+    int64_t rows, length;
+    int kept;              /* axes that are not of the rows, the first ones of `array` */
+    int from[WF_MAX_RANK]; /* axis d of `array` is axis from[d] of the original */
+    wf_axes axes;          /* of the rows */
+} wf__rows;
+
+/* A private copy of another dtype, to be released by wf__rows_free. False: error. */
+bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows);
+void wf__rows_free(wf__rows *rows);
+/* Calls fn for each row, from all threads, with `scratch` bytes of private memory. */
+typedef void wf__row_fn(const wf__rows *rows, int64_t row, void *scratch, void *user);
+wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user);
+/* Consumes an array of the shape of rows->array and returns it with its axes where they were, in C order. */
+wf_array *wf__rows_back(const wf__rows *rows, wf_array *array);
+#endif
