@@ -1,0 +1,398 @@
+/* test_lib_order.c - sorting, quantiles, cumulative sums and histograms against plain C: all dtypes with all kinds of bits,
+ * short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty and single; threads change no bit.
+ */
+#include "on_devices.h"
+#include "weft/array.h"
+
+static wf_array *random_bits(wf_dtype t, wf_shape shape, uint64_t seed, bool many_equal)
+{
+    wf_array *a = wf_empty_with(ctx, t, shape, NULL);
+    assert_non_null(a);
+    char *p;
+    size_t size = wf_dtype_size(t);
+    OK(ctx, wf_map(a, (void **)&p, NULL));
+    for (int64_t i = 0; i < wf_array_count(a); ++i) {
+        uint64_t bits = test_random(&seed);
+        if (many_equal)
+            bits &= 0x8000800080008003u;
+        if (t == WF_BOOL)
+            bits &= 1;
+        memcpy(p + (size_t)i * size, &bits, size);
+    }
+    return a;
+}
+
+/* A sortable copy of an element, exact for every dtype. */
+typedef struct item {
+    int nan;
+    double value;
+    int64_t i64;
+    uint64_t u64;
+    int zero_sign, at;
+} item;
+
+static item item_of(wf_dtype t, const double *as_f64, const void *p, int64_t i)
+{
+    item x = { .at = (int)i };
+    if (t == WF_I64)
+        x.i64 = ((const int64_t *)p)[i];
+    else if (t == WF_U64)
+        x.u64 = ((const uint64_t *)p)[i];
+    else {
+        x.value = as_f64[i];
+        x.nan = isnan(as_f64[i]);
+        x.zero_sign = as_f64[i] == 0 && signbit(as_f64[i]) ? 0 : 1;
+    }
+    return x;
+}
+
+static int direction = 1;
+static int compare(const void *pa, const void *pb)
+{
+    const item *a = pa, *b = pb;
+    if (a->nan != b->nan)
+        return a->nan - b->nan;
+    int c = 0;
+    if (!a->nan) {
+        c = a->i64 != b->i64 ? (a->i64 < b->i64 ? -1 : 1) : a->u64 != b->u64 ? (a->u64 < b->u64 ? -1 : 1) : 0;
+        if (!c)
+            c = a->value < b->value ? -1 : a->value > b->value ? 1 : a->zero_sign - b->zero_sign;
+    }
+    return c ? c * direction : a->at - b->at;
+}
+
+/* Sorts along the last axis of `array`, by index and by value, and compares with qsort. */
+static void check_sort(wf_array *array, bool descending)
+{
+    wf_dtype t = wf_array_dtype(array);
+    wf_shape shape = wf_array_shape(array);
+    int64_t n = shape.dim[shape.rank - 1], rows = n ? wf_array_count(array) / n : 0;
+    wf_array *wide = wf_array_cast(array, WF_F64), *by = wf_array_argsort(array, -1, descending),
+             *s = wf_array_sort(array, shape.rank - 1, descending);
+    assert_true(wide && by && s);
+    assert_int_equal(wf_array_dtype(by), WF_I64);
+    assert_int_equal(wf_array_dtype(s), t);
+    double *f = contents(wide);
+    char *data = contents(array), *sorted = contents(s);
+    int64_t *index = contents(by);
+    size_t size = wf_dtype_size(t);
+    item *row = malloc((size_t)n * sizeof *row + 1);
+    direction = descending ? -1 : 1;
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t i = 0; i < n; ++i)
+            row[i] = item_of(t, f + r * n, data + (size_t)(r * n) * size, i);
+        qsort(row, (size_t)n, sizeof *row, compare);
+        for (int64_t i = 0; i < n; ++i) {
+            assert_int_equal(index[r * n + i], row[i].at);
+            assert_true(
+                same_element(t, sorted + (size_t)(r * n + i) * size, data + (size_t)(r * n + row[i].at) * size));
+        }
+    }
+    free(row);
+    free(f);
+    free(data);
+    free(sorted);
+    free(index);
+    wf_release(wide);
+    wf_release(by);
+    wf_release(s);
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    for (int t = 0; t < TEST_DTYPES; ++t)
+        for (int equal = 0; equal < 2; ++equal) {
+            wf_array *a = random_bits(test_dtypes[t], WF_SHAPE(3, 700), (uint64_t)t, equal);
+            wf_array *b = wf_view_slice(a, 1, 0, 35, 1);
+            check_sort(a, equal);
+            check_sort(a, !equal);
+            check_sort(b, equal);
+            wf_release(a);
+            wf_release(b);
+        }
+    for (int64_t n = 0; n < 4; ++n) {
+        wf_array *a = random_bits(WF_F32, WF_SHAPE(2, n), 1, false);
+        check_sort(a, false);
+        wf_release(a);
+    }
+}
+
+static void test_sort_views(void **state)
+{
+    (void)state;
+    wf_array *a = random_bits(WF_I32, WF_SHAPE(20, 3, 90), 1, false), *p = wf_view_permute(a, (const int[]){ 1, 2, 0 });
+    wf_array *v = wf_view_slice(p, 2, -1, WF_END_INDEX, -3), *row = wf_view_slice(v, 1, 2, 3, 1);
+    wf_array *wide = wf_view_broadcast(row, WF_SHAPE(3, 5, 7));
+    check_sort(v, false);
+    check_sort(wide, true);
+    /* along a middle axis: the same as with that axis last */
+    wf_array *s = wf_array_sort(a, 1, true), *q = wf_view_permute(a, (const int[]){ 0, 2, 1 }),
+             *sq = wf_array_sort(q, 2, true), *back = wf_view_permute(sq, (const int[]){ 0, 2, 1 });
+    bool close = false;
+    OK(ctx, wf_array_all_close(s, back, 0, 0, false, &close));
+    assert_true(close);
+    wf_shape shape = wf_array_shape(s);
+    assert_true(shape.rank == 3 && shape.dim[1] == 3);
+    assert_null(wf_array_sort(a, 3, false));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_sort: axis 3");
+    assert_null(wf_array_sort(NULL, 0, false));
+    wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(3), 1);
+    assert_null(wf_array_argsort(z, 0, false));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "no order");
+    wf_array *all[] = { a, p, v, row, wide, s, q, sq, back, z };
+    for (int i = 0; i < 10; ++i)
+        wf_release(all[i]);
+}
+
+static void test_zeros_and_nan(void **state)
+{
+    (void)state;
+    const float x[] = { 0, -0.f, NAN, -INFINITY, 1, INFINITY, -NAN, -1 };
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(8), x), *up = wf_array_sort(a, 0, false),
+             *down = wf_array_sort(a, 0, true);
+    EXPECT_F32(up, -INFINITY, -1, -0.f, 0, 1, INFINITY, NAN, NAN);
+    EXPECT_F32(down, INFINITY, 1, 0, -0.f, -1, -INFINITY, NAN, NAN);
+    wf_release(a);
+    wf_release(up);
+    wf_release(down);
+}
+
+static int compare_f64(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void check_quantiles(wf_dtype t, int64_t n)
+{
+    static const double q[] = { 0, 0.25, 0.5, 0.9, 1 };
+    uint64_t seed = (uint64_t)n;
+    double *x = malloc((size_t)(3 * n) * sizeof *x);
+    for (int64_t i = 0; i < 3 * n; ++i)
+        x[i] = (double)(test_random(&seed) % 120);
+    wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(3, n), x), *a = wf_array_cast(wide, t);
+    wf_array *many = wf_array_quantiles(a, q, 5, WF_AXES(1) | WF_DROP), *m = wf_array_median(a, WF_AXES(1));
+    assert_true(many && m);
+    assert_int_equal(wf_array_dtype(m), t < WF_F16 ? WF_F64 : t);
+    wf_array *got = wf_array_cast(many, WF_F64), *median = wf_array_cast(m, WF_F64);
+    double *values = contents(got), *middle = contents(median), close = t == WF_BF16 ? 1. : t == WF_F16 ? 0.1 : 1e-4;
+    for (int r = 0; r < 3; ++r) {
+        qsort(x + r * n, (size_t)n, sizeof *x, compare_f64);
+        for (int k = 0; k < 5; ++k) {
+            double at = q[k] * (double)(n - 1), low = floor(at), *p = x + r * n + (int64_t)low;
+            double want = at > low ? p[0] + (p[1] - p[0]) * (at - low) : p[0];
+            assert_true(fabs(values[k * 3 + r] - want) <= close);
+            if (k == 2)
+                assert_true(middle[r] == values[k * 3 + r]);
+            wf_array *one = wf_array_quantile(a, q[k], WF_AXES(1)), *w = wf_array_cast(one, WF_F64);
+            double *single = contents(w);
+            assert_true(single[r] == values[k * 3 + r]);
+            free(single);
+            wf_release(one);
+            wf_release(w);
+        }
+    }
+    wf_array *all[] = { wide, a, many, m, got, median };
+    for (int i = 0; i < 6; ++i)
+        wf_release(all[i]);
+    free(values);
+    free(middle);
+    free(x);
+}
+
+static void test_quantiles(void **state)
+{
+    (void)state;
+    static const wf_dtype types[] = { WF_U8, WF_I16, WF_I64, WF_F16, WF_BF16, WF_F32, WF_F64 };
+    for (int t = 0; t < 7; ++t)
+        check_quantiles(types[t], 601);
+    check_quantiles(WF_F32, 1);
+    check_quantiles(WF_F32, 2);
+    check_quantiles(WF_F32, 40);
+    const float x[] = { 1, 2, NAN, 4, 5, 6, INFINITY, INFINITY, 9, 1, -INFINITY, 3 };
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(3, 4), x), *m = wf_array_median(a, WF_AXES(1) | WF_DROP);
+    EXPECT_F32(m, NAN, INFINITY, 2);
+    wf_release(m);
+    m = wf_array_median(a, WF_AXES(0));
+    assert_int_equal(wf_array_shape(m).rank, 2);
+    EXPECT_F32(m, 5, 2, NAN, 4);
+    wf_release(m);
+    wf_array *none = wf_view_slice(a, 0, 0, 0, 1);
+    m = wf_array_median(none, WF_AXES(0) | WF_DROP);
+    EXPECT_F32(m, NAN, NAN, NAN, NAN);
+    wf_release(m);
+    assert_null(wf_array_quantile(a, 1.1, WF_AXES(1)));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_quantile: quantiles");
+    assert_null(wf_array_quantile(a, NAN, WF_AXES(1)));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    assert_null(wf_array_median(a, WF_AXES(2)));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    wf_release(none);
+    wf_release(a);
+    /* all axes, in any order of memory */
+    wf_array *c = wf_array_iota(ctx, WF_F64, WF_SHAPE(4, 5, 6), NULL),
+             *p = wf_view_permute(c, (const int[]){ 2, 0, 1 });
+    m = wf_array_median(p, WF_ALL_AXES | WF_DROP);
+    assert_true(scalar_f64(m) == 59.5);
+    wf_release(m);
+    wf_release(c);
+    wf_release(p);
+    /* what defeats a careless quickselect: equal elements, sorted ones, an organ pipe */
+    enum { N = 200000 };
+    c = wf_empty(ctx, WF_I32, WF_SHAPE(3, N));
+    int32_t *y;
+    OK(ctx, wf_map(c, (void **)&y, NULL));
+    for (int i = 0; i < N; ++i) {
+        y[i] = 7;
+        y[N + i] = i;
+        y[2 * N + i] = i < N / 2 ? i : N - i;
+    }
+    m = wf_array_median(c, WF_AXES(1));
+    double *d = contents(m);
+    assert_true(d[0] == 7 && d[1] == (N - 1) / 2. && d[2] == N / 4.);
+    free(d);
+    wf_release(m);
+    wf_release(c);
+}
+
+static void test_cumsum(void **state)
+{
+    (void)state;
+    for (int t = 0; t < TEST_DTYPES + 3; ++t) {
+        wf_dtype dtype = t < TEST_DTYPES ? test_dtypes[t] : (wf_dtype)(WF_C32 + t - TEST_DTYPES);
+        const double x[] = { 1, 0, 1, 1, 0, 1 };
+        wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(2, 3), x), *a = wf_array_cast(wide, dtype);
+        for (int axis = 0; axis < 2; ++axis)
+            for (int exclusive = 0; exclusive < 2; ++exclusive) {
+                wf_array *s = wf_array_cumsum(a, axis, exclusive);
+                assert_non_null(s);
+                wf_dtype st = wf_array_dtype(s);
+                bool is_unsigned = dtype == WF_U8 || dtype == WF_U16 || dtype == WF_U32 || dtype == WF_U64;
+                assert_int_equal(st, dtype >= WF_F16 ? dtype : is_unsigned ? WF_U64 : WF_I64);
+                wf_array *f = wf_array_cast(s, WF_C128);
+                double *got = contents(f);
+                for (int i = 0; i < 2; ++i)
+                    for (int k = 0; k < 3; ++k) {
+                        double sum = 0;
+                        int at = axis ? k : i, end = at + !exclusive;
+                        for (int j = 0; j < end; ++j)
+                            sum += axis ? x[i * 3 + j] : x[j * 3 + k];
+                        assert_true(got[2 * (i * 3 + k)] == sum && got[2 * (i * 3 + k) + 1] == 0);
+                    }
+                free(got);
+                wf_release(f);
+                wf_release(s);
+            }
+        wf_release(wide);
+        wf_release(a);
+    }
+    /* 2^24 + 1 + 1 + ...: f32 alone would stay at 2^24 */
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(100), 1), *head = wf_view_slice(a, 0, 0, 1, 1);
+    OK(ctx, wf_array_fill(head, 16777216));
+    wf_array *s = wf_array_cumsum(a, 0, false), *last = wf_view_at(s, 0, -1);
+    assert_true(scalar_f32(last) == 16777316 - 1);
+    wf_array *z = wf_full(ctx, WF_C128, WF_SHAPE(3), 0), *v = wf_view_slice(z, 0, 2, WF_END_INDEX, -1);
+    OK(ctx, wf_array_fill_complex(z, 1, -2));
+    wf_array *cz = wf_array_cumsum(v, -1, false);
+    double *got = contents(cz);
+    assert_true(got[4] == 3 && got[5] == -6);
+    free(got);
+    wf_array *empty = wf_view_slice(a, 0, 0, 0, 1), *none = wf_array_cumsum(empty, 0, false);
+    assert_int_equal(wf_array_count(none), 0);
+    assert_null(wf_array_cumsum(a, 1, false));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    wf_array *all[] = { a, head, s, last, z, v, cz, none, empty };
+    for (int i = 0; i < 9; ++i)
+        wf_release(all[i]);
+}
+
+static void test_histogram(void **state)
+{
+    (void)state;
+    const double x[] = { 0, 0.999, 1, 2, 2.5, 3, -0.001, 3.001, NAN, INFINITY, 1, -0.0 };
+    const int64_t want[] = { 3, 2, 3 };
+    for (int t = 0; t < 2; ++t) {
+        wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(3, 4), x), *a = wf_array_cast(wide, t ? WF_F64 : WF_F32);
+        wf_array *v = wf_view_permute(a, (const int[]){ 1, 0 }), *h = wf_array_histogram(v, 3, 0, 3);
+        int64_t *got = contents(h);
+        assert_memory_equal(got, want, sizeof want);
+        free(got);
+        wf_release(h);
+        wf_release(v);
+        wf_release(a);
+        wf_release(wide);
+    }
+    /* elements that are edges: 0.1 steps are where a bare quotient goes wrong */
+    for (int64_t bins = 1; bins < 60; ++bins) {
+        wf_array *edges = wf_array_linspace(ctx, WF_F64, bins + 1, -0.3, 0.7, true, NULL);
+        wf_array *h = wf_array_histogram(edges, bins, -0.3, 0.7);
+        int64_t *got = contents(h);
+        for (int64_t i = 0; i < bins; ++i)
+            assert_int_equal(got[i], i == bins - 1 ? 2 : 1);
+        free(got);
+        wf_release(h);
+        wf_release(edges);
+    }
+    wf_array *u = wf_array_iota(ctx, WF_U8, WF_SHAPE(100, 1000), NULL), *h = wf_array_histogram(u, 256, 0, 255);
+    int64_t *got = contents(h), sum = 0;
+    for (int i = 0; i < 256; ++i) {
+        assert_int_equal(got[i], 100000 / 256 + (i < 100000 % 256));
+        sum += got[i];
+    }
+    assert_int_equal(sum, 100000);
+    free(got);
+    wf_release(h);
+    wf_array *none = wf_view_slice(u, 0, 0, 0, 1);
+    h = wf_array_histogram(none, 2, 0, 1);
+    got = contents(h);
+    assert_true(!got[0] && !got[1]);
+    free(got);
+    static const struct {
+        int64_t bins;
+        double lo, hi;
+    } wrong[] = { { 0, 0, 1 }, { 5, 1, 1 }, { 5, 1, 0 }, { 5, NAN, 1 }, { 5, 0, INFINITY }, { INT64_MAX, 0, 1 } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        assert_null(wf_array_histogram(u, wrong[i].bins, wrong[i].lo, wrong[i].hi));
+        REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_histogram");
+    }
+    wf_release(h);
+    wf_release(none);
+    wf_release(u);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    wf_array *a = random_bits(WF_F32, WF_SHAPE(37, 3001), 11, false);
+    int before = wf_get_threads(ctx);
+    void *first[4] = { NULL };
+    for (int threads = 1; threads < 6; threads += 2) {
+        wf_set_threads(ctx, threads);
+        wf_array *r[] = { wf_array_sort(a, 0, false), wf_array_argsort(a, 1, true), wf_array_median(a, WF_AXES(1)),
+                          wf_array_histogram(a, 50, -1, 1) };
+        for (int k = 0; k < 4; ++k) {
+            assert_non_null(r[k]);
+            void *bits = contents(r[k]);
+            if (first[k])
+                assert_int_equal(first_difference(wf_array_dtype(r[k]), first[k], bits, wf_array_count(r[k])), -1);
+            free(first[k]);
+            first[k] = bits;
+            wf_release(r[k]);
+        }
+    }
+    for (int k = 0; k < 4; ++k)
+        free(first[k]);
+    wf_set_threads(ctx, before);
+    wf_release(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sort),      cmocka_unit_test(test_sort_views), cmocka_unit_test(test_zeros_and_nan),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_cumsum),     cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_threads),
+    };
+    return RUN_ON_ALL(tests);
+}
