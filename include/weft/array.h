@@ -138,6 +138,29 @@ WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive
  * 8 bytes for each bin and thread; dtypes other than f32 and f64 are copied to f64 first. */
 WF_API wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, double hi);
 
+/* ---- random numbers ---------------------------------------------------------------------------------------------
+ * Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011), counter-based: each element is a function of the seed, the stream and its
+ * place in C order, whatever the threads, the device and the strides, and the first elements of a longer array are those of
+ * a shorter one. Arrays are written in place, any view but a broadcast one. */
+typedef struct wf_random {
+    uint64_t seed;   /* the key */
+    uint64_t stream; /* upper half of the counter: arrays with different streams have nothing in common */
+    uint64_t first;  /* counter of the first elements; one counter is 4 words of 32 bits */
+} wf_random;
+/* u32 or i32: random bits. Word j of counter first + 64 b + l is element 256 b + 64 j + l. */
+WF_API wf_status wf_array_random_bits(wf_array *array, wf_random random);
+/* lo <= x < hi, both finite. Floats: multiples of (hi - lo)/2^24, of f64 /2^53; f16 and bf16 are rounded from f32 and may be hi.
+ * Integers (not bool): lo and hi are integers up to 2^52 that fit (hi - 1 does); biased by less than (hi - lo)/2^64. Complex: both parts. */
+WF_API wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi);
+/* Floats and complex numbers (both parts): of a normal distribution, by Box and Muller's transform; within 6.8 deviations of the
+ * mean, of f64 8.7. deviation >= 0. */
+WF_API wf_status wf_array_random_normal(wf_array *array, wf_random random, double mean, double deviation);
+/* Floats: exp of a normal distribution of this mean and deviation. */
+WF_API wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double mean, double deviation);
+/* Any real dtype, converted as a cast: of a Poisson distribution, 0 <= mean <= 1e9, by inversion of the distribution. Needs 16 bytes per
+ * element and a table of about 20 sqrt(mean) entries. */
+WF_API wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean);
+
 #ifdef __cplusplus
 }
 #endif
