@@ -150,7 +150,7 @@ typedef struct wf_random {
 /* u32 or i32: random bits. Word j of counter first + 64 b + l is element 256 b + 64 j + l. */
 WF_API wf_status wf_array_random_bits(wf_array *array, wf_random random);
 /* lo <= x < hi, both finite. Floats: multiples of (hi - lo)/2^24, of f64 /2^53; f16 and bf16 are rounded from f32 and may be hi.
- * Integers (not bool): lo and hi are integers up to 2^52 that fit (hi - 1 does); biased by less than (hi - lo)/2^64. Complex: both parts. */
+ * Integers (not bool): lo and hi are integers up to 2^52, less than 2^53 apart, that fit (hi - 1 does); biased by less than (hi - lo)/2^64. Complex: both parts. */
 WF_API wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi);
 /* Floats and complex numbers (both parts): of a normal distribution, by Box and Muller's transform; within 6.8 deviations of the
  * mean, of f64 8.7. deviation >= 0. */

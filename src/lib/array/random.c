@@ -198,7 +198,8 @@ static bool range_fits(wf_dtype t, double lo, double hi)
     int bits = 8 * (int)wf_dtype_size(t);
     bool is_signed = t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64;
     double least = is_signed ? -ldexp(1, bits - 1) : 0, most = ldexp(1, is_signed ? bits - 1 : bits);
-    return lo == floor(lo) && hi == floor(hi) && lo >= least && hi <= most && fabs(lo) <= 0x1p52 && fabs(hi) <= 0x1p52;
+    return lo == floor(lo) && hi == floor(hi) && lo >= least && hi <= most && fabs(lo) <= 0x1p52 &&
+           fabs(hi) <= 0x1p52 && hi - lo < 0x1p53;
 }
 
 wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi)
