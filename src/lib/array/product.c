@@ -1,0 +1,220 @@
+/* product.c - dot and matrix products. The latter is one loop over k per point of an index space [batch, panel, block, lane]:
+ * a point makes ROWS results of one column, so each element of b that is loaded is used ROWS times and the sums stay in
+ * registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k, lanes], a as blocks [k, ROWS].
+ */
+#include "array_internal.h"
+
+enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
+
+/* The dtype and shape of a * b; false, with an error: there are none. */
+static bool product_of(wf_context *ctx, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_mul(wf_in(g, a), wf_in(g, b));
+    *dtype = wf_val_dtype(v);
+    *shape = wf_val_shape(v);
+    if (*dtype == WF_NONE) {
+        wf_run(g); /* says why */
+        return false;
+    }
+    wf_drop(g);
+    return true;
+}
+
+wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
+{
+    wf_context *ctx = wf_array_context(a ? a : b);
+    wf_shape shape;
+    wf_dtype t;
+    bool drop;
+    if (!ctx)
+        return NULL;
+    wf_dtype ta = wf_array_dtype(a), tb = wf_array_dtype(b);
+    if (ta == WF_BOOL && tb == WF_BOOL) { /* counted */
+        wf_array *count = wf_array_cast(a, WF_I8), *out = count ? wf_array_dot(count, b, axes) : NULL;
+        wf_release(count);
+        return out;
+    }
+    if (!product_of(ctx, a, b, &t, &shape) || !wf__axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
+        return NULL;
+    bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
+    wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wf__is_complex_dtype(t) ? WF_C128 : WF_F64;
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
+    wf_val sum = wf_reduce(WF_ADD, wf_mul(x, y), axes);
+    wf_array *out = wf__array_run(g, wf_keep(wf_cast(sum, t < WF_F16 ? work : t)));
+    return drop ? wf__without_axes(out, axes) : out;
+}
+
+/* ---- matrices ---- */
+static wf_array *transposed(const wf_array *a) /* a view; only read */
+{
+    int axes[WF_MAX_RANK], rank = wf_array_shape(a).rank;
+    for (int d = 0; d < rank; ++d)
+        axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+    return wf_view_permute((wf_array *)a, axes);
+}
+
+static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_shape *out)
+{
+    wf_shape s = wf_array_shape(a), t = wf_array_shape(b), *longer = s.rank > t.rank ? &s : &t;
+    bool fits = a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2];
+    *out = *longer;
+    for (int d = 3; fits && d <= longer->rank; ++d) { /* from the end */
+        int64_t i = d <= s.rank ? s.dim[s.rank - d] : 1, j = d <= t.rank ? t.dim[t.rank - d] : 1;
+        fits = i == j || i == 1 || j == 1;
+        out->dim[longer->rank - d] = i == 1 ? j : i;
+    }
+    if (fits) {
+        out->dim[longer->rank - 2] = s.dim[s.rank - 2];
+        out->dim[longer->rank - 1] = t.dim[t.rank - 1];
+        return true;
+    }
+    wf__array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
+                   "wf_array_matmul: needs [..., m, k] and [..., k, n]; ranks are %d and %d, and k is %lld and %lld",
+                   (int)s.rank, (int)t.rank, (long long)(s.rank > 1 ? s.dim[s.rank - 1] : 0),
+                   (long long)(t.rank > 1 ? t.dim[t.rank - 2] : 0));
+    return false;
+}
+
+/* [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within a block. */
+static wf_array *pack(const wf_array *matrix, const wf_shape *out, wf_dtype work, int64_t per)
+{
+    wf_shape shape = wf_array_shape(matrix), whole = *out;
+    int64_t rows = shape.dim[shape.rank - 2], k = shape.dim[shape.rank - 1], batch = 1, all = 1;
+    for (int d = 0; d < shape.rank - 2; ++d)
+        batch *= shape.dim[d];
+    for (int d = 0; d < out->rank - 2; ++d)
+        all *= out->dim[d];
+    whole.dim[whole.rank - 2] = rows;
+    whole.dim[whole.rank - 1] = k;
+    if (batch == 1)
+        whole = shape;
+    int64_t more[WF_MAX_RANK] = { 0 };
+    more[whole.rank - 2] = (per - rows % per) % per;
+    wf_array *wide = wf_view_broadcast((wf_array *)matrix, whole);
+    wf_array *cast = wide ? (wf_array_dtype(wide) == work ? wf_retain(wide) : wf_array_cast(wide, work)) : NULL;
+    wf_array *padded = !cast                  ? NULL
+                       : more[whole.rank - 2] ? wf_array_resize(cast, NULL, more, WF_BORDER_VALUE, 0)
+                                              : wf_array_contiguous(cast);
+    wf_shape blocks = WF_SHAPE(batch == 1 ? 1 : all, (rows + per - 1) / per, per, k);
+    wf_array *view = padded ? wf_view_reshape(padded, blocks) : NULL;
+    wf_array *packed = view ? wf_array_permute(view, (const int[]){ 0, 1, 3, 2 }) : NULL;
+    wf_array *spent[] = { wide, cast, padded, view };
+    for (int i = 0; i < 4; ++i)
+        wf_release(spent[i]);
+    return packed;
+}
+
+/* c [batch, blocks * rows, panels * lanes] = packed a, packed b */
+static wf_status multiply(wf_context *ctx, wf_array *c, const wf_array *a, const wf_array *b)
+{
+    wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b), sc = wf_array_shape(c);
+    int64_t rows = sa.dim[3], lanes = sb.dim[3];
+    wf_dtype work = wf_array_dtype(c), part = wf__part_dtype(work);
+    bool pairs = part != work;
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
+    wf_val batch = wf_index(g, 0), panel = wf_index(g, 1), block = wf_index(g, 2), lane = wf_index(g, 3), k;
+    wf_val none = wf_const(g, WF_I64, 0), at_a = sa.dim[0] == 1 ? none : batch, at_b = sb.dim[0] == 1 ? none : batch;
+    wf_var sum[ROWS], imaginary[PAIR_ROWS];
+    for (int64_t r = 0; r < rows; ++r) {
+        sum[r] = wf_local(g, part, 0);
+        if (pairs)
+            imaginary[r] = wf_local(g, part, 0);
+    }
+    WF_FOR (g, k, 0, wf_const_i64(g, WF_I64, sa.dim[2]), 1) {
+        wf_val y = wf_read(g, b, at_b, panel, k, lane);
+        for (int64_t r = 0; r < rows; ++r) {
+            wf_val x = wf_read(g, a, at_a, block, k, (double)r);
+            if (!pairs) {
+                wf_set(sum[r], wf_fma(x, y, wf_get(sum[r])));
+                continue;
+            }
+            wf_val xr = wf_real(x), xi = wf_imag(x), yr = wf_real(y), yi = wf_imag(y);
+            wf_set(sum[r], wf_fma(wf_neg(xi), yi, wf_fma(xr, yr, wf_get(sum[r]))));
+            wf_set(imaginary[r], wf_fma(xi, yr, wf_fma(xr, yi, wf_get(imaginary[r]))));
+        }
+    }
+    WF_END(g);
+    for (int64_t r = 0; r < rows; ++r) {
+        wf_val v = pairs ? wf_complex(wf_get(sum[r]), wf_get(imaginary[r])) : wf_get(sum[r]);
+        wf_val row = wf_add(wf_mul(block, (double)rows), (double)r),
+               column = wf_add(wf_mul(panel, (double)lanes), lane);
+        wf_write(g, c, v, batch, row, column);
+    }
+    return wf_run(g);
+}
+
+/* The product of nonempty matrices of a result of shape `out` and a dtype. */
+static wf_array *product(wf_context *ctx, const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
+{
+    wf_dtype work = dtype == WF_F16 || dtype == WF_BF16 ? WF_F32 : dtype == WF_C32 ? WF_C64 : dtype;
+    int64_t m = out->dim[out->rank - 2], n = out->dim[out->rank - 1], batch = 1;
+    for (int d = 0; d < out->rank - 2; ++d)
+        batch *= out->dim[d];
+    int64_t rows = wf__is_complex_dtype(work) ? PAIR_ROWS : ROWS, lanes = LANE_BYTES / (int64_t)wf_dtype_size(work);
+    wf_array *columns = transposed(b);
+    wf_array *left = pack(a, out, work, rows), *right = columns ? pack(columns, out, work, lanes) : NULL;
+    wf_shape padded = WF_SHAPE(batch, (m + rows - 1) / rows * rows, (n + lanes - 1) / lanes * lanes);
+    wf_array *c = left && right ? wf_empty_with(ctx, work, padded, NULL) : NULL, *result = NULL;
+    if (c && multiply(ctx, c, left, right) == WF_OK) {
+        wf_array *cut = wf_view_slice(c, 1, 0, m, 1), *part = cut ? wf_view_slice(cut, 2, 0, n, 1) : NULL;
+        wf_array *packed = part ? (work == dtype ? wf_array_contiguous(part) : wf_array_cast(part, dtype)) : NULL;
+        result = packed ? wf_view_reshape(packed, *out) : NULL;
+        wf_array *spent[] = { cut, part, packed };
+        for (int i = 0; i < 3; ++i)
+            wf_release(spent[i]);
+    }
+    wf_array *spent[] = { columns, left, right, c };
+    for (int i = 0; i < 4; ++i)
+        wf_release(spent[i]);
+    return result;
+}
+
+/* A matrix and a vector: nothing is used twice, so nothing is packed. */
+static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
+{
+    bool row = out->dim[out->rank - 1] != 1; /* the vector is a */
+    wf_array *turned = transposed(row ? a : b);
+    wf_axes along = 1u << (out->rank - (row ? 2 : 1));
+    wf_array *sum = !turned ? NULL : row ? wf_array_dot(turned, b, along) : wf_array_dot(a, turned, along);
+    wf_array *result = !sum || wf_array_dtype(sum) == dtype ? wf_retain(sum) : wf_array_cast(sum, dtype);
+    wf_release(turned);
+    wf_release(sum);
+    return result;
+}
+
+wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
+{
+    wf_context *ctx = wf_array_context(a ? a : b);
+    wf_shape out, one;
+    wf_dtype t;
+    if (!ctx || !matrices(ctx, a, b, &out))
+        return NULL;
+    wf_array *x = wf_empty(ctx, wf_array_dtype(a), WF_SCALAR), *y = wf_empty(ctx, wf_array_dtype(b), WF_SCALAR);
+    bool ok = x && y && product_of(ctx, x, y, &t, &one);
+    wf_release(x);
+    wf_release(y);
+    if (ok && t == WF_BOOL)
+        wf__array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: of bools; cast them");
+    if (!ok || t == WF_BOOL)
+        return NULL;
+    wf_shape sa = wf_array_shape(a);
+    if (!wf__axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* nothing, or sums of nothing */
+        return wf_full(ctx, t, out, 0);
+    int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
+    int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
+    if (m == 1 || n == 1)
+        return with_vector(a, b, &out, t);
+    if (n >= lanes || n >= m)
+        return product(ctx, a, b, &out, t);
+    /* few columns: their transpose has lanes */
+    out.dim[out.rank - 2] = n;
+    out.dim[out.rank - 1] = m;
+    wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(ctx, tb, ta, &out, t) : NULL;
+    wf_array *view = tc ? transposed(tc) : NULL, *result = view ? wf_array_contiguous(view) : NULL;
+    wf_array *spent[] = { ta, tb, tc, view };
+    for (int i = 0; i < 4; ++i)
+        wf_release(spent[i]);
+    return result;
+}
