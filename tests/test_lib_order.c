@@ -145,6 +145,21 @@ static void test_sort_views(void **state)
         wf_release(all[i]);
 }
 
+static void test_long_rows(void **state)
+{
+    (void)state;
+    static const wf_dtype types[] = { WF_F32, WF_I64, WF_U8 };
+    for (int t = 0; t < 3; ++t)
+        for (int equal = 0; equal < 2; ++equal) {
+            wf_array *a = random_bits(types[t], WF_SHAPE(1, (1 << 18) + 5), (uint64_t)t, equal);
+            check_sort(a, equal);
+            wf_release(a);
+        }
+    wf_array *up = wf_array_iota(ctx, WF_I32, WF_SHAPE(2, 1 << 18), NULL);
+    check_sort(up, true);
+    wf_release(up);
+}
+
 static void test_zeros_and_nan(void **state)
 {
     (void)state;
@@ -390,9 +405,9 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sort),      cmocka_unit_test(test_sort_views), cmocka_unit_test(test_zeros_and_nan),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_cumsum),     cmocka_unit_test(test_histogram),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sort),          cmocka_unit_test(test_sort_views), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_zeros_and_nan), cmocka_unit_test(test_quantiles),  cmocka_unit_test(test_cumsum),
+        cmocka_unit_test(test_histogram),     cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);
 }

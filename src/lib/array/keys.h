@@ -18,4 +18,8 @@ void wf__sort64(uint64_t *key, uint64_t *other, int64_t *index, int64_t *other_i
 /* Puts the key of rank k (in ascending order) at key[k], none larger before it, none smaller behind it. */
 void wf__select32(uint32_t *key, uint32_t *other, int64_t n, int64_t k);
 void wf__select64(uint64_t *key, uint64_t *other, int64_t n, int64_t k);
+
+/* sort_long.c: sorts n elements in place with all threads, or with `index` leaves them and gives their order. */
+enum { WF__LONG_ROW = 1 << 18 };
+wf_status wf__sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *data, int64_t n, int64_t *index);
 #endif

@@ -35,6 +35,19 @@ static void sort_row(const wf__rows *rows, int64_t row, void *scratch, void *use
         wf__keys_to(s->dtype, s->descending, keys, n, data);
 }
 
+static wf_status sort_rows(const wf__rows *rows, sorting *s)
+{
+    size_t key = wf__key_is_wide(s->dtype) ? 8 : 4;
+    wf_status status = WF_OK;
+    if (rows->length < WF__LONG_ROW)
+        return wf__rows_each(rows, (size_t)rows->length * (2 * key + (s->index ? 8 : 0)), sort_row, s);
+    for (int64_t row = 0; row < rows->rows && status == WF_OK; ++row)
+        status =
+            wf__sort_long(rows->ctx, s->dtype, s->descending, rows->data + (size_t)(row * rows->length) * rows->size,
+                          rows->length, s->index ? s->index + row * rows->length : NULL);
+    return status;
+}
+
 static wf_array *sorted(const wf_array *array, int axis, bool descending, bool indices, const char *function)
 {
     wf_shape shape = wf_array_shape(array);
@@ -44,12 +57,11 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
         !wf__rows_of(array, 1u << axis, wf_array_dtype(array), &rows))
         return NULL;
     sorting s = { .dtype = wf_array_dtype(array), .descending = descending };
-    size_t key = wf__key_is_wide(s.dtype) ? 8 : 4, scratch = (size_t)rows.length * (2 * key + (indices ? 8 : 0));
     void *data = NULL;
     wf_array *out = indices ? wf_empty_with(ctx, WF_I64, wf_array_shape(rows.array), NULL) : wf_retain(rows.array);
     bool ok = out && (!indices || wf_map(out, &data, NULL) == WF_OK);
     s.index = data;
-    ok = ok && wf__rows_each(&rows, scratch, sort_row, &s) == WF_OK;
+    ok = ok && sort_rows(&rows, &s) == WF_OK;
     if (ok)
         out = wf__rows_back(&rows, out);
     else

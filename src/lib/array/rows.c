@@ -68,6 +68,17 @@ wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, vo
     return status;
 }
 
+enum { SHARE = 4096 }; /* wf_host_apply gives no fewer elements at once */
+
+wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn *fn, void *user)
+{
+    wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE)); /* its elements are not touched */
+    wf__rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
+    wf_status status = counted ? wf__rows_each(&rows, scratch, fn, user) : wf_check(ctx);
+    wf_release(counted);
+    return status;
+}
+
 wf_array *wf__rows_back(const wf__rows *rows, wf_array *array)
 {
     int back[WF_MAX_RANK], rank = wf_array_shape(array).rank;

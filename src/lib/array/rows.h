@@ -20,6 +20,8 @@ void wf__rows_free(wf__rows *rows);
 /* Calls fn for each row, from all threads, with `scratch` bytes of private memory. */
 typedef void wf__row_fn(const wf__rows *rows, int64_t row, void *scratch, void *user);
 wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user);
+/* Calls fn(NULL, i, ...) for i below n: tasks worth microseconds or more. */
+wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn *fn, void *user);
 /* Consumes an array of the shape of rows->array and returns it with its axes where they were, in C order. */
 wf_array *wf__rows_back(const wf__rows *rows, wf_array *array);
 #endif
