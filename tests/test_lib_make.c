@@ -203,7 +203,7 @@ static void test_extract(void **state)
             plain[i] = i;
             reversed[i] = i / 5 * 5 + 4 - i % 5;
         }
-        for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
+        for (wf_border border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
             for (int o = 0; o < (t == 2 ? 6 : 3); ++o) {
                 check_region(a, plain, WF_SHAPE(2, 3), offsets[o], border);
                 check_region(v, reversed, WF_SHAPE(4, 9), offsets[o], border);
@@ -213,7 +213,7 @@ static void test_extract(void **state)
     }
     wf_array *one = counting(WF_F32, WF_SHAPE(1, 1)), *a = counting(WF_C64, WF_SHAPE(2)),
              *s = counting(WF_F32, WF_SCALAR);
-    for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
+    for (wf_border border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
         check_region(one, (const double[]){ 0 }, WF_SHAPE(3, 3), offsets[2], border);
     WANT_ONCE(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ 1 }, WF_BORDER_VALUE, 9), 1, 0, 9, 0, 9, 0);
     WANT_ONCE(wf_array_extract(s, WF_SCALAR, NULL, WF_BORDER_NONE, 0), 0);

@@ -402,7 +402,7 @@ static void test_normalize(void **state)
 {
     (void)state;
     wf_array *a = awkward(WF_F32, WF_SHAPE(3, 8, 9), 3);
-    for (int how = WF_NORMALIZE_MEAN_STD; how <= WF_NORMALIZE_MAX; ++how) {
+    for (wf_normalize how = WF_NORMALIZE_MEAN_STD; how <= WF_NORMALIZE_MAX; ++how) {
         wf_array *n = wf_array_normalize(a, how, WF_AXES(1, 2)), *r[2] = { NULL, NULL };
         check_dtype(n, WF_F32);
         double want[2] = { 0, 1 };
@@ -419,7 +419,7 @@ static void test_normalize(void **state)
             float *p = contents(r[k]);
             for (int i = 0; i < 3; ++i)
                 if (!(fabs((double)p[i] - want[k]) < 1e-6)) {
-                    print_error("way %d: %g instead of %g\n", how, (double)p[i], want[k]);
+                    print_error("way %d: %g instead of %g\n", (int)how, (double)p[i], want[k]);
                     fail();
                 }
             free(p);
