@@ -113,6 +113,29 @@ static void test_copies(void **state)
         wf_release(all[k]);
 }
 
+/* Copies large enough to be done in squares. */
+static void test_transposed(void **state)
+{
+    (void)state;
+    static const wf_dtype types[] = { WF_U8, WF_BF16, WF_F32, WF_F64, WF_C128 };
+    for (int t = 0; t < 5; ++t)
+        for (int way = 0; way < 3; ++way) {
+            wf_array *a = counting(types[t], WF_SHAPE(3, 131, 70)), *r = wf_view_slice(a, 2, 68, WF_END_INDEX, -1);
+            static const int orders[3][3] = { { 0, 2, 1 }, { 2, 1, 0 }, { 2, 0, 1 } };
+            wf_array *v = wf_view_permute(way == 1 ? r : a, orders[way]), *c = wf_array_copy(v);
+            wf_shape shape = wf_array_shape(v), got_shape = wf_array_shape(c);
+            assert_memory_equal(shape.dim, got_shape.dim, sizeof shape.dim);
+            size_t bytes = (size_t)wf_array_count(v) * wf_dtype_size(types[t]);
+            char *want = contents(v), *got = contents(c);
+            assert_memory_equal(want, got, bytes);
+            free(want);
+            free(got);
+            wf_array *all[] = { a, r, v, c };
+            for (int k = 0; k < 4; ++k)
+                wf_release(all[k]);
+        }
+}
+
 static void test_ranges(void **state)
 {
     (void)state;
@@ -303,13 +326,9 @@ static void test_tile_and_repeat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_extract),
-        cmocka_unit_test(test_insert),
-        cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_tile_and_repeat),
+        cmocka_unit_test(test_fill),       cmocka_unit_test(test_copies),          cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_transposed), cmocka_unit_test(test_extract),         cmocka_unit_test(test_insert),
+        cmocka_unit_test(test_resize),     cmocka_unit_test(test_tile_and_repeat),
     };
     return RUN_ON_ALL(tests);
 }

@@ -158,10 +158,18 @@ def numpy_rows():
                 v = v * b + c
             return v
         return call, nothing
+    def library(side, function):
+        x, = inputs(1, side * side, 0, 1)
+        x = x.reshape(side, side)
+        return (lambda: function(x)), nothing
+    functions = {"argmax_16m": (4096, lambda x: x.argmax()), "variance_16m": (4096, lambda x: x.var(dtype=np.float64)),
+                 "transpose_4096": (4096, lambda x: x.T.copy()), "sort_4096": (4096, lambda x: np.sort(x, axis=1)),
+                 "matmul_2048": (2048, lambda x: x @ x)}
+    functions = {name: lambda of=of: library(*of) for name, of in functions.items()}
     subsets = [(0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     sums = {f"sum_{letter}{''.join(map(str, over))}": lambda order=order, over=over: axes(order, over)
             for letter, order in [("c", (0, 1, 2, 3)), ("p", (3, 1, 0, 2))] for over in subsets}
-    return sums | {"triad_1k_prepared": lambda: triad(1 << 10), "triad_1k_traced": lambda: triad(1 << 10),
+    return sums | functions | {"triad_1k_prepared": lambda: triad(1 << 10), "triad_1k_traced": lambda: triad(1 << 10),
             "triad_64k": lambda: triad(1 << 16), "triad_64m": lambda: triad(1 << 26), "chained_64k": chained,
             "math_16m": math, "sum_64m": total, "sqdiff_64m": sqdiff, "conv_4096": conv, "launch_prepared": ten,
             "launch_traced": ten}

@@ -339,7 +339,8 @@ static bool make_room(launch *l, char *const *base)
     for (size_t p = 0; p < rows; ++p)
         for (uint32_t k = 0; k < body->red_n; ++k) {
             l->partial[p * body->red_n + k] = (uint64_t)(uintptr_t)(p ? at : base[stage->result[k]]);
-            at += p ? ((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63 : 0;
+            if (p) /* else there may be no parts */
+                at += ((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63;
         }
     return true;
 }

@@ -27,4 +27,7 @@ bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *
 wf_array *wf__without_axes(wf_array *array, wf_axes axes);
 /* Consumes the graph; returns `out`, which it keeps, or releases it and returns NULL. */
 wf_array *wf__array_run(wf_graph *graph, wf_array *out);
+/* transpose.c: a large array whose contiguous axis is not the last; its copy in C order. */
+bool wf__is_transposed(const wf_array *array);
+wf_array *wf__transposed_copy(const wf_array *array);
 #endif
