@@ -1,5 +1,6 @@
-/* test_lib_order.c - sorting, quantiles, cumulative sums and histograms against plain C: all dtypes with all kinds of bits,
- * short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty and single; threads change no bit.
+/* test_lib_order.c - sorting, quantiles, cumulative sums and histograms against plain C: all dtypes with all kinds
+ * of bits, short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty and single; threads
+ * change no bit.
  */
 #include "on_devices.h"
 #include "weft/array.h"

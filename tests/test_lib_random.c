@@ -1,5 +1,5 @@
-/* test_lib_random.c - Philox4x32-10 against its published vectors and plain C; distributions by moments and by distance from
- * their distribution function; the same elements for any length, stride and number of threads.
+/* test_lib_random.c - Philox4x32-10 against its published vectors and plain C; distributions by moments and by
+ * distance from their distribution function; the same elements for any length, stride and number of threads.
  */
 #include "on_devices.h"
 #include "weft/array.h"

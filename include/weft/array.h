@@ -1,11 +1,11 @@
 /* array.h - ready-made functions of arrays, on top of weft.h.
  *
- * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may be
- * views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of the
- * input's context and on its default device, which the caller releases; NULL on error, which wf_message explains (a NULL
- * array has no context to keep a message: NULL or WF_ERR_ARG all the same). Functions that return wf_status write into the
- * array that they are given. All are synchronous, use all threads of the context, may be called from any thread, and give the
- * same bits for any number of threads. Cost is one pass over the data, unless said.
+ * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may
+ * be views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of
+ * the input's context and on its default device, which the caller releases; NULL on error, which wf_message explains
+ * (a NULL array has no context to keep a message: NULL or WF_ERR_ARG all the same). Functions that return wf_status
+ * write into the array that they are given. All are synchronous, use all threads of the context, may be called from
+ * any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless said.
  */
 #ifndef WEFT_ARRAY_H
 #define WEFT_ARRAY_H
@@ -28,13 +28,13 @@ WF_API wf_array *wf_array_copy(const wf_array *array);
 WF_API wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype);
 /* The array itself, retained, where it is in C order without gaps; else a copy. */
 WF_API wf_array *wf_array_contiguous(wf_array *array);
-/* [n]: start + i (stop - start) / (n - 1), or / n without `endpoint`; computed in f64 and converted; with `endpoint` the
- * last is `stop` itself. n = 0: empty; n = 1: start. If `step` is not NULL it is set to the distance, of n = 1 with
- * endpoint NaN. */
+/* [n]: start + i (stop - start) / (n - 1), or / n without `endpoint`; computed in f64 and converted; with `endpoint`
+ * the last is `stop` itself. n = 0: empty; n = 1: start. If `step` is not NULL it is set to the distance, of n = 1
+ * with endpoint NaN. */
 WF_API wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double stop, bool endpoint,
                                    double *step);
-/* The linear index of each element in C order, within tiles of extents tile[rank] (> 0) that repeat from the first element
- * on; NULL: one tile, the whole array. Converted as a cast. Example: shape {5}, tile {3}: 0 1 2 0 1. */
+/* The linear index of each element in C order, within tiles of extents tile[rank] (> 0) that repeat from the first
+ * element on; NULL: one tile, the whole array. Converted as a cast. Example: shape {5}, tile {3}: 0 1 2 0 1. */
 WF_API wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, const int64_t *tile);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------ */
@@ -45,8 +45,8 @@ WF_API wf_array *wf_array_permute(const wf_array *array, const int *axes);
  * WF_BORDER_NONE: the region must lie inside, else WF_ERR_BOUNDS. */
 WF_API wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border,
                                   double value);
-/* Writes `region`, converted, to `array` so that its first element comes to `offset` ([rank]); what falls outside is left
- * out. They have one rank and may overlap. */
+/* Writes `region`, converted, to `array` so that its first element comes to `offset` ([rank]); what falls outside is
+ * left out. They have one rank and may overlap. */
 WF_API wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset);
 /* before[d] and after[d] elements more at the ends of axis d, fewer if negative (NULL: 0): `border` and `value` as in
  * wf_array_extract. An extent below 0 is WF_ERR_SHAPE. */
@@ -58,10 +58,10 @@ WF_API wf_array *wf_array_tile(const wf_array *array, const int64_t *times);
 WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times);
 
 /* ---- reductions -------------------------------------------------------------------------------------------------
- * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes stay with
- * extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex: in pairs of f64),
- * rounded once: of integers and bools they are f64, else of the array's dtype, or that of its parts where they are real.
- * Sums run in an order that depends on shapes and strides alone. */
+ * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes
+ * stay with extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex:
+ * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype, or that of its
+ * parts where they are real. Sums run in an order that depends on shapes and strides alone. */
 #define WF_DROP 0x80000000u
 /* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
@@ -87,9 +87,9 @@ WF_API wf_array *wf_array_min(const wf_array *array, wf_axes axes);
 WF_API wf_array *wf_array_max(const wf_array *array, wf_axes axes);
 /* Both in one pass. *min and *max are NULL on error. */
 WF_API wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max);
-/* i64: where the smallest or largest is: the linear index, in C order, within the reduced axes (with one axis: the index
- * along it). The first one wins; +0 and -0 are equal; a NaN beats all others, as in NumPy. Not complex. Of nothing:
- * WF_ERR_SHAPE. Two passes. */
+/* i64: where the smallest or largest is: the linear index, in C order, within the reduced axes (with one axis: the
+ * index along it). The first one wins; +0 and -0 are equal; a NaN beats all others, as in NumPy. Not complex. Of
+ * nothing: WF_ERR_SHAPE. Two passes. */
 WF_API wf_array *wf_array_argmin(const wf_array *array, wf_axes axes);
 WF_API wf_array *wf_array_argmax(const wf_array *array, wf_axes axes);
 /* bool: all, or any, are not 0 (NaN is not 0). Of nothing: true, false. */
@@ -110,20 +110,21 @@ typedef enum wf_normalize {
     WF_NORMALIZE_L2,
     WF_NORMALIZE_MAX
 } wf_normalize;
-/* The array scaled, each part spanned by `axes` by itself: WF_AXES(1, 2) does the images of a stack [n, h, w] one by one.
- * The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP means nothing. Two or three passes. */
+/* The array scaled, each part spanned by `axes` by itself: WF_AXES(1, 2) does the images of a stack [n, h, w] one by
+ * one. The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP means nothing. Two or three
+ * passes. */
 WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
 
 /* ---- order ------------------------------------------------------------------------------------------------------
- * Along an axis (negative: from the end). On the host, parallel over rows; the array is copied first. Not complex. Order is
- * that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost O(n) per row, of 64
- * bits twice that. */
+ * Along an axis (negative: from the end). On the host, parallel over rows; the array is copied first. Not complex.
+ * Order is that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost
+ * O(n) per row, of 64 bits twice that. */
 /* The elements in ascending or descending order. */
 WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending);
 /* i64: the indices along the axis that would sort it; equal elements keep their order, NaNs too. */
 WF_API wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending);
-/* The middle element along the axes, or the mean of the two middle ones; dtype as a mean, computed in f64. NaN if there is
- * one, or nothing. WF_DROP as for reductions. O(n). */
+/* The middle element along the axes, or the mean of the two middle ones; dtype as a mean, computed in f64. NaN if
+ * there is one, or nothing. WF_DROP as for reductions. O(n). */
 WF_API wf_array *wf_array_median(const wf_array *array, wf_axes axes);
 /* The element at q (n - 1), 0 <= q <= 1, in ascending order, interpolated linearly between its neighbours; else as the
  * median, which is q = 0.5. */
@@ -131,17 +132,18 @@ WF_API wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes
 /* n of them in one go: the result has one axis more, the first, of extent n. */
 WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes);
 /* Element i is the sum of the elements 0 to i along the axis (`exclusive`: to i - 1, and 0 for i = 0). Dtypes as
- * wf_array_sum; floats and complex numbers add in f64, one after the other, each result rounded once. Parallel over rows. */
+ * wf_array_sum; floats and complex numbers add in f64, one after the other, each result rounded once. Parallel over
+ * rows. */
 WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
-/* i64 [bins]: how many elements x, as f64, have edge[i] <= x < edge[i + 1], the last bin x <= hi too, with edges as of
- * wf_array_linspace(ctx, WF_F64, bins + 1, lo, hi, true, NULL). Others and NaN are not counted. lo < hi, both finite; not complex. Needs
- * 8 bytes for each bin and thread; dtypes other than f32 and f64 are copied to f64 first. */
+/* i64 [bins]: how many elements x, as f64, have edge[i] <= x < edge[i + 1], the last bin x <= hi too, with edges as
+ * of wf_array_linspace(ctx, WF_F64, bins + 1, lo, hi, true, NULL). Others and NaN are not counted. lo < hi, both
+ * finite; not complex. Needs 8 bytes for each bin and thread; dtypes other than f32 and f64 are copied to f64 first. */
 WF_API wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, double hi);
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------
- * Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011), counter-based: each element is a function of the seed, the stream and its
- * place in C order, whatever the threads, the device and the strides, and the first elements of a longer array are those of
- * a shorter one. Arrays are written in place, any view but a broadcast one. */
+ * Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011), counter-based: each element is a function of the seed, the stream
+ * and its place in C order, whatever the threads, the device and the strides, and the first elements of a longer
+ * array are those of a shorter one. Arrays are written in place, any view but a broadcast one. */
 typedef struct wf_random {
     uint64_t seed;   /* the key */
     uint64_t stream; /* upper half of the counter: arrays with different streams have nothing in common */
@@ -149,26 +151,28 @@ typedef struct wf_random {
 } wf_random;
 /* u32 or i32: random bits. Word j of counter first + 64 b + l is element 256 b + 64 j + l. */
 WF_API wf_status wf_array_random_bits(wf_array *array, wf_random random);
-/* lo <= x < hi, both finite. Floats: multiples of (hi - lo)/2^24, of f64 /2^53; f16 and bf16 are rounded from f32 and may be hi.
- * Integers (not bool): lo and hi are integers up to 2^52, less than 2^53 apart, that fit (hi - 1 does); biased by less than (hi - lo)/2^64. Complex: both parts. */
+/* lo <= x < hi, both finite. Floats: multiples of (hi - lo)/2^24, of f64 /2^53; f16 and bf16 are rounded from f32
+ * and may be hi. Integers (not bool): lo and hi are integers up to 2^52, less than 2^53 apart, that fit (hi - 1
+ * does); biased by less than (hi - lo)/2^64. Complex: both parts. */
 WF_API wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi);
-/* Floats and complex numbers (both parts): of a normal distribution, by Box and Muller's transform; within 6.8 deviations of the
- * mean, of f64 8.7. deviation >= 0. */
+/* Floats and complex numbers (both parts): of a normal distribution, by Box and Muller's transform; within 6.8
+ * deviations of the mean, of f64 8.7. deviation >= 0. */
 WF_API wf_status wf_array_random_normal(wf_array *array, wf_random random, double mean, double deviation);
 /* Floats: exp of a normal distribution of this mean and deviation. */
 WF_API wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double mean, double deviation);
-/* Any real dtype, converted as a cast: of a Poisson distribution, 0 <= mean <= 1e9, by inversion of the distribution. Needs 16 bytes per
- * element and a table of about 20 sqrt(mean) entries. */
+/* Any real dtype, converted as a cast: of a Poisson distribution, 0 <= mean <= 1e9, by inversion of the
+ * distribution. Needs 16 bytes per element and a table of about 20 sqrt(mean) entries. */
 WF_API wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean);
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
-/* Sum of a b along the axes, a and b broadcast; nothing is conjugated. Floats and complex numbers are multiplied and added in
- * f64 and rounded once, integers and bools in i64 or u64, which is the result's dtype. Axes, WF_DROP: as reductions. */
+/* Sum of a b along the axes, a and b broadcast; nothing is conjugated. Floats and complex numbers are multiplied and
+ * added in f64 and rounded once, integers and bools in i64 or u64, which is the result's dtype. Axes, WF_DROP: as
+ * reductions. */
 WF_API wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes);
-/* Matrix products: a [..., m, k], b [..., k, n] give [..., m, n]; the axes before broadcast. The dtype is that of a b, not
- * bool; integers wrap. Floats and complex numbers add up in this dtype (f16, bf16 in f32, c32 in c64), in order of k, by fused
- * multiply-add: the same bits on every machine (slow on those without the instruction); for m = 1 or n = 1 as wf_array_dot.
- * Operands are copied into blocks; as fast as a BLAS from a few hundred rows on. */
+/* Matrix products: a [..., m, k], b [..., k, n] give [..., m, n]; the axes before broadcast. The dtype is that of a
+ * b, not bool; integers wrap. Floats and complex numbers add up in this dtype (f16, bf16 in f32, c32 in c64), in
+ * order of k, by fused multiply-add: the same bits on every machine (slow on those without the instruction); for m =
+ * 1 or n = 1 as wf_array_dot. Operands are copied into blocks; as fast as a BLAS from a few hundred rows on. */
 WF_API wf_array *wf_array_matmul(const wf_array *a, const wf_array *b);
 
 #ifdef __cplusplus

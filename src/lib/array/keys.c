@@ -1,5 +1,5 @@
-/* keys.c - elements to keys and back. Unsigned integers are their own keys, signed ones get their sign flipped; of floats,
- * the positive get the sign bit and the negative all bits flipped. A descending key is the complement.
+/* keys.c - elements to keys and back. Unsigned integers are their own keys, signed ones get their sign flipped; of
+ * floats, the positive get the sign bit and the negative all bits flipped. A descending key is the complement.
  */
 #include "keys.h"
 #include <math.h>

@@ -1,5 +1,6 @@
-/* poisson.c - Poisson numbers: uniform ones looked up in the table of the distribution. The table is made by the ratio of
- * neighbouring probabilities, outwards from the largest, with nothing but products and quotients: the same on every machine.
+/* poisson.c - Poisson numbers: uniform ones looked up in the table of the distribution. The table is made by the
+ * ratio of neighbouring probabilities, outwards from the largest, with nothing but products and quotients: the same
+ * on every machine.
  */
 #include "array_internal.h"
 #include <math.h>

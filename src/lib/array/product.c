@@ -1,6 +1,7 @@
-/* product.c - dot and matrix products. The latter is one loop over k per point of an index space [batch, panel, block, lane]:
- * a point makes ROWS results of one column, so each element of b that is loaded is used ROWS times and the sums stay in
- * registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k, lanes], a as blocks [k, ROWS].
+/* product.c - dot and matrix products. The latter is one loop over k per point of an index space [batch, panel,
+ * block, lane]: a point makes ROWS results of one column, so each element of b that is loaded is used ROWS times and
+ * the sums stay in registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k,
+ * lanes], a as blocks [k, ROWS].
  */
 #include "array_internal.h"
 
@@ -77,7 +78,8 @@ static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_s
     return false;
 }
 
-/* [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within a block. */
+/* [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within a
+ * block. */
 static wf_array *pack(const wf_array *matrix, const wf_shape *out, wf_dtype work, int64_t per)
 {
     wf_shape shape = wf_array_shape(matrix), whole = *out;

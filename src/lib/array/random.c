@@ -1,5 +1,5 @@
-/* random.c - Philox4x32-10 as a recording. A counter gives 4 words, which go to rows of 64 elements that lie 64 apart: so
- * stores are contiguous, no word is wasted, and the place of an element says its counter.
+/* random.c - Philox4x32-10 as a recording. A counter gives 4 words, which go to rows of 64 elements that lie 64
+ * apart: so stores are contiguous, no word is wasted, and the place of an element says its counter.
  */
 #include "array_internal.h"
 #include <float.h>

@@ -203,7 +203,8 @@ wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, 
     return status;
 }
 
-/* Where an element equals the extreme, or is NaN (then the extreme is NaN, which equals nothing), the smallest index. */
+/* Where an element equals the extreme, or is NaN (then the extreme is NaN, which equals nothing), the smallest
+ * index. */
 static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
     reduction r;

@@ -1,5 +1,5 @@
-/* rows.c - rows in parallel. wf_host_apply gives runs that know nothing of rows: a row is done by whoever gets its first
- * element, through the address of the whole array.
+/* rows.c - rows in parallel. wf_host_apply gives runs that know nothing of rows: a row is done by whoever gets its
+ * first element, through the address of the whole array.
  */
 #include "rows.h"
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* sort_long.c - one long row, with all threads: a sample of the keys gives borders of 256 buckets, the keys are moved to their
- * buckets in order, and each bucket, which then fits the cache, is sorted by itself. Stable, so the result is the same
- * whatever the threads and the sample.
+/* sort_long.c - one long row, with all threads: a sample of the keys gives borders of 256 buckets, the keys are
+ * moved to their buckets in order, and each bucket, which then fits the cache, is sorted by itself. Stable, so the
+ * result is the same whatever the threads and the sample.
  */
 #include "keys.h"
 #include "rows.h"

@@ -1,5 +1,6 @@
-/* transpose.c - copies in which another axis becomes the contiguous one. Done in squares through a buffer: whole cache lines are
- * read and whole ones written, whatever the strides, powers of two above all. On the host, because it is moving and nothing else.
+/* transpose.c - copies in which another axis becomes the contiguous one. Done in squares through a buffer: whole
+ * cache lines are read and whole ones written, whatever the strides, powers of two above all. On the host, because
+ * it is moving and nothing else.
  */
 #include "rows.h"
 #include <stdlib.h>
