@@ -256,6 +256,24 @@ static void test_extract(void **state)
     wf_release(s);
 }
 
+/* Large enough for a kernel of its own place. */
+static void test_large(void **state)
+{
+    (void)state;
+    enum { N = 2050 };
+    wf_array *a = counting(WF_F32, WF_SHAPE(N - 5, N)),
+             *b = wf_array_extract(a, WF_SHAPE(N, N), (const int64_t[]){ -2, 7 }, WF_BORDER_MIRROR, 0);
+    float *got = contents(b);
+    for (int64_t i = 0; i < N; ++i)
+        for (int64_t k = 0; k < N; ++k)
+            if (got[i * N + k] !=
+                (float)(bordered(i - 2, N - 5, WF_BORDER_MIRROR) * N + bordered(k + 7, N, WF_BORDER_MIRROR)))
+                fail();
+    free(got);
+    wf_release(a);
+    wf_release(b);
+}
+
 static void test_insert(void **state)
 {
     (void)state;
@@ -326,9 +344,9 @@ static void test_tile_and_repeat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill),       cmocka_unit_test(test_copies),          cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_transposed), cmocka_unit_test(test_extract),         cmocka_unit_test(test_insert),
-        cmocka_unit_test(test_resize),     cmocka_unit_test(test_tile_and_repeat),
+        cmocka_unit_test(test_fill),       cmocka_unit_test(test_copies),  cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_transposed), cmocka_unit_test(test_extract), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_insert),     cmocka_unit_test(test_resize),  cmocka_unit_test(test_tile_and_repeat),
     };
     return RUN_ON_ALL(tests);
 }

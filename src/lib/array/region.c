@@ -1,6 +1,10 @@
 /* region.c - permuted copies, regions taken and put, borders, tiles. */
 #include "array_internal.h"
 
+#define FAR ((int64_t)1 << 52) /* offsets are exact as C numbers */
+
+enum { LARGE = 1 << 22 };
+
 wf_array *wf_array_permute(const wf_array *array, const int *axes)
 {
     wf_array *view = array ? wf_view_permute((wf_array *)array, axes) : NULL; /* only read */
@@ -37,7 +41,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     wf_context *ctx = wf_array_context(array);
     wf_shape whole = wf_array_shape(array);
     for (int d = 0; d < shape->rank; ++d)
-        if (shape->dim[d] < 0 || offset[d] > INT64_MAX / 4 || offset[d] < INT64_MIN / 4) {
+        if (shape->dim[d] < 0 || offset[d] > FAR || offset[d] < -FAR) {
             wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the region has extent %lld at %lld along axis %d", function,
                            (long long)shape->dim[d], (long long)offset[d], d);
             return NULL;
@@ -62,8 +66,13 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     }
     wf_graph *g = wf_begin(ctx, .shape = *shape);
     wf_val index[WF_MAX_RANK];
-    for (int d = 0; d < shape->rank; ++d) /* constants, so that the inner part needs no test */
-        index[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, offset[d]));
+    /* As constants the inner part of a region needs no test, but each place needs a kernel: worth it for large ones. */
+    bool constant = wf__axes_count(shape, WF_ALL_AXES) >= LARGE;
+    for (int d = 0; d < shape->rank; ++d) {
+        static const char *const names[WF_MAX_RANK] = { "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7" };
+        wf_val at = constant ? wf_const_i64(g, WF_I64, offset[d]) : wf_param(g, names[d], WF_I64, (double)offset[d]);
+        index[d] = wf_add(wf_index(g, d), at);
+    }
     wf_val outside = border == WF_BORDER_VALUE ? wf_const(g, t, value) : (wf_val){ { 0, NULL } };
     wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)shape->rank }));
     return wf__array_run(g, out);
