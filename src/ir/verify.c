@@ -243,7 +243,7 @@ static bool check_reductions(const wf__ir *ir, wf__str *error)
     }
     for (uint32_t k = 0; k < ir->red_n; ++k) {
         unsigned op = wf__join_op((wf_join)ir->red[k].join);
-        bool custom = ir->red[k].join == WF_JOIN_CUSTOM;
+        bool custom = ir->red[k].join == WF_JOIN_CUSTOM && ir->joiner;
         bool fits = custom || (op && wf__types_allow(wf__op_table[op].types, ir->red[k].dtype));
         if (!fits || wf__is_half(ir->red[k].dtype) || wf__is_complex(ir->red[k].dtype)) {
             wf__str_addf(error, "reduction %u: a join that its dtype does not have", (unsigned)k);
