@@ -357,7 +357,7 @@ static void run_wanted(const test_case *t, sides *s)
     assert_non_null(interp);
     void *scratch = aligned_alloc(64, (wf__interp_scratch(interp) + 63) / 64 * 64);
     assert_non_null(scratch);
-    wf__call call = { s->want_mem, t->param, t->extent };
+    wf__call call = { .mem = s->want_mem, .param = t->param, .extent = t->extent };
     wf__interp_run(interp, scratch, &call, t->lo, t->hi, s->want_acc);
     free(scratch);
     wf__interp_free(interp);
@@ -389,7 +389,7 @@ static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__ta
         *code = compiled(t, lib, target, long_rows);
     for (uint32_t i = 0; i < t->ir.slot_n; i++)
         fill(&t->array[i], &s->got[i], i + 1);
-    wf__call call = { s->got_mem, t->param, t->extent };
+    wf__call call = { .mem = s->got_mem, .param = t->param, .extent = t->extent };
     wf__code_entry (*code)(&call, t->lo, t->hi, s->got_acc);
     compare_arrays(t, s, library[lib].major, target);
 }

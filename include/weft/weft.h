@@ -125,7 +125,13 @@ enum {
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
      * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
      * Functions keep their accuracy and isnan its meaning. The result is still the same on every machine. */
-    WF_FAST_MATH = 32
+    WF_FAST_MATH = 32,
+    /* Debug mode, off by default: recordings run in the interpreter, on one thread, and are watched. An index out of range
+     * is WF_ERR_BOUNDS with array, index and point, and two points that write one element (by index or as elements) are
+     * WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that a condition left
+     * unset at some points are a warning to the context's log. Results are those of any other device. */
+    WF_DEBUG = 64,
+    WF_TRAP_NAN = 128 /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */

@@ -181,16 +181,20 @@ static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {
     return g->section == WF_CALL ? &var->value : g->section == WF_POST ? &var->post : &var->joining;
 }
-#define WF__POST_BASE 2147483648.0                      /* ids of values of section s begin at s times this */
-void wf__end_section(wf_graph *g);                      /* record.c: checks, and finishes what WF_JOIN records */
-void wf__graph_free(wf_graph *g);                       /* one that is not in any list any more */
-wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
+#define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
+void wf__end_section(wf_graph *g); /* record.c: checks, and finishes what WF_JOIN records */
+void wf__graph_free(wf_graph *g);  /* one that is not in any list any more */
+/* Is there something to record into? */
+static inline bool wf__is_recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
+static inline wf_val wf__no_value(wf_graph *g) { return (wf_val){ { 0, g } }; } /* poison */
+wf__variable *wf__variable_of(wf_var var);                                      /* NULL: it is none */
+wf_var wf__new_variable(wf_graph *g, wf__variable var);                         /* poison without memory */
 /* control.c: a bool, the lanes that take part where the recording is now; 0: all. Was the variable declared outside
  * the innermost block? A block left open poisons. */
 wf__ref wf__lanes_on(const wf_graph *g);
 bool wf__is_outer(const wf_graph *g, uint32_t var);
 void wf__check_blocks(wf_graph *g);
-/* record.c: the contract of an operator (apply.c) */
+/* variable.c: the contract of an operator (apply.c) */
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);
 bool wf__surely_set(wf_var var);

@@ -20,8 +20,6 @@ struct wf__block {
     wf__ref hi, step;
 };
 
-static bool recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
-
 static wf__block *innermost(const wf_graph *g) { return g->block_n ? &g->block[g->block_n - 1] : NULL; }
 
 wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? g->var[innermost(g)->on].value : 0; }
@@ -65,14 +63,14 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
         wf__poison(g, WF_ERR_UNSUPPORTED, "blocks are nested deeper than %d (at %s)", (int)WF__MOST_NESTED, here);
     else if (!wf__grow(&g->block, &g->block_cap, g->block_n + 1, sizeof *g->block))
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a block");
-    uint32_t guard_var = recording(g) ? hidden(g, WF_BOOL, guard) : 0;
-    if (!recording(g))
+    uint32_t guard_var = wf__is_recording(g) ? hidden(g, WF_BOOL, guard) : 0;
+    if (!wf__is_recording(g))
         return NULL;
     wf__block b = { .kind = kind, .here = here, .vars = g->var_n, .states = g->state_n, .guard = guard_var };
     b.loop = wf__loop(ir, kind == IF || kind == ELSE);
-    for (uint32_t i = 0; i < b.vars && recording(g); ++i)
+    for (uint32_t i = 0; i < b.vars && wf__is_recording(g); ++i)
         save_state(g, i, b.loop, i == guard_var);
-    if (!recording(g))
+    if (!wf__is_recording(g))
         return NULL;
     b.on = hidden(g, WF_BOOL, g->var[guard_var].value);
     b.set_before = g->surely_set;
@@ -100,7 +98,7 @@ static void close_block(wf_graph *g)
 /* May a block begin here? */
 static bool may_branch(wf_graph *g, const char *function)
 {
-    if (!recording(g))
+    if (!wf__is_recording(g))
         return false;
     if (g->program.rec.kind != WF__ARRAYS && g->section == WF_CALL)
         return true;
@@ -133,7 +131,7 @@ bool wf_if_(wf_graph *g, const char *here, wf_val cond)
 
 bool wf_else_(wf_graph *g, const char *here)
 {
-    if (!recording(g))
+    if (!wf__is_recording(g))
         return true;
     wf__ir *ir = wf__graph_ir(g);
     wf__block *b = innermost(g);
@@ -264,7 +262,7 @@ static void next_turn(wf_graph *g, const wf__block *b)
 
 void wf_end_(wf_graph *g, const char *here)
 {
-    if (!recording(g))
+    if (!wf__is_recording(g))
         return;
     const wf__block *b = innermost(g);
     if (!b) {

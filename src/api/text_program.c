@@ -255,9 +255,9 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
     if (s->op == '-')
         value = wf__tval_unary(&r->convert, '-', value);
     if (wf__tval_is_number(all))
-        wf_accumulate_n(r->graph, join, array, value.v, where);
+        wf_accumulate_n(r->graph, (int)join, array, value.v, where);
     else
-        wf_accumulate_if_n(r->graph, all.v, join, array, value.v, where);
+        wf_accumulate_if_n(r->graph, all.v, (int)join, array, value.v, where);
     wf__text_check(r, s->op_at);
 }
 

@@ -3,8 +3,6 @@
 
 enum { JOIN_BITS = 0xff };
 
-static bool recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
-
 /* *out: 0 if it always holds; in a block, where its lanes are on. */
 static bool condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out)
 {
@@ -36,7 +34,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
     uint32_t slot, tuple;
     wf__ref predicate;
     unsigned join = (unsigned)join_and_mode & JOIN_BITS, mode = (unsigned)join_and_mode >> 8;
-    if (!recording(g))
+    if (!wf__is_recording(g))
         return;
     if (mode > WF__MODE_EXPAND) {
         wf__poison(g, WF_ERR_ARG, "%s: there is no mode 0x%x", function, mode << 8);
@@ -61,28 +59,26 @@ void wf_accumulate_if_n(wf_graph *g, wf_val condition, int join_and_mode, wf_arr
     accumulate(g, &condition, join_and_mode, array, v, index, "wf_accumulate_if");
 }
 
-static wf_val poison(wf_graph *g) { return (wf_val){ { 0, g } }; }
-
 static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_array *array, wf_val v, wf_vals index,
                      const char *function)
 {
     uint32_t slot, tuple;
     wf__ref predicate;
-    if (!recording(g) || !wf__update_target(g, array, index, function, &slot, &tuple))
-        return poison(g);
+    if (!wf__is_recording(g) || !wf__update_target(g, array, index, function, &slot, &tuple))
+        return wf__no_value(g);
     if (wf__is_complex(array->dtype)) {
         wf__poison(g, WF_ERR_DTYPE, "%s: not for %s", function, wf_dtype_name(array->dtype));
-        return poison(g);
+        return wf__no_value(g);
     }
     if (join == WF_INC) {
         join = WF_ADD;
         v = (wf_val){ { 1, NULL } };
     }
     if (join != WF_EXCH && !joins(g, join, array->dtype, function))
-        return poison(g);
+        return wf__no_value(g);
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
     if (!value || !condition_of(g, condition, function, &predicate))
-        return poison(g);
+        return wf__no_value(g);
     wf__ref old = wf__atomic(wf__graph_ir(g), slot, tuple, join, value, predicate);
     wf__update_noted(g, slot);
     return wf__value(g, old);
@@ -101,19 +97,19 @@ wf_val wf_atomic_if_n(wf_graph *g, wf_val condition, wf_join join, wf_array *arr
 wf_val wf_cas_n(wf_graph *g, wf_array *array, wf_val expected, wf_val desired, wf_vals index)
 {
     uint32_t slot, tuple;
-    if (!recording(g) || !wf__update_target(g, array, index, "wf_cas", &slot, &tuple))
-        return poison(g);
+    if (!wf__is_recording(g) || !wf__update_target(g, array, index, "wf_cas", &slot, &tuple))
+        return wf__no_value(g);
     if (wf__is_complex(array->dtype)) {
         wf__poison(g, WF_ERR_DTYPE, "wf_cas: not for %s", wf_dtype_name(array->dtype));
-        return poison(g);
+        return wf__no_value(g);
     }
     wf__ref old = wf__converted(g, expected, array->dtype, "wf_cas");
     wf__ref new = wf__converted(g, desired, array->dtype, "wf_cas");
     if (!old || !new)
-        return poison(g);
+        return wf__no_value(g);
     wf__ref predicate;
     if (!condition_of(g, NULL, "wf_cas", &predicate))
-        return poison(g);
+        return wf__no_value(g);
     wf__ref was = wf__cas(wf__graph_ir(g), slot, tuple, old, new, predicate);
     wf__update_noted(g, slot);
     return wf__value(g, was);

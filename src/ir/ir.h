@@ -206,7 +206,7 @@ typedef struct wf__ir {
     char error[768];
 } wf__ir;
 
-enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_FAST_MATH };
+enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_FAST_MATH | WF_DEBUG | WF_TRAP_NAN };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes); /* memory for so many, all at once; without it, it is said later */

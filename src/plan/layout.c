@@ -117,7 +117,7 @@ static bool collect(layout *l)
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->proto;
-    for (int d = 0; d < l->space->rank && !ir->red_n; ++d) {
+    for (int d = 0; d < l->space->rank && !ir->red_n && !(ir->flags & WF_DEBUG); ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
             back = back || l->element_stride[s][d] < 0;
@@ -148,14 +148,17 @@ static bool inner(const layout *l, int p, int q)
 
 static bool reduced(const layout *l, int axis) { return l->stage->reduce >> axis & 1; }
 
+/* In debug mode loops are those of the recording, so that points can be named. */
+static bool as_recorded(const layout *l) { return l->stage->proto.flags & WF_DEBUG; }
+
 static void order_axes(layout *l)
 {
     for (int d = 0; d < l->space->rank; ++d) {
         l->loop_of[d] = -1;
-        if (l->space->dim[d] == 1)
+        if (l->space->dim[d] == 1 && !as_recorded(l))
             continue;
         int at = l->kept++;
-        while (at > 0 && inner(l, l->order[at - 1], d)) {
+        while (at > 0 && !as_recorded(l) && inner(l, l->order[at - 1], d)) {
             l->order[at] = l->order[at - 1];
             --at;
         }
@@ -166,7 +169,7 @@ static void order_axes(layout *l)
 /* Is stepping axis p once the same as stepping axis q to its end, for every access? */
 static bool mergeable(const layout *l, int p, int q)
 {
-    if (l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
+    if (as_recorded(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
         return false;
     for (uint32_t i = 0; i < l->access_n; ++i)
         if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
@@ -406,134 +409,6 @@ static bool lay_body(layout *l)
     return ok;
 }
 
-static int64_t cut(wf__stage *stage, int axis, int64_t size)
-{
-    int64_t n = stage->extent[axis];
-    stage->block[axis] = size < 1 ? 1 : size < n ? size : n;
-    return (n + stage->block[axis] - 1) / stage->block[axis];
-}
-
-/* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their extents,
- * and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache; the reduced
- * axes are cut only where there are few boxes else. */
-static void cut_reduction(wf__stage *stage)
-{
-    enum {
-        BOX = 1 << 16,
-        LANE_STEP = 1024,
-        ROW_STEP = 8,
-        ACCUMULATORS = 1 << 15,
-        BOXES = 64,
-        LEAST = 64,
-        ALIGNED = 64
-    };
-    const wf__ir *body = &stage->body;
-    int lane = body->rank - 1, inner = body->kept_lane ? lane - 1 : lane;
-    int64_t left = BOX, rows = 1, boxes = 1;
-    for (int d = body->kept; d <= inner; ++d)
-        rows *= stage->extent[d];
-    stage->blocks = stage->parts = 1;
-    if (body->kept_lane) {
-        int64_t bytes = 0;
-        for (uint32_t k = 0; k < body->red_n; ++k)
-            bytes += wf__size(body->red[k].dtype);
-        int64_t lanes = ACCUMULATORS / bytes / ALIGNED * ALIGNED;
-        boxes = cut(stage, lane, lanes < ALIGNED ? ALIGNED : lanes);
-        left /= stage->block[lane] * rows;
-    } else {
-        for (int d = inner; d >= body->kept; --d) {
-            int64_t unit = d == lane ? LANE_STEP : d == lane - 1 ? ROW_STEP : 1;
-            stage->parts *= cut(stage, d, ((left < 1 ? 1 : left) + unit - 1) / unit * unit);
-            left /= stage->extent[d];
-        }
-    }
-    bool whole = !body->kept_lane || stage->block[lane] == stage->extent[lane];
-    for (int d = body->kept - 1; d >= 0; --d) { /* so that a box's results are neighbours */
-        boxes *= cut(stage, d, whole ? left : 1);
-        left /= stage->extent[d];
-        whole = whole && stage->block[d] == stage->extent[d];
-    }
-    if (body->kept_lane) {
-        int64_t parts = boxes < BOXES ? (BOXES + boxes - 1) / boxes : 1;
-        if (parts > rows / LEAST)
-            parts = rows / LEAST;
-        for (int d = body->kept; d <= inner; ++d) {
-            int64_t n = stage->extent[d], here = parts < 1 ? 1 : parts < n ? parts : n;
-            stage->parts *= cut(stage, d, (n + here - 1) / here);
-            parts /= n;
-        }
-    }
-    stage->blocks = boxes * stage->parts;
-}
-
-/* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
- * into up to 64 parts that are worth a thread's while. */
-static void cut_blocks(wf__stage *stage)
-{
-    enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16 };
-    int64_t points = 1, left = 1 << 16;
-    int rank = stage->body.rank;
-    stage->blocks = stage->parts = 1;
-    for (int d = 0; d < rank; ++d)
-        points *= stage->extent[d]; /* countable() has seen to it that this fits */
-    stage->empty = points == 0;
-    if (stage->reduce && points) {
-        cut_reduction(stage);
-        return;
-    }
-    if (!stage->body.red_n && points) {
-        int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
-        left = points / PARTS > least ? points / PARTS : least;
-    }
-    for (int d = rank - 1; d >= 0; --d) {
-        int64_t n = stage->extent[d], unit = d == rank - 1 ? LANE_STEP : d == rank - 2 ? ROW_STEP : 1;
-        int64_t size = left < 1 ? 1 : left;
-        size = (size + unit - 1) / unit * unit;
-        stage->block[d] = size < n ? size : n > 0 ? n : 1;
-        left /= n > 0 ? n : 1;
-        stage->blocks *= n > 0 ? (n + stage->block[d] - 1) / stage->block[d] : 0;
-    }
-}
-
-/* Rows so long that full vectors alone can do them, the last stepping back, as no point minds being computed twice. */
-static bool has_long_rows(const wf__stage *stage)
-{
-    const wf__ir *body = &stage->body;
-    int last = body->rank - 1;
-    int64_t rest = stage->empty ? 0 : stage->extent[last] % stage->block[last];
-    if (stage->empty || body->red_n || stage->extent[last] > WF__LONGEST_ROW || stage->block[last] < WF__LONG_ROW ||
-        (rest && rest < WF__LONG_ROW))
-        return false;
-    for (uint32_t i = 0; i < body->slot_n; ++i)
-        if (body->slot[i].meets || (body->slot[i].read && body->slot[i].written))
-            return false;
-    for (wf__ref r = 1; r < body->n; ++r)
-        if (body->node[r].op == WF__LOAD && body->node[r].aux != WF_BORDER_NONE)
-            return false;
-    return true;
-}
-
-static void estimate(wf__stage *stage)
-{
-    enum { TURNS = 32 }; /* of a loop, about */
-    uint64_t points = 1, cost = 0, bytes = 0, times = 1;
-    for (int d = 0; d < stage->body.rank; ++d)
-        points *= (uint64_t)stage->extent[d];
-    for (wf__ref r = 1; r < stage->body.n; ++r) {
-        const wf__node *n = &stage->body.node[r];
-        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
-        if (n->op == WF__LOOP && !n->aux && times < TURNS * TURNS)
-            times *= TURNS;
-        if (n->op == WF__END && !stage->body.node[n->a].aux && times > 1)
-            times /= TURNS;
-        cost += times * (memory || wf__op_is_update(n->op) ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
-        if (memory && stage->body.slot[n->a].element)
-            bytes += wf__size(n->dtype);
-    }
-    stage->work = points * (cost + 1);
-    stage->streams = bytes * points >= (uint64_t)32 << 20;
-}
-
 /* Broadcasting can make spaces that no array has. */
 static bool countable(layout *l)
 {
@@ -583,9 +458,7 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
         ok = lay_body(&l);
     }
     if (ok) {
-        estimate(stage);
-        cut_blocks(stage);
-        stage->long_rows = has_long_rows(stage);
+        wf__plan_cut(stage);
     }
     done(&l);
     return ok;

@@ -127,6 +127,8 @@ bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bi
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+/* blocks.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
+void wf__plan_cut(wf__stage *stage);
 /* fuse.c. `bind` has temps too. */
 enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);

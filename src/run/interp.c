@@ -6,6 +6,7 @@
  */
 #include "plan/kernel.h"
 #include "run/joiner.h"
+#include "run/watch.h"
 
 typedef struct cold_body {
     wf__ir ir;
@@ -131,6 +132,28 @@ int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
     return k;
 }
 
+/* ---- debug mode ---- */
+static const int64_t *point_of(const frame *f, uint32_t l, int64_t point[WF_MAX_RANK])
+{
+    memcpy(point, f->index, (size_t)f->ir->rank * sizeof *point);
+    point[f->ir->rank - 1] += l;
+    return point;
+}
+
+static void outside(const frame *f, const wf__node *n, uint32_t l)
+{
+    int64_t index[WF_MAX_RANK], point[WF_MAX_RANK];
+    for (uint32_t k = 0; k < wf__tuple_len(f->ir, n->b); ++k)
+        index[k] = ((const int64_t *)at(f, wf__tuple_at(f->ir, n->b)[k]))[l];
+    wf__watch_outside(f->call->watch, n, index, point_of(f, l, point));
+}
+
+static bool may_store(const frame *f, const wf__node *n, uint32_t l, int64_t offset, const void *value)
+{
+    int64_t point[WF_MAX_RANK];
+    return !f->call->watch || wf__watch_store(f->call->watch, n, offset, value, point_of(f, l, point));
+}
+
 /* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
 static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *out)
 {
@@ -142,6 +165,11 @@ static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *ou
         return false;
     for (uint32_t k = 0; k < rank; ++k) {
         int64_t i = ((const int64_t *)at(f, index[k]))[l];
+        bool bordered = n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
+        if (f->call->watch && !bordered && (i < 0 || i >= m->dim[k]) && !f->ir->slot[n->a].element) {
+            outside(f, n, l);
+            return false;
+        }
         if (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE && (i < 0 || i >= m->dim[k]))
             return false;
         if (n->op == WF__LOAD && n->aux > WF_BORDER_VALUE) {
@@ -181,7 +209,7 @@ static void store(const frame *f, const wf__node *n)
     const unsigned char *value = at(f, n->c), *keep = n->d ? at(f, n->d) : NULL;
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
-        if ((!keep || keep[l]) && offset_of(f, n, l, &offset))
+        if ((!keep || keep[l]) && offset_of(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
             memcpy(f->call->mem[n->a].base + offset * (int64_t)size, value + l * size, size);
     }
 }

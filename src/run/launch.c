@@ -2,6 +2,7 @@
 #include "run/copies.h"
 #include "run/engine_internal.h"
 #include "run/joiner.h"
+#include "run/watch.h"
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
@@ -392,7 +393,7 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
     if (!code)
         return out_of_memory(f, "a launch");
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    if (!interpret && !one_point)
+    if (!interpret && !one_point && !(stage->body.flags & WF_DEBUG))
         l->entry = entry_of(l->engine, stage, code,
                             stage->updates && !l->parallel                     ? ALONE
                             : stage->streams && may_stream(stage, l->call.mem) ? NONTEMPORAL
@@ -459,6 +460,26 @@ static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf
     return true;
 }
 
+static bool run_watched(launch *l, wf__failure *f)
+{
+    wf__watch watch;
+    wf__str unset = { 0 };
+    if (!wf__watch_begin(&watch, l->stage, l->call.mem))
+        return out_of_memory(f, "debug mode");
+    l->call.watch = &watch;
+    run_blocks(l);
+    l->call.watch = NULL;
+    bool ok = watch.status == WF_OK;
+    if (!ok) {
+        f->status = watch.status;
+        wf__str_add(&f->text, wf__str_get(&watch.text));
+    } else if (wf__watch_unset(&watch, &unset))
+        wf__engine_log(l->engine, 1, wf__str_get(&unset));
+    wf__str_free(&unset);
+    wf__watch_end(&watch);
+    return ok;
+}
+
 /* Sets *both if the next stage has run, too. `next`: if it may be fused, else NULL. */
 static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *const *base, uint64_t *param,
                       uint64_t *result, bool interpret, bool *both, wf__failure *f)
@@ -487,7 +508,9 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             ok = make_copies(&l, &copies, f);
         if (ok && next && !l.copies)
             ok = fuse(&l, &then, next, base, next_mem, f);
-        if (ok)
+        if (ok && stage->body.flags & WF_DEBUG)
+            ok = run_watched(&l, f);
+        else if (ok)
             run_blocks(&l);
         if (l.copies) {
             wf__copies_join(l.copies, e->pool, mem);

@@ -1,0 +1,234 @@
+/* reduced.c - reduced variables, the sections of a recording that reduces, and reductions of lazy arrays. */
+#include "api/api.h"
+
+/* ---- reductions ---- */
+static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *function)
+{
+    unsigned op = wf__join_op(join);
+    if (op && wf__types_allow(wf__op_table[op].types, dtype))
+        return true;
+    if (!op)
+        wf__poison(g, WF_ERR_ARG, "%s: there is no join %d here; say WF_ADD to WF_XOR", function, (int)join);
+    else
+        wf__poison(g, WF_ERR_DTYPE, "%s: %s does not reduce %s", function, wf__op_table[op].name,
+                   wf_dtype_name((wf_dtype)dtype));
+    return false;
+}
+
+/* A reduction with its initial value; -1 after poisoning. */
+static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_join join)
+{
+    wf__recording *rec = &g->program.rec;
+    if (initial && rec->ir.node[initial].op != WF__CONST)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduced: the initial value must be a constant");
+    if (!wf__is_recording(g) ||
+        !wf__grow(&rec->initial, &g->program.initial_cap, rec->ir.red_n + 1, sizeof *rec->initial)) {
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a reduction");
+        return -1;
+    }
+    uint32_t k = wf__red_new(&rec->ir, dtype, join);
+    if (!wf__is_recording(g))
+        return -1;
+    rec->initial[k] = rec->ir.red[k].start = wf__bits(&rec->ir.node[initial]);
+    return (int32_t)k;
+}
+
+/* Sums of complex numbers are sums of their parts; for other joins there is no such rule. */
+static bool joins_parts(wf_graph *g, wf_join join, const char *function)
+{
+    if (join == WF_ADD)
+        return true;
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_ADD only", function);
+    return false;
+}
+
+static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_join join)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    unsigned t = wf__part_dtype(dtype);
+    wf__ref re = wf__real(ir, initial), im = wf__imag(ir, initial);
+    int32_t k = new_reduction(g, t, re, join), second = k < 0 ? -1 : new_reduction(g, t, im, join);
+    if (second < 0)
+        return wf__no_value(g).h;
+    re = wf__red(ir, (uint32_t)k, 0);
+    im = wf__red(ir, (uint32_t)second, 0);
+    return wf__new_variable(
+        g,
+        (wf__variable){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__complex(ir, re, im) });
+}
+
+wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
+{
+    if (!wf__is_recording(g))
+        return wf__no_value(g).h;
+    wf__recording *rec = &g->program.rec;
+    if (!g->reducing || g->section != WF_CALL) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: only in section WF_CALL of a recording begun with .reduce");
+        return wf__no_value(g).h;
+    }
+    if (wf__is_half(dtype) || dtype == WF_C32)
+        dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* a partial sum has no use for a short mantissa */
+    bool pairs = wf__is_complex(dtype);
+    bool custom = join == WF_JOIN_CUSTOM && !pairs;
+    if (!wf__computable(dtype) ||
+        !(custom || (pairs ? joins_parts(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced"))))
+        return wf__no_value(g).h;
+    wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");
+    if (pairs && first)
+        return complex_reduced(g, dtype, first, join);
+    int32_t k = new_reduction(g, dtype, first, join);
+    if (k < 0)
+        return wf__no_value(g).h;
+    return wf__new_variable(
+        g, (wf__variable){
+               .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__red(&rec->ir, (uint32_t)k, 0) });
+}
+
+/* ---- sections ---- */
+static bool has_custom_joins(const wf_graph *g)
+{
+    for (uint32_t k = 0; k < g->program.rec.ir.red_n; ++k)
+        if (g->program.rec.ir.red[k].join == WF_JOIN_CUSTOM)
+            return true;
+    return false;
+}
+
+static void begin_join(wf_graph *g)
+{
+    wf__recording *rec = &g->program.rec;
+    wf__ir *ir = &rec->join;
+    for (uint32_t k = 0; k < rec->ir.red_n; ++k) {
+        wf__red_new(ir, rec->ir.red[k].dtype, (wf_join)rec->ir.red[k].join);
+        for (uint32_t i = 0; i < g->var_n; ++i)
+            if (g->var[i].red == (int32_t)k && rec->ir.red[k].join == WF_JOIN_CUSTOM)
+                g->var[i].joining = wf__arg(ir, k, rec->ir.red[k].dtype);
+    }
+}
+
+/* What the variables hold at the end of WF_JOIN is what was joined. */
+static void end_join(wf_graph *g)
+{
+    for (uint32_t i = 0; i < g->var_n; ++i) {
+        const wf__variable *var = &g->var[i];
+        if (var->red >= 0 && var->joining && wf__is_recording(g))
+            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->joining);
+    }
+}
+
+static void begin_post(wf_graph *g)
+{
+    wf__recording *rec = &g->program.rec;
+    for (uint32_t p = 0; p < rec->ir.param_n; ++p)
+        wf__param(&rec->post, rec->ir.param[p]);
+    for (uint32_t k = 0; k < rec->ir.red_n; ++k) {
+        wf__ref result = wf__param(&rec->post, rec->ir.red[k].dtype);
+        for (uint32_t i = 0; i < g->var_n; ++i)
+            if (g->var[i].red == (int32_t)k)
+                g->var[i].post = result;
+            else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
+                g->var[i].post = wf__complex(&rec->post, g->var[i].post, result);
+    }
+}
+
+void wf__end_section(wf_graph *g)
+{
+    wf__check_blocks(g);
+    if (g->section == WF_JOIN)
+        end_join(g);
+    else if (g->section == WF_CALL && has_custom_joins(g) && !g->program.rec.join.red_n)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
+}
+
+void wf_section(wf_graph *g, wf_section_id section)
+{
+    if (!wf__is_recording(g) || section == g->section)
+        return;
+    bool to_join = section == WF_JOIN && g->section == WF_CALL, to_post = section == WF_POST;
+    if (!g->reducing || !(to_join || to_post)) {
+        wf__poison(
+            g, WF_ERR_CONTRACT,
+            "wf_section: in a recording begun with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
+        return;
+    }
+    if (to_join && !has_custom_joins(g)) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
+        return;
+    }
+    if (to_post)
+        wf__end_section(g);
+    else
+        wf__check_blocks(g);
+    if (!wf__is_recording(g))
+        return;
+    g->section = section;
+    if (to_join)
+        begin_join(g);
+    else
+        begin_post(g);
+}
+
+wf_var wf_other(wf_var reduced)
+{
+    wf_graph *g = reduced.graph;
+    const wf__variable *var = wf__variable_of(reduced);
+    if (!wf__is_recording(g))
+        return wf__no_value(g).h;
+    if (g->section != WF_JOIN || !var || var->red < 0 || !var->joining) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_other: only in section WF_JOIN, of a reduced variable with WF_JOIN_CUSTOM");
+        return wf__no_value(g).h;
+    }
+    uint32_t k = (uint32_t)var->red;
+    wf__variable other = { .dtype = var->dtype, .red = -1 };
+    other.joining = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
+    return wf__new_variable(g, other);
+}
+
+static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)
+{
+    wf__node n = { .op = WF__REDUCE, .a = value, .b = join, .c = axes, .shape = shape };
+    n.dtype = (uint8_t)wf__dtype(ir, value);
+    return wf__append(ir, &n);
+}
+
+wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
+{
+    wf_graph *g = v.h.graph;
+    bool number;
+    if (!wf__is_recording(g))
+        return wf__no_value(g);
+    wf__ir *ir = wf__graph_ir(g);
+    if (g->program.rec.kind != WF__ARRAYS) {
+        wf__poison(g, WF_ERR_ARG, "wf_reduce: only in array graphs; elsewhere say wf_reduced");
+        return wf__no_value(g);
+    }
+    wf__ref value = wf__resolve(g, v, "wf_reduce", &number);
+    if (!value)
+        return wf__no_value(g);
+    wf_shape shape = ir->shape[ir->node[value].shape];
+    if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
+        char text[160];
+        wf__shape_text(&shape, text, sizeof text);
+        wf__poison(g, WF_ERR_ARG,
+                   axes ? "wf_reduce: the mask 0x%x names axes beyond those of the shape %s"
+                        : "wf_reduce: the mask 0x%x names no axis of the shape %s; say WF_AXES(...)",
+                   (unsigned)axes, text);
+        return wf__no_value(g);
+    }
+    axes &= (1u << shape.rank) - 1;
+    unsigned t = wf__dtype(ir, value);
+    bool pairs = wf__is_complex(t);
+    if ((join == WF_ADD || join == WF_MUL) && !wf__is_float(t) && !pairs)
+        t = t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
+    value = wf__cast(ir, value, t);
+    if (!value || !(pairs ? joins_parts(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
+        return wf__no_value(g);
+    shape = wf__kept_shape(&shape, axes);
+    uint32_t id = wf__shape_id(ir, &shape);
+    if (!pairs)
+        return wf__value(g, reduce_real(ir, join, value, axes, id));
+    wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
+    re = re ? reduce_real(ir, join, re, axes, id) : 0;
+    im = im ? reduce_real(ir, join, im, axes, id) : 0;
+    return wf__value(g, wf__complex(ir, re, im));
+}

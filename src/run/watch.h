@@ -1,0 +1,31 @@
+/* watch.h - what debug mode looks for while the interpreter runs a stage. The first finding is kept; the access that it is
+ * about does not take place.
+ */
+#ifndef WEFT_WATCH_H
+#define WEFT_WATCH_H
+#include "plan/plan.h"
+
+typedef struct wf__watch_slot {
+    uint64_t
+        *writer; /* of each element between first and last: 1 + the number of the point that wrote it; NULL: not kept */
+    int64_t first, last; /* offsets in elements */
+} wf__watch_slot;
+
+typedef struct wf__watch {
+    const wf__stage *stage;
+    wf__watch_slot *slot; /* [slots] */
+    bool nan;             /* stored NaNs are findings */
+    wf_status status;     /* of the first finding */
+    wf__str text;
+} wf__watch;
+
+bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem); /* false: out of memory */
+/* Outputs that some points left as they were, as text; false: there are none. */
+bool wf__watch_unset(const wf__watch *w, wf__str *out);
+void wf__watch_end(wf__watch *w);
+
+/* An index of `index` is not inside the array of the access. */
+void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point);
+/* A store to `offset`; false: it must not take place. */
+bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point);
+#endif

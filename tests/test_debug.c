@@ -1,0 +1,143 @@
+/* test_debug.c - debug mode: what is found, what it is called, and that right programs compute the same with it. */
+#include "on_devices.h"
+
+static char logged[512];
+
+static void keep_log(int level, const char *text, void *user)
+{
+    (void)level, (void)user;
+    snprintf(logged, sizeof logged, "%s", text);
+}
+
+static int in_debug_mode(void **state)
+{
+    (void)state;
+    ctx = wf_context_new(&(wf_config){
+        .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE | WF_DEBUG, .log = keep_log });
+    return ctx == NULL;
+}
+
+static void expect_all(wf_array *a, float want)
+{
+    float *x = contents(a);
+    for (int64_t i = 0; i < wf_array_count(a); ++i)
+        assert_true(x[i] == want);
+    free(x);
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4, 7), 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(4, 7), 5);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4, 7), .name = "shifted");
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1);
+    wf_out(g, out, wf_read(g, a, i, wf_add(j, 2)));
+    EXPECT(ctx, WF_OK, WF_OK);
+    wf_status status = wf_run(g);
+    assert_int_equal(status, WF_ERR_BOUNDS);
+    assert_non_null(strstr(wf_message(ctx), "shifted: wf_read: index (0, 7) is outside array 1"));
+    assert_non_null(strstr(wf_message(ctx), "f32 of shape (4, 7)"));
+    assert_non_null(strstr(wf_message(ctx), "at point (0, 5)"));
+    wf_clear(ctx);
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(4, 7));
+    wf_write(g, out, 1, wf_sub(wf_index(g, 0), 1), wf_index(g, 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "wf_write: index (-1, 0) is outside");
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(9));
+    wf_accumulate(g, WF_ADD, out, 1, wf_index(g, 0), 0);
+    REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "wf_accumulate: index (4, 0)");
+
+    g = wf_begin(ctx); /* gather */
+    wf_array *kept = wf_keep(wf_read(g, a, wf_iota(g, WF_SHAPE(5), 0), 0));
+    REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "index (4, 0)");
+    wf_release(kept);
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(4, 7)); /* border modes, and reads that no point makes */
+    i = wf_index(g, 0), j = wf_index(g, 1);
+    wf_var v = wf_local(g, WF_F32, wf_read_or(g, a, 1, wf_sub(i, 3), wf_add(j, 90)));
+    WF_IF (g, wf_lt(j, 5)) {
+        wf_set(v, wf_read(g, a, i, wf_add(j, 2)));
+    }
+    WF_END(g);
+    wf_out(g, out, v);
+    OK(ctx, wf_run(g));
+    expect_all(out, 1);
+    wf_release(a), wf_release(out);
+}
+
+static void test_same_element(void **state)
+{
+    (void)state;
+    wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(10), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(20));
+    wf_write(g, out, 1, wf_idiv(wf_index(g, 0), 2));
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "two points, (0,) and (1,), write the same element of array 1");
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(20)); /* the same point twice is fine, and so is accumulation */
+    wf_val i = wf_index(g, 0);
+    WF_IF (g, wf_lt(i, 10)) {
+        wf_write(g, out, 1, i);
+        wf_write(g, out, 2, i);
+    }
+    WF_END(g);
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx, .shape = WF_SHAPE(20));
+    wf_accumulate(g, WF_ADD, out, 1, wf_idiv(wf_index(g, 0), 2));
+    OK(ctx, wf_run(g));
+    expect_all(out, 4);
+    wf_release(out);
+}
+
+static void test_nan_and_unset(void **state)
+{
+    (void)state;
+    wf_array *a = wf_arange(ctx, WF_F32, 6, -2, 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(6), 9);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_TRAP_NAN);
+    wf_out(g, out, wf_sqrt(wf_in(g, a)));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "a NaN is stored in array");
+    g = wf_begin(ctx);
+    wf_out(g, out, wf_sqrt(wf_in(g, a)));
+    OK(ctx, wf_run(g));
+
+    logged[0] = 0;
+    g = wf_begin(ctx, .elements = true);
+    wf_val v = wf_in(g, a);
+    WF_IF (g, wf_gt(v, 0)) {
+        wf_out(g, out, v);
+    }
+    WF_END(g);
+    OK(ctx, wf_run(g));
+    assert_non_null(strstr(logged, "3 of 6 elements were left as they were"));
+    wf_release(a), wf_release(out);
+}
+
+/* Views, reductions and kernels compute the same as without. */
+static void test_same_results(void **state)
+{
+    (void)state;
+    wf_context *plain = test_context(WF_CPU, 2), *both[2] = { ctx, plain };
+    double got[2][40] = { { 0 } };
+    for (int k = 0; k < 2; ++k) {
+        int order[] = { 1, 0 };
+        wf_array *flat = wf_arange(both[k], WF_F64, 1 * 8 * 5, 1, 0.25), *a = wf_view_reshape(flat, WF_SHAPE(8, 5));
+        wf_array *b = wf_view_permute(a, order), *back = wf_view_slice(b, 0, -1, WF_END_INDEX, -1);
+        wf_array *rows = wf_empty(both[k], WF_F64, WF_SHAPE(5, 1)), *out = wf_empty(both[k], WF_F64, WF_SHAPE(5, 8));
+        wf_graph *g = wf_begin(both[k]);
+        wf_val v = wf_in(g, back), sum = wf_sum(v, WF_AXES(1));
+        wf_out(g, rows, sum);
+        wf_out(g, out, wf_mul(v, wf_exp(wf_div(sum, 100))));
+        OK(both[k], wf_run(g));
+        OK(both[k], wf_download(out, got[k], sizeof got[k]));
+        wf_release(flat), wf_release(a), wf_release(b), wf_release(back), wf_release(rows), wf_release(out);
+    }
+    assert_memory_equal(got[0], got[1], sizeof got[0]);
+    wf_context_free(plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_bounds), cmocka_unit_test(test_same_element),
+                                        cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results) };
+    return cmocka_run_group_tests(tests, in_debug_mode, off);
+}
