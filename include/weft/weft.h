@@ -394,12 +394,18 @@ wf_barrier(wf_graph *graph); /* all threads of the block come; WF_ERR_CONTRACT i
  * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
  * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
-typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN } wf_section_id;
+typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_section_id;
 /* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
  * writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads such arrays,
  * wf_index is that of a kept axis, wf_extent that of any. With all axes reduced, arrays have one element. Values do not
  * cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
+/* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
+ * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make up,
+ * else all points together. There wf_read, wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be
+ * had. Memory of the block, for all three sections, borrowed from the graph: read, written and accumulated into by index
+ * like any array; undefined at the start, or 0. The points of a block share it and come in any order. NULL poisons. */
+WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 /* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables. Partial
  * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
  * recorded between WF_CALL and WF_POST: there a variable holds one partial result and wf_other(variable) is another one's;
@@ -469,6 +475,7 @@ typedef struct wf_reduced_spec {
 } wf_reduced_spec;
 typedef struct wf_op {
     size_t size;
+    wf_hook *init, *deinit;      /* once a block, before and after */
     wf_hook *call, *join, *post; /* join: for WF_JOIN_CUSTOM; NULL: call, with the other
                               partial results in place of as many inputs; post NULL: reduced[i] is converted to out[i] */
     void *user;

@@ -70,6 +70,8 @@ struct wf_array { /* state apart, what is here never changes */
     const char *lo, *hi; /* the bytes it spans */
     _Atomic int state;   /* wf_state */
     bool read_only;
+    int scratch;     /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    bool zeroed;     /* of scratch: before each run */
     char *name;      /* of a formal; else NULL */
     wf_graph *graph; /* of a formal, until the recording is finished */
 };
@@ -99,13 +101,12 @@ typedef struct wf__object {    /* an array named by a recording */
 enum { WF__CONTRACT_INPUT = 1, WF__CONTRACT_OUTPUT = 2 };
 typedef struct wf__variable {
     uint8_t dtype, join;
-    uint8_t contract; /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
-    bool set;         /* since it was made */
-    uint32_t operand; /* its number, for messages; of an output, its bit in wf_graph.surely_set */
-    int32_t red;      /* reduction number, or -1 */
-    wf__ref value;    /* in the section it was last set in */
-    wf__ref post;     /* its value in WF_POST */
-    wf__ref joining;  /* its value in WF_JOIN */
+    uint8_t contract;         /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
+    bool set;                 /* since it was made */
+    uint32_t operand;         /* its number, for messages; of an output, its bit in wf_graph.surely_set */
+    int32_t red;              /* reduction number, or -1 */
+    wf__ref value;            /* in the section it was last set in */
+    wf__ref other[WF_DEINIT]; /* its values in the other sections, from WF_POST on */
 } wf__variable;
 
 typedef struct wf__named_param {
@@ -143,6 +144,8 @@ struct wf_graph {
     const char *here;
     bool reducing;
     wf_section_id section;
+    wf_array **scratch; /* of blocks; retained */
+    uint32_t scratch_n, scratch_cap;
     wf__str key; /* scratch of wf_run */
 };
 
@@ -174,16 +177,27 @@ struct wf_kernel {
 static inline wf__ir *wf__graph_ir(wf_graph *g)
 {
     wf__recording *rec = &g->program.rec;
-    return g->section == WF_CALL ? &rec->ir : g->section == WF_POST ? &rec->post : &rec->join;
+    switch (g->section) {
+    case WF_POST:
+        return &rec->post;
+    case WF_JOIN:
+        return &rec->join;
+    case WF_INIT:
+        return &rec->init;
+    case WF_DEINIT:
+        return &rec->deinit;
+    default:
+        return &rec->ir;
+    }
 }
 /* What a variable holds in the current section; 0: nothing. */
 static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {
-    return g->section == WF_CALL ? &var->value : g->section == WF_POST ? &var->post : &var->joining;
+    return g->section == WF_CALL ? &var->value : &var->other[g->section - 1];
 }
-#define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
-void wf__end_section(wf_graph *g); /* record.c: checks, and finishes what WF_JOIN records */
-void wf__graph_free(wf_graph *g);  /* one that is not in any list any more */
+#define WF__POST_BASE 2147483648.0            /* ids of values of section s begin at s times this */
+void wf__end_section(wf_graph *g, bool last); /* record.c: checks, and finishes what WF_JOIN records */
+void wf__graph_free(wf_graph *g);             /* one that is not in any list any more */
 /* Is there something to record into? */
 static inline bool wf__is_recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
 static inline wf_val wf__no_value(wf_graph *g) { return (wf_val){ { 0, g } }; } /* poison */

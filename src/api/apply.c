@@ -86,6 +86,19 @@ static void record_post(application *a)
     }
 }
 
+/* A hook that runs once a block: of indices there are those of kept axes, of operands none. */
+static void call_once(application *a, wf_hook *hook)
+{
+    wf_val index[WF_MAX_RANK];
+    const wf__recording *rec = &a->g->program.rec;
+    for (int d = 0; d < WF_MAX_RANK; ++d) {
+        bool kept = a->g->reducing && d < a->site.rank && rec->kind == WF__SPACE && !(rec->reduce >> d & 1);
+        index[d] = kept ? wf_index(a->g, d) : (wf_val){ { 0, NULL } };
+    }
+    wf_site site = { .graph = a->g, .user = a->op->user, .index = index, .rank = a->site.rank };
+    hook(&site);
+}
+
 static void record(application *a)
 {
     wf_graph *g = a->g;
@@ -98,9 +111,18 @@ static void record(application *a)
     if (g->program.rec.kind == WF__SPACE)
         for (int d = 0; d < a->site.rank; ++d)
             a->index[d] = wf_index(g, d);
+    if (op->init) {
+        wf_section(g, WF_INIT);
+        call_once(a, op->init);
+        wf_section(g, WF_CALL);
+    }
     open_operands(a, !reduces);
     op->call(&a->site);
     close_operands(a, !reduces);
+    if (op->deinit) {
+        wf_section(g, WF_DEINIT);
+        call_once(a, op->deinit);
+    }
     if (reduces)
         record_join(a);
     if (reduces && a->out.n)

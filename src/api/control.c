@@ -22,7 +22,7 @@ struct wf__block {
 
 static wf__block *innermost(const wf_graph *g) { return g->block_n ? &g->block[g->block_n - 1] : NULL; }
 
-wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? g->var[innermost(g)->on].value : 0; }
+wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? *wf__holds(g, &g->var[innermost(g)->on]) : 0; }
 
 bool wf__is_outer(const wf_graph *g, uint32_t var) { return g->block_n && var < innermost(g)->vars; }
 
@@ -35,7 +35,9 @@ static wf__ref without(wf__ir *ir, wf__ref a, wf__ref b)
 
 static uint32_t hidden(wf_graph *g, unsigned dtype, wf__ref value)
 {
-    wf_var var = wf__new_variable(g, (wf__variable){ .dtype = (uint8_t)dtype, .red = -1, .value = value });
+    wf__variable v = { .dtype = (uint8_t)dtype, .red = -1 };
+    *wf__holds(g, &v) = value;
+    wf_var var = wf__new_variable(g, v);
     return var.num < 0 ? (uint32_t)(-var.num) - 1 : 0;
 }
 
@@ -44,15 +46,14 @@ static void save_state(wf_graph *g, uint32_t var, wf__ref loop, bool guard)
 {
     wf__ir *ir = wf__graph_ir(g);
     wf__variable *v = &g->var[var];
-    bool alive = v->value && !wf__is_closed(ir, v->value);
-    wf__ref s = alive ? wf__state(ir, loop, v->value, guard) : 0;
+    wf__ref now = *wf__holds(g, v), s = now && !wf__is_closed(ir, now) ? wf__state(ir, loop, now, guard) : 0;
     if (!wf__grow(&g->state, &g->state_cap, g->state_n + 1, sizeof *g->state)) {
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a block");
         return;
     }
     g->state[g->state_n++] = s;
     if (s)
-        v->value = s;
+        *wf__holds(g, v) = s;
 }
 
 /* A block whose lanes are those where `guard` holds. */
@@ -72,7 +73,7 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
         save_state(g, i, b.loop, i == guard_var);
     if (!wf__is_recording(g))
         return NULL;
-    b.on = hidden(g, WF_BOOL, g->var[guard_var].value);
+    b.on = hidden(g, WF_BOOL, *wf__holds(g, &g->var[guard_var]));
     b.set_before = g->surely_set;
     g->block[g->block_n++] = b;
     return innermost(g);
@@ -85,12 +86,12 @@ static void close_block(wf_graph *g)
     const wf__ref *state = g->state + b->states;
     for (uint32_t i = 0; i < b->vars; ++i)
         if (state[i])
-            wf__next(ir, state[i], g->var[i].value);
+            wf__next(ir, state[i], *wf__holds(g, &g->var[i]));
     wf__end(ir, b->loop);
     for (uint32_t i = 0; i < g->var_n; ++i)
         if (i >= b->vars || state[i])
-            g->var[i].value = i < b->vars ? state[i] : 0;
-    g->var[b->guard].value = 0; /* nobody asks for it again */
+            *wf__holds(g, &g->var[i]) = i < b->vars ? state[i] : 0;
+    *wf__holds(g, &g->var[b->guard]) = 0; /* nobody asks for it again */
     g->state_n = b->states;
     --g->block_n;
 }
@@ -100,12 +101,12 @@ static bool may_branch(wf_graph *g, const char *function)
 {
     if (!wf__is_recording(g))
         return false;
-    if (g->program.rec.kind != WF__ARRAYS && g->section == WF_CALL)
+    if (g->program.rec.kind != WF__ARRAYS && g->section != WF_POST && g->section != WF_JOIN)
         return true;
     wf__poison(g, WF_ERR_UNSUPPORTED,
                g->section == WF_CALL
                    ? "%s: control flow is for index spaces; say wf_begin(ctx, .shape = ...), or wf_select"
-                   : "%s: no control flow in section WF_POST",
+                   : "%s: no control flow in sections WF_JOIN and WF_POST",
                function);
     return false;
 }
@@ -143,7 +144,7 @@ bool wf_else_(wf_graph *g, const char *here)
     wf__ref c = b->condition;
     uint64_t set = g->surely_set;
     g->surely_set = b->set_before;
-    g->var[b->guard].value = wf__const_bits(ir, WF_BOOL, 0);
+    *wf__holds(g, &g->var[b->guard]) = wf__const_bits(ir, WF_BOOL, 0);
     close_block(g);
     wf__ref on = wf__lanes_on(g);
     b = open_block(g, ELSE, here, on ? without(ir, on, c) : wf__op1(ir, WF__OP_not, c));
@@ -175,11 +176,11 @@ static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
     }
     for (uint32_t i = k - 1; i < g->block_n; ++i) {
         wf__variable *on = &g->var[g->block[i].on];
-        on->value = without(ir, on->value, lanes);
+        *wf__holds(g, on) = without(ir, *wf__holds(g, on), lanes);
     }
     wf__variable *guard = &g->var[g->block[k - 1].guard];
     if (!again)
-        guard->value = without(ir, guard->value, lanes);
+        *wf__holds(g, guard) = without(ir, *wf__holds(g, guard), lanes);
 }
 
 bool wf_while_(wf_graph *g, const char *here, wf_val cond)
@@ -248,7 +249,7 @@ bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_
     b->counter = counter;
     b->hi = last;
     b->step = by;
-    *i = wf__value(g, g->var[counter].value);
+    *i = wf__value(g, *wf__holds(g, &g->var[counter]));
     return true;
 }
 
@@ -256,8 +257,9 @@ static void next_turn(wf_graph *g, const wf__block *b)
 {
     wf__ir *ir = wf__graph_ir(g);
     wf__variable *i = &g->var[b->counter], *guard = &g->var[b->guard];
-    i->value = wf__op2(ir, WF__OP_add, i->value, b->step);
-    guard->value = wf__op2(ir, WF__OP_and, guard->value, in_bounds(ir, i->value, b->hi, b->step));
+    *wf__holds(g, i) = wf__op2(ir, WF__OP_add, *wf__holds(g, i), b->step);
+    wf__ref more = in_bounds(ir, *wf__holds(g, i), b->hi, b->step);
+    *wf__holds(g, guard) = wf__op2(ir, WF__OP_and, *wf__holds(g, guard), more);
 }
 
 void wf_end_(wf_graph *g, const char *here)
@@ -272,7 +274,7 @@ void wf_end_(wf_graph *g, const char *here)
     if (b->kind == FOR)
         next_turn(g, b);
     else if (b->kind != LOOP)
-        g->var[b->guard].value = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
+        *wf__holds(g, &g->var[b->guard]) = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
     g->surely_set = b->set_before | (b->kind == ELSE ? b->set_then & g->surely_set : 0);
     close_block(g);
 }

@@ -56,6 +56,7 @@ void wf__graph_free(wf_graph *g)
     wf__free(g->block);
     wf__free(g->state);
     wf__free(g->kept);
+    wf__free(g->scratch);
     wf__str_free(&g->key);
     wf__free(g);
 }
@@ -67,7 +68,9 @@ static void retire(wf_graph *g)
     wf_context *ctx = g->ctx;
     for (uint32_t i = 0; i < g->kept_n; ++i)
         wf_release(g->kept[i]);
-    g->kept_n = 0;
+    for (uint32_t i = 0; i < g->scratch_n; ++i)
+        wf_release(g->scratch[i]);
+    g->kept_n = g->scratch_n = 0;
     wf__program_clear(&g->program);
     wf__mutex_lock(&ctx->lock);
     if (g->prev)
@@ -116,6 +119,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
+    wf__ir_reset(&rec->init, ranked ? given.shape.rank : 0, flags);
+    wf__ir_reset(&rec->deinit, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
     wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
     rec->reduce = given.reduce;
@@ -156,13 +161,12 @@ static wf_status finish(wf_graph *g)
                 wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
         }
     }
-    wf__end_section(g);
+    wf__end_section(g, true);
     wf__check_reductions(&rec->ir);
     rec->objects = g->program.object_n;
-    const wf__ir *failed = rec->ir.status != WF_OK     ? &rec->ir
-                           : rec->post.status != WF_OK ? &rec->post
-                           : rec->join.status != WF_OK ? &rec->join
-                                                       : NULL;
+    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
+    for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
+        failed = section[i]->status != WF_OK ? section[i] : NULL;
     if (!failed)
         return WF_OK;
     const char *name = g->program.name;
@@ -226,6 +230,8 @@ wf_kernel *wf_compile(wf_graph *g)
 {
     if (!g)
         return NULL;
+    if (g->scratch_n)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_compile: a recording with wf_scratch can only be run");
     wf_kernel *k = finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
     if (k && wf__mutex_init(&k->lock)) {
         k->ctx = g->ctx;

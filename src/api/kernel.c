@@ -195,6 +195,12 @@ typedef struct dump_request {
 static void dump_trace(const wf_kernel *k, wf__str *out)
 {
     wf__print(&k->program.rec.ir, out);
+    const wf__ir *once[] = { &k->program.rec.init, &k->program.rec.deinit };
+    for (int i = 0; i < 2; ++i)
+        if (once[i]->n > 1) {
+            wf__str_addf(out, "\n# section %s\n", i ? "WF_DEINIT" : "WF_INIT");
+            wf__print(once[i], out);
+        }
     if (k->program.rec.join.n > 1) {
         wf__str_add(out, "\n# section WF_JOIN\n");
         wf__print(&k->program.rec.join, out);

@@ -34,13 +34,19 @@ static void add_ir(const wf__ir *ir, wf__str *key)
 void wf__program_key(const wf__program *p, wf__str *key)
 {
     const wf__recording *rec = &p->rec;
-    uint32_t head[] = { (uint32_t)rec->kind, rec->objects, rec->reduce };
+    uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
+                        (uint32_t)(rec->deinit.n > 1) << 3;
+    uint32_t head[] = { (uint32_t)rec->kind, rec->objects, rec->reduce, sections };
     wf__str_addn(key, (const char *)head, sizeof head);
     add_ir(&rec->ir, key);
     if (rec->post.n > 1)
         add_ir(&rec->post, key);
     if (rec->join.n > 1)
         add_ir(&rec->join, key);
+    if (rec->init.n > 1)
+        add_ir(&rec->init, key);
+    if (rec->deinit.n > 1)
+        add_ir(&rec->deinit, key);
     if (rec->ir.red_n)
         wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
 }
@@ -97,6 +103,8 @@ void wf__program_free(wf__program *p)
     wf__ir_free(&p->rec.ir);
     wf__ir_free(&p->rec.post);
     wf__ir_free(&p->rec.join);
+    wf__ir_free(&p->rec.init);
+    wf__ir_free(&p->rec.deinit);
     wf__free(p->rec.initial);
     wf__free(p->object);
     wf__free(p->param);

@@ -75,7 +75,7 @@ static bool slot_of(wf_graph *g, const wf_array *array, bool element, uint32_t *
     if (object == UINT32_MAX)
         return false;
     wf__ir *ir = wf__graph_ir(g);
-    if (g->section == WF_POST) { /* few: no need to remember them */
+    if (g->section != WF_CALL) { /* few: no need to remember them */
         for (uint32_t s = 0; s < ir->slot_n; ++s)
             if (ir->slot[s].object == object && ir->slot[s].element == element) {
                 *out = s;
@@ -104,10 +104,21 @@ static void note_store(wf_graph *g, uint32_t slot)
 }
 
 /* ---- elements ---- */
+/* Elements belong to the operator's points. */
+static bool has_elements(wf_graph *g, const wf_array *array, const char *function)
+{
+    if (g->section == WF_INIT || g->section == WF_DEINIT)
+        wf__poison(g, WF_ERR_CONTRACT, "%s: not in sections WF_INIT and WF_DEINIT; say wf_read or wf_write", function);
+    else if (array && array->scratch)
+        wf__poison(g, WF_ERR_CONTRACT, "%s: scratch is read, written and accumulated into by index", function);
+    return wf__is_recording(g);
+}
+
 wf_val wf_in(wf_graph *g, const wf_array *array)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !acceptable(g, array, true, "wf_in") || !slot_of(g, array, true, &slot))
+    if (!wf__is_recording(g) || !has_elements(g, array, "wf_in") || !acceptable(g, array, true, "wf_in") ||
+        !slot_of(g, array, true, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__load(wf__graph_ir(g), slot, 0, WF_BORDER_NONE, 0));
 }
@@ -134,7 +145,7 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
 void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !acceptable(g, array, false, "wf_out"))
+    if (!wf__is_recording(g) || !has_elements(g, array, "wf_out") || !acceptable(g, array, false, "wf_out"))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     if (!value || !fits_array(g, value, array) || !slot_of(g, array, true, &slot))
@@ -148,10 +159,16 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
 {
     wf__ir *ir = wf__graph_ir(g);
     wf__ref refs[WF_MAX_RANK];
-    if (index.n != (size_t)array->shape.rank || index.n > WF_MAX_RANK) {
+    size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* axes that say which block's */
+    if (index.n + block != (size_t)array->shape.rank) {
         wf__poison(g, WF_ERR_ARG, "%s: %u indices given for an array of rank %d", function, (unsigned)index.n,
-                   (int)array->shape.rank);
+                   (int)(array->shape.rank - (int)block));
         return false;
+    }
+    for (size_t k = 0, axis = 0; k < block; ++k, ++axis) {
+        while (g->program.rec.reduce >> axis & 1)
+            ++axis;
+        refs[k] = wf__index(ir, (int)axis);
     }
     for (size_t k = 0; k < index.n; ++k) {
         bool number;
@@ -163,11 +180,11 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
                        wf_dtype_name((wf_dtype)wf__dtype(ir, ref)));
             return false;
         }
-        refs[k] = ref ? wf__cast(ir, ref, WF_I64) : 0;
-        if (!refs[k])
+        refs[block + k] = ref ? wf__cast(ir, ref, WF_I64) : 0;
+        if (!refs[block + k])
             return false;
     }
-    *out = wf__tuple(ir, refs, (uint32_t)index.n);
+    *out = wf__tuple(ir, refs, (uint32_t)(block + index.n));
     return ir->status == WF_OK;
 }
 
@@ -267,8 +284,12 @@ wf_val wf_index(wf_graph *g, int axis)
 {
     if (!wf__is_recording(g) || !in_space(g, "wf_index") || !axis_of(g, &axis, g->program.rec.space.rank, "wf_index"))
         return wf__no_value(g);
-    if (g->section == WF_POST && g->program.rec.reduce >> axis & 1) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_index: axis %d is reduced: in WF_POST there is no index along it", axis);
+    bool once = g->section == WF_INIT || g->section == WF_DEINIT;
+    if ((once && !g->reducing) || (g->section != WF_CALL && g->program.rec.reduce >> axis & 1)) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   g->reducing ? "wf_index: axis %d is reduced: in this section there is no index along it"
+                               : "wf_index: this section runs once a block: there is no index along axis %d",
+                   axis);
         return wf__no_value(g);
     }
     return wf__value(g, wf__index(wf__graph_ir(g), axis));
@@ -308,6 +329,44 @@ wf_val wf_iota(wf_graph *g, wf_shape shape, int axis)
     wf__ir *ir = wf__graph_ir(g);
     wf__node n = { .op = WF__IOTA, .dtype = WF_I64, .a = (uint32_t)axis, .shape = wf__shape_id(ir, &shape) };
     return wf__value(g, wf__append(ir, &n));
+}
+
+wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
+{
+    if (!wf__is_recording(g))
+        return NULL;
+    const wf__recording *rec = &g->program.rec;
+    wf_shape whole = { 0 };
+    bool sized = rec->kind == WF__SPACE || rec->reduce == 0 || rec->reduce == WF_ALL_AXES;
+    if (rec->kind == WF__ARRAYS || !sized || g->section == WF_POST || g->section == WF_JOIN) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_scratch: only in sections WF_CALL, WF_INIT and WF_DEINIT of a recording over an "
+                   "index space whose shape is known");
+        return NULL;
+    }
+    for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
+        if (!(rec->reduce >> d & 1))
+            whole.dim[whole.rank++] = rec->space.dim[d];
+    int block = whole.rank;
+    if (shape.rank < 0 || block + shape.rank > WF_MAX_RANK) {
+        wf__poison(g, WF_ERR_SHAPE, "wf_scratch: %d axes are too many, with the %d of the blocks", (int)shape.rank,
+                   block);
+        return NULL;
+    }
+    for (int d = 0; d < shape.rank; ++d)
+        whole.dim[whole.rank++] = shape.dim[d];
+    wf_array *a = wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL);
+    if (!a || !wf__grow(&g->scratch, &g->scratch_cap, g->scratch_n + 1, sizeof *g->scratch)) {
+        wf__poison(g, WF_ERR_MEMORY, "wf_scratch: out of memory");
+        wf_release(a);
+        return NULL;
+    }
+    a->scratch = 1 + block;
+    a->zeroed = zeroed;
+    if (zeroed)
+        memset(a->buffer->data, 0, a->buffer->bytes);
+    g->scratch[g->scratch_n++] = a;
+    return a;
 }
 
 wf_array *(wf_keep)(wf_val v)

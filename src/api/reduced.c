@@ -101,7 +101,7 @@ static void begin_join(wf_graph *g)
         wf__red_new(ir, rec->ir.red[k].dtype, (wf_join)rec->ir.red[k].join);
         for (uint32_t i = 0; i < g->var_n; ++i)
             if (g->var[i].red == (int32_t)k && rec->ir.red[k].join == WF_JOIN_CUSTOM)
-                g->var[i].joining = wf__arg(ir, k, rec->ir.red[k].dtype);
+                g->var[i].other[WF_JOIN - 1] = wf__arg(ir, k, rec->ir.red[k].dtype);
     }
 }
 
@@ -110,8 +110,8 @@ static void end_join(wf_graph *g)
 {
     for (uint32_t i = 0; i < g->var_n; ++i) {
         const wf__variable *var = &g->var[i];
-        if (var->red >= 0 && var->joining && wf__is_recording(g))
-            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->joining);
+        if (var->red >= 0 && var->other[WF_JOIN - 1] && wf__is_recording(g))
+            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->other[WF_JOIN - 1]);
     }
 }
 
@@ -124,48 +124,80 @@ static void begin_post(wf_graph *g)
         wf__ref result = wf__param(&rec->post, rec->ir.red[k].dtype);
         for (uint32_t i = 0; i < g->var_n; ++i)
             if (g->var[i].red == (int32_t)k)
-                g->var[i].post = result;
+                g->var[i].other[WF_POST - 1] = result;
             else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
-                g->var[i].post = wf__complex(&rec->post, g->var[i].post, result);
+                g->var[i].other[WF_POST - 1] = wf__complex(&rec->post, g->var[i].other[WF_POST - 1], result);
     }
 }
 
-void wf__end_section(wf_graph *g)
+/* What follows the operator: its joins are complete. */
+static void end_call(wf_graph *g)
+{
+    if (has_custom_joins(g) && !g->program.rec.join.red_n)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
+}
+
+void wf__end_section(wf_graph *g, bool last)
 {
     wf__check_blocks(g);
     if (g->section == WF_JOIN)
         end_join(g);
-    else if (g->section == WF_CALL && has_custom_joins(g) && !g->program.rec.join.red_n)
-        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
+    if (last)
+        end_call(g);
+}
+
+static void begin_once(wf_graph *g, wf__ir *ir)
+{
+    for (uint32_t p = 0; p < g->program.rec.ir.param_n; ++p)
+        wf__param(ir, g->program.rec.ir.param[p]);
+}
+
+static bool may_begin(wf_graph *g, wf_section_id section)
+{
+    wf__recording *rec = &g->program.rec;
+    bool follows = g->section == WF_CALL || g->section == WF_INIT || g->section == WF_DEINIT;
+    switch (section) {
+    case WF_CALL:
+        return g->section == WF_INIT || g->section == WF_DEINIT;
+    case WF_INIT:
+        return rec->kind != WF__ARRAYS && follows && rec->init.n <= 1;
+    case WF_DEINIT:
+        return rec->kind != WF__ARRAYS && follows && rec->deinit.n <= 1;
+    case WF_JOIN:
+        return g->reducing && follows && !rec->join.red_n;
+    case WF_POST:
+        return g->reducing;
+    default:
+        return false;
+    }
 }
 
 void wf_section(wf_graph *g, wf_section_id section)
 {
     if (!wf__is_recording(g) || section == g->section)
         return;
-    bool to_join = section == WF_JOIN && g->section == WF_CALL, to_post = section == WF_POST;
-    if (!g->reducing || !(to_join || to_post)) {
+    if (!may_begin(g, section)) {
         wf__poison(
             g, WF_ERR_CONTRACT,
-            "wf_section: in a recording begun with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
+            "wf_section: WF_INIT and WF_DEINIT, once each, are for index spaces and elements; in a recording begun "
+            "with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
         return;
     }
-    if (to_join && !has_custom_joins(g)) {
+    if (section == WF_JOIN && !has_custom_joins(g)) {
         wf__poison(g, WF_ERR_CONTRACT,
                    "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
         return;
     }
-    if (to_post)
-        wf__end_section(g);
-    else
-        wf__check_blocks(g);
+    wf__end_section(g, section == WF_POST);
     if (!wf__is_recording(g))
         return;
     g->section = section;
-    if (to_join)
+    if (section == WF_JOIN)
         begin_join(g);
-    else
+    else if (section == WF_POST)
         begin_post(g);
+    else if (section != WF_CALL)
+        begin_once(g, wf__graph_ir(g));
 }
 
 wf_var wf_other(wf_var reduced)
@@ -174,13 +206,13 @@ wf_var wf_other(wf_var reduced)
     const wf__variable *var = wf__variable_of(reduced);
     if (!wf__is_recording(g))
         return wf__no_value(g).h;
-    if (g->section != WF_JOIN || !var || var->red < 0 || !var->joining) {
+    if (g->section != WF_JOIN || !var || var->red < 0 || !var->other[WF_JOIN - 1]) {
         wf__poison(g, WF_ERR_CONTRACT, "wf_other: only in section WF_JOIN, of a reduced variable with WF_JOIN_CUSTOM");
         return wf__no_value(g).h;
     }
     uint32_t k = (uint32_t)var->red;
     wf__variable other = { .dtype = var->dtype, .red = -1 };
-    other.joining = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
+    other.other[WF_JOIN - 1] = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
     return wf__new_variable(g, other);
 }
 

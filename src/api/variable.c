@@ -74,15 +74,15 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
 {
     wf__variable *x = &g->var[var];
     note_set(g, x);
-    if (g->section != WF_CALL) {
-        *wf__holds(g, x) = value;
-        return;
-    }
-    if (!x->value)
+    wf__ref *now = wf__holds(g, x);
+    if (!*now && g->block_n)
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_set: the variable was declared in another section, or in a block that has ended");
+    else if (!*now && g->section == WF_CALL)
         wf__poison(g, WF_ERR_CONTRACT, "wf_set: the variable was declared in a block that has ended");
     else if (wf__is_outer(g, var))
-        value = wf__op3(wf__graph_ir(g), WF__OP_select, wf__lanes_on(g), value, x->value);
-    x->value = value;
+        value = wf__op3(wf__graph_ir(g), WF__OP_select, wf__lanes_on(g), value, *now);
+    *now = value;
 }
 
 void(wf_set)(wf_var var, wf_val v)

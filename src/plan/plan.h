@@ -29,7 +29,9 @@ typedef enum wf__kind_of_graph {
 typedef struct wf__recording {
     wf__kind_of_graph kind;
     wf__ir ir;
-    wf__ir post;       /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
+    wf__ir post; /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
+    wf__ir init,
+        deinit;        /* over the kept axes (without reductions: once), before and after the operator; n <= 1: none */
     wf__ir join;       /* rank 0, of custom joins (wf__ir.joiner); n <= 1 if there are none */
     uint64_t *initial; /* [ir.red_n] bits, joined in once */
     wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */

@@ -214,25 +214,26 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
     return wf__op2(out, wf__join_op((wf_join)ir->red[k].join), initial, value);
 }
 
-static wf__ref post_node(spacer *s, uint32_t number, wf__ref r, const wf__ref *map, wf__ir *out)
+static wf__ref section_node(spacer *s, const wf__ir *in, wf_axes reduce, uint32_t number, wf__ref r, const wf__ref *map,
+                            wf__ir *out)
 {
-    const wf__node *n = &s->rec->post.node[r];
+    const wf__node *n = &in->node[r];
     if (n->op == WF__PARAM && n->a >= s->rec->ir.param_n && s->keeps)
         return result_of(s, &s->plan->stage[number], n->a - s->rec->ir.param_n, out);
-    if (n->op == WF__EXTENT && s->reduce >> n->a & 1) /* the space of this stage has 1 there */
+    if (n->op == WF__EXTENT && reduce >> n->a & 1) /* the space of this stage has 1 there */
         return wf__const_bits(out, WF_I64, (uint64_t)s->space.dim[n->a]);
-    return wf__copy_node(&s->rec->post, r, map, out);
+    return wf__copy_node(in, r, map, out);
 }
 
-static bool add_post(spacer *s, uint32_t number)
+/* A stage over the points of the kept axes; `number`: of the stage whose results WF_POST uses. */
+static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, uint32_t number)
 {
-    const wf__ir *in = &s->rec->post;
     wf__ir ir;
     wf__ir_init(&ir, s->space.rank, in->flags);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     bool ok = map && wf__copy_tables(in, &ir);
     for (wf__ref r = 1; ok && r < in->n && ir.status == WF_OK; ++r)
-        map[r] = post_node(s, number, r, map, &ir);
+        map[r] = section_node(s, in, reduce, number, r, map, &ir);
     wf__free(map);
     ok = ok && ir.status == WF_OK && redirect_loads(s, &ir);
     wf__stage *post = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
@@ -241,8 +242,8 @@ static bool add_post(spacer *s, uint32_t number)
         return no_memory(s);
     }
     post->proto = ir;
-    post->space = wf__kept_shape(&s->space, s->reduce);
-    post->dropped = s->reduce;
+    post->space = wf__kept_shape(&s->space, reduce);
+    post->dropped = reduce;
     return true;
 }
 
@@ -308,11 +309,21 @@ static bool add_operator(spacer *s)
             return no_memory(s);
         memcpy(stage->initial, rec->initial, rec->ir.red_n * sizeof *stage->initial);
     }
-    return rec->post.n <= 1 || add_post(s, s->plan->stage_n - 1);
+    return true;
 }
 
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
-    return find_space(&s) && find_axes(&s) && add_operator(&s);
+    if (!find_space(&s) || !find_axes(&s))
+        return false;
+    wf_axes block = recording->reduce ? s.reduce : (1u << s.space.rank) - 1; /* what a block's points differ in */
+    const wf__recording *rec = recording;
+    if (rec->init.n > 1 && !add_section(&s, &rec->init, block, 0))
+        return false;
+    if (!add_operator(&s))
+        return false;
+    uint32_t number = plan->stage_n - 1;
+    return (rec->deinit.n <= 1 || add_section(&s, &rec->deinit, block, 0)) &&
+           (!rec->ir.red_n || rec->post.n <= 1 || add_section(&s, &rec->post, s.reduce, number));
 }
