@@ -1,6 +1,8 @@
-/* A histogram for each row of an array, in one line: private copies or atomic operations are chosen by size. */
+/* A histogram for each row of an array: in one line, where private copies or atomic operations are chosen by size; and by
+ * hand, in scratch memory of the row's block, which is summed up after its points. */
 #include "weft/weft.h"
 #include <stdio.h>
+#include <string.h>
 
 /* in: f32 [n, w], in [0, 1); hist: i32 [n, bins] */
 static wf_status histogram(wf_context *ctx, const wf_array *in, wf_array *hist, int bins)
@@ -8,6 +10,22 @@ static wf_status histogram(wf_context *ctx, const wf_array *in, wf_array *hist, 
     wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(in));
     wf_val bin = wf_cast(wf_mul(wf_in(g, in), bins), WF_I32);
     wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), wf_clamp(bin, 0, bins - 1));
+    return wf_run(g);
+}
+
+static wf_status histogram_by_block(wf_context *ctx, const wf_array *in, wf_array *hist, int bins)
+{
+    wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(in), .reduce = WF_AXES(1));
+    wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(bins), true);
+    wf_val bin = wf_cast(wf_mul(wf_in(g, in), bins), WF_I32), i;
+    wf_accumulate(g, WF_ADD, mine, 1, wf_clamp(bin, 0, bins - 1));
+
+    wf_section(g, WF_DEINIT);
+    wf_barrier(g);
+    WF_FOR (g, i, wf_thread_id(g, -1), bins, wf_block_size(g, -1)) {
+        wf_accumulate(g, WF_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
+    }
+    WF_END(g);
     return wf_run(g);
 }
 
@@ -23,12 +41,16 @@ int main(void)
     wf_context *ctx = wf_context_new(NULL);
     wf_array *in = wf_wrap(ctx, values, WF_F32, WF_SHAPE(N, W), NULL, NULL);
     wf_array *out = wf_wrap(ctx, hist, WF_I32, WF_SHAPE(N, BINS), NULL, NULL);
-    wf_status status = histogram(ctx, in, out, BINS);
+    wf_status status = WF_OK;
+    int wrong = 0;
+    for (int way = 0; way < 2 && status == WF_OK; ++way) {
+        memset(hist, 0, sizeof hist);
+        status = way ? histogram_by_block(ctx, in, out, BINS) : histogram(ctx, in, out, BINS);
+        for (int k = 0; k < N * BINS; ++k)
+            wrong += hist[k] != want[k];
+    }
     if (status != WF_OK)
         fprintf(stderr, "%s\n", wf_message(ctx));
-    int wrong = 0;
-    for (int k = 0; k < N * BINS; ++k)
-        wrong += hist[k] != want[k];
     printf("histogram: %d values, %d bins wrong\n", N * W, wrong);
     wf_release(in);
     wf_release(out);
