@@ -126,7 +126,7 @@ wf_val wf_in(wf_graph *g, const wf_array *array)
 static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
 {
     wf__ir *ir = wf__graph_ir(g);
-    const wf_shape *have = &ir->shape[ir->node[value].shape];
+    const wf_shape *have = &ir->shape[wf__shape_of(ir, value)];
     wf_shape both;
     if (!ir->arrays)
         return true;
@@ -383,7 +383,7 @@ wf_array *(wf_keep)(wf_val v)
     wf__ref value = wf__resolve(g, v, "wf_keep", &number);
     if (!value)
         return NULL;
-    wf_shape shape = ir->shape[ir->node[value].shape];
+    wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     for (int d = 0; d < shape.rank; ++d)
         if (shape.dim[d] < 0) {
             wf__poison(g, WF_ERR_SHAPE, "wf_keep: the shape depends on a formal; say wf_out into another formal");

@@ -237,7 +237,7 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     wf__ref value = wf__resolve(g, v, "wf_reduce", &number);
     if (!value)
         return wf__no_value(g);
-    wf_shape shape = ir->shape[ir->node[value].shape];
+    wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
         char text[160];
         wf__shape_text(&shape, text, sizeof text);

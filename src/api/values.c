@@ -113,7 +113,7 @@ wf_shape wf_val_shape(wf_val v)
                       ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number)
                       : 0;
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
-    return ref ? ir->shape[ir->node[ref].shape] : (wf_shape){ 0 };
+    return ref ? ir->shape[wf__shape_of(ir, ref)] : (wf_shape){ 0 };
 }
 
 /* ---- bringing dtypes together: C's usual conversions, without the promotion of small integers to int ---- */

@@ -268,6 +268,8 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
 static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->node[r]; }
 static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
+/* Id of a value's shape; 0 in index spaces, where loads have their condition in that place. */
+static inline uint32_t wf__shape_of(const wf__ir *ir, wf__ref r) { return ir->arrays ? ir->node[r].shape : 0; }
 static inline wf__ref wf__when(const wf__ir *ir, const wf__node *load) { return ir->arrays ? 0 : load->when; }
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
