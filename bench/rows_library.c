@@ -88,6 +88,25 @@ static bool variance_right(const library_row *r, const void *data)
     return fabs((double)*(const float *)data / (sum / (double)r->s.n) - 1) < 1e-6;
 }
 
+enum { BINS = 128 };
+static wf_array *histogram(const wf_array *x) { return wf_array_histogram(x, BINS, -1, 1); }
+static bool histogram_right(const library_row *r, const void *data)
+{
+    const int64_t *count = data;
+    int64_t want[BINS] = { 0 }, sum = 0, got = 0, off = 0;
+    for (int64_t i = 0; i < r->s.n; ++i) {
+        double x = (double)r->s.at[0][i];
+        if (x >= -1 && x <= 1)
+            ++want[x == 1 ? BINS - 1 : (int64_t)((x + 1) / 2 * BINS)];
+    }
+    for (int i = 0; i < BINS; ++i) {
+        sum += want[i];
+        got += count[i];
+        off += llabs(want[i] - count[i]);
+    }
+    return sum == got && off == 0; /* 128 bins of a power of two: edges are exact */
+}
+
 static wf_array *transpose(const wf_array *x) { return wf_array_permute(x, (const int[]){ 1, 0 }); }
 static bool transpose_right(const library_row *r, const void *data)
 {
@@ -160,12 +179,15 @@ static bool setup(bench *b, bench_case *c, int64_t side, wf_array *(*function)(c
 
 static bool argmax_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, argmax, argmax_right, false); }
 static bool variance_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, variance, variance_right, false); }
+static bool histogram_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, histogram, histogram_right, false); }
 static bool transpose_4096(bench *b, bench_case *c) { return setup(b, c, SIDE, transpose, transpose_right, true); }
 static bool sort_4096(bench *b, bench_case *c) { return setup(b, c, SIDE, sort, sort_right, false); }
 static bool matmul_2048(bench *b, bench_case *c) { return setup(b, c, SMALL, product, product_right, false); }
 
 const bench_row bench_argmax_16m = { "argmax_16m", "argmax of x, n = 2^24", "ms", 1e3, "<= NumPy", argmax_16m };
 const bench_row bench_variance_16m = { "variance_16m", "variance of x, n = 2^24", "ms", 1e3, "<= NumPy", variance_16m };
+const bench_row bench_histogram_16m = { "histogram_16m", "histogram of x in 128 bins, n = 2^24", "ms", 1e3, "<= NumPy",
+                                        histogram_16m };
 const bench_row bench_transpose_4096 = { "transpose_4096", "transposed copy of 4096 x 4096", "ms", 1e3, "<= 2 memcpy",
                                          transpose_4096 };
 const bench_row bench_sort_4096 = { "sort_4096", "4096 rows of 4096 sorted", "ms", 1e3, "<= NumPy", sort_4096 };

@@ -216,6 +216,12 @@ static void check_all(wf_array *array, wf_axes axes)
     CHECK(wf_array_mean(array, axes), mean_dtype(t), plain_mean, close);
     CHECK(wf_array_variance(array, axes, 0), real_dtype(t), plain_variance, close);
     CHECK(wf_array_stddev(array, axes, 1), real_dtype(t), plain_stddev1, close);
+    if (close < 1e-6 && t >= WF_F16) /* products of the others wrap or leave their range */
+        CHECK(wf_array_prod(array, axes), t, plain_prod, 4 * close);
+    wf_array *mean, *variance;
+    OK(ctx, wf_array_mean_variance(array, axes, 0, &mean, &variance));
+    CHECK(mean, mean_dtype(t), plain_mean, close);
+    CHECK(variance, real_dtype(t), plain_variance, close);
     CHECK(wf_array_norm(array, WF_NORM_L1, axes), real_dtype(t), plain_l1, close);
     CHECK(wf_array_norm(array, WF_NORM_L2, axes), real_dtype(t), plain_l2, close);
     CHECK(wf_array_norm(array, WF_NORM_MAX, axes), real_dtype(t), plain_largest, close);
@@ -351,6 +357,81 @@ static void test_cancellation(void **state)
     wf_release(v);
 }
 
+/* Elements far from the rest at the places from which the shift is taken; infinities, NaN; nothing left over. */
+static void test_shifts(void **state)
+{
+    (void)state;
+    enum { N = 4001 };
+    static float x[N];
+    for (int k = 0; k < 8; ++k) {
+        double m = 0, sum = 0;
+        for (int i = 0; i < N; ++i)
+            x[i] = 5000 + (float)(i % 11) / 16;
+        x[0] = k & 1 ? 0 : x[0];
+        x[N / 2] = k & 2 ? -9000 : x[N / 2];
+        x[N - 1] = k & 4 ? 1e7f : x[N - 1];
+        for (int i = 0; i < N; ++i)
+            m += (double)x[i] / N;
+        for (int i = 0; i < N; ++i)
+            sum += ((double)x[i] - m) * ((double)x[i] - m);
+        wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(N), x), *v = wf_array_variance(a, WF_AXES(0), 0);
+        assert_true(fabs((double)scalar_f32(v) / (sum / N) - 1) < 1e-6);
+        wf_release(a);
+        wf_release(v);
+    }
+    const float odd[] = { 1, INFINITY, 3, 4, 5, 6, NAN, 8, 2, 2, 2, 2 };
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(3, 4), odd), *mean, *variance;
+    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP, 5, &mean, &variance));
+    EXPECT_F32(mean, INFINITY, NAN, 2);
+    EXPECT_F32(variance, NAN, NAN, NAN);
+    wf_release(mean);
+    wf_release(variance);
+    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP, 1, &mean, &variance));
+    EXPECT_F32(variance, NAN, NAN, 0);
+    wf_release(mean);
+    wf_release(variance);
+    assert_int_equal(wf_array_mean_variance(a, WF_AXES(2), 0, &mean, &variance), WF_ERR_ARG);
+    assert_true(!mean && !variance);
+    wf_clear(ctx);
+    wf_release(a);
+}
+
+/* Extremes and places of the ends of each dtype, which are what reductions begin with. */
+static void test_ends(void **state)
+{
+    (void)state;
+    const int64_t low[] = { 0, INT8_MIN, 0, INT16_MIN, 0, INT32_MIN, 0, INT64_MIN, 0 };
+    const uint64_t high[] = { 1,         INT8_MAX,   UINT8_MAX, INT16_MAX, UINT16_MAX,
+                              INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+    for (wf_dtype t = WF_BOOL; t <= WF_F64; ++t)
+        for (int end = 0; end < 2; ++end) {
+            wf_array *a = wf_empty(ctx, t, WF_SHAPE(3, 40));
+            wf_graph *g = wf_begin(ctx);
+            wf_val x = t < WF_F16 && t > WF_BOOL
+                           ? wf_const_i64(g, t, end ? (int64_t)high[t - WF_BOOL] : low[t - WF_BOOL])
+                           : wf_const(g, t,
+                                      t == WF_BOOL ? end
+                                      : end        ? (double)INFINITY
+                                                   : -(double)INFINITY);
+            wf_out(g, a, x);
+            OK(ctx, wf_run(g));
+            for (int largest = 0; largest < 2; ++largest) {
+                wf_array *at = largest ? wf_array_argmax(a, WF_AXES(1)) : wf_array_argmin(a, WF_AXES(1));
+                wf_array *best = largest ? wf_array_max(a, WF_ALL_AXES) : wf_array_min(a, WF_ALL_AXES);
+                int64_t *place = contents(at);
+                assert_true(place[0] == 0 && place[1] == 0 && place[2] == 0);
+                void *p = contents(best), *q = contents(a);
+                assert_memory_equal(p, q, wf_dtype_size(t));
+                free(place);
+                free(p);
+                free(q);
+                wf_release(at);
+                wf_release(best);
+            }
+            wf_release(a);
+        }
+}
+
 static void test_rmsd(void **state)
 {
     (void)state;
@@ -478,10 +559,10 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_dtypes), cmocka_unit_test(test_axes),    cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_masks),      cmocka_unit_test(test_planted), cmocka_unit_test(test_cancellation),
-        cmocka_unit_test(test_rmsd),       cmocka_unit_test(test_close),   cmocka_unit_test(test_normalize),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_all_dtypes), cmocka_unit_test(test_axes),      cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_masks),      cmocka_unit_test(test_planted),   cmocka_unit_test(test_cancellation),
+        cmocka_unit_test(test_shifts),     cmocka_unit_test(test_ends),      cmocka_unit_test(test_rmsd),
+        cmocka_unit_test(test_close),      cmocka_unit_test(test_normalize), cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);
 }

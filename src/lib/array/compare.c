@@ -1,0 +1,42 @@
+/* compare.c - whether elements are close to each other. */
+#include "reduction.h"
+
+static wf_val is_nan(wf_val v)
+{
+    return wf__is_complex_dtype(wf_val_dtype(v)) ? wf_or(wf_isnan(wf_real(v)), wf_isnan(wf_imag(v))) : wf_isnan(v);
+}
+
+static wf_val close_of(wf_graph *g, const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal)
+{
+    wf_val u = wf_in(g, a), v = wf_in(g, b), x = wf__wide(u), y = wf__wide(v);
+    wf_val bound = wf_add(wf_param(g, "atol", WF_F64, atol), wf_mul(wf_param(g, "rtol", WF_F64, rtol), wf_abs(y)));
+    wf_val finite = wf_and(wf_isfinite(wf_abs(x)), wf_isfinite(wf_abs(y))); /* infinity <= infinity says nothing */
+    wf_val close = wf_or(wf_eq(u, v), wf_and(finite, wf_le(wf_abs(wf_sub(x, y)), bound)));
+    return nan_equal ? wf_or(close, wf_and(is_nan(x), is_nan(y))) : close;
+}
+
+wf_array *wf_array_is_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal)
+{
+    wf_context *ctx = wf_array_context(a ? a : b);
+    if (!ctx)
+        return NULL;
+    wf_graph *g = wf_begin(ctx);
+    return wf__array_run(g, wf_keep(close_of(g, a, b, rtol, atol, nan_equal)));
+}
+
+wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal,
+                             bool *close)
+{
+    wf_context *ctx = wf_array_context(a ? a : b);
+    if (!ctx)
+        return WF_ERR_ARG;
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = close_of(g, a, b, rtol, atol, nan_equal);
+    wf_array *all = wf__array_run(g, wf_keep(wf_reduce(WF_AND, v, WF_ALL_AXES)));
+    uint8_t byte = 0;
+    wf_status status = all ? wf_download(all, &byte, 1) : wf_check(ctx);
+    if (status == WF_OK)
+        *close = byte;
+    wf_release(all);
+    return status;
+}

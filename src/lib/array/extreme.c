@@ -1,0 +1,145 @@
+/* extreme.c - the smallest and largest elements, and where they are: one pass each. */
+#include "reduction.h"
+#include <math.h>
+
+/* The check of the axes, and that there are elements and an order. */
+static bool check(wf__reduction *r, const wf_array *array, wf_axes axes, const char *function)
+{
+    *r = (wf__reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
+    if (!r->ctx || !wf__axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
+        return false;
+    r->n = wf__axes_count(&r->shape, r->axes);
+    if (wf__is_complex_dtype(wf_array_dtype(array)))
+        wf__array_fail(r->ctx, WF_ERR_DTYPE, "%s: complex numbers have no order", function);
+    else if (!r->n)
+        wf__array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
+    else
+        return true;
+    return false;
+}
+
+wf_val wf__extreme_of(const wf__reduction *r, wf_val v, bool largest)
+{
+    if (wf_val_dtype(v) == WF_BOOL)
+        return wf_reduce(largest ? WF_OR : WF_AND, v, r->axes);
+    return wf_reduce(largest ? WF_MAX : WF_MIN, v, r->axes);
+}
+
+static wf_array *extreme(const wf_array *array, wf_axes axes, bool largest, const char *function)
+{
+    wf__reduction r;
+    if (!check(&r, array, axes, function))
+        return NULL;
+    r.g = wf_begin(r.ctx);
+    return wf__reduction_end(&r, wf__extreme_of(&r, wf_in(r.g, array), largest));
+}
+
+wf_array *wf_array_min(const wf_array *array, wf_axes axes) { return extreme(array, axes, false, "wf_array_min"); }
+wf_array *wf_array_max(const wf_array *array, wf_axes axes) { return extreme(array, axes, true, "wf_array_max"); }
+
+wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max)
+{
+    wf__reduction r;
+    *min = *max = NULL;
+    if (!check(&r, array, axes, "wf_array_min_max"))
+        return array ? wf_check(r.ctx) : WF_ERR_ARG;
+    r.g = wf_begin(r.ctx);
+    wf_val v = wf_in(r.g, array);
+    wf_array *both[2] = { wf_keep(wf__extreme_of(&r, v, false)), wf_keep(wf__extreme_of(&r, v, true)) };
+    wf_status status = wf__reduction_end_two(&r, both);
+    *min = both[0];
+    *max = both[1];
+    return status;
+}
+
+/* ---- places ----
+ * The best element so far and its place, joined by a custom join. Nothing seen yet is an element that none is worse
+ * than, at a place behind all others: the first one ties with it at least. */
+static wf_dtype compared_as(wf_dtype t)
+{
+    switch (t) {
+    case WF_U32:
+    case WF_I64:
+    case WF_U64:
+    case WF_F64:
+        return t;
+    case WF_F16:
+    case WF_BF16:
+    case WF_F32:
+        return WF_F32;
+    default:
+        return WF_I32;
+    }
+}
+
+static wf_val worst(wf_graph *g, wf_dtype t, bool largest)
+{
+    switch (t) {
+    case WF_I32:
+        return wf_const_i64(g, t, largest ? INT32_MIN : INT32_MAX);
+    case WF_U32:
+        return wf_const_i64(g, t, largest ? 0 : UINT32_MAX);
+    case WF_I64:
+        return wf_const_i64(g, t, largest ? INT64_MIN : INT64_MAX);
+    case WF_U64:
+        return wf_const_i64(g, t, largest ? 0 : -1);
+    default:
+        return wf_const(g, t, largest ? -(double)INFINITY : (double)INFINITY);
+    }
+}
+
+static void consider(wf_var best, wf_var at, wf_val x, wf_val place, bool largest)
+{
+    wf_val old = wf_get(best), old_place = wf_get(at);
+    wf_val better = largest ? wf_gt(x, old) : wf_lt(x, old), equal = wf_eq(x, old);
+    if (wf__is_float_dtype(wf_val_dtype(x))) {
+        wf_val nan = wf_isnan(x), old_nan = wf_isnan(old);
+        better = wf_or(better, wf_and(nan, wf_not(old_nan)));
+        equal = wf_or(equal, wf_and(nan, old_nan));
+    }
+    better = wf_or(better, wf_and(equal, wf_lt(place, old_place)));
+    wf_set(best, wf_select(better, x, old));
+    wf_set(at, wf_select(better, place, old_place));
+}
+
+/* The linear index within the reduced axes. */
+static wf_val place_of(const wf__reduction *r, wf_dtype dtype)
+{
+    wf_val at = wf_const(r->g, WF_I64, 0);
+    for (int d = 0; d < r->shape.rank; ++d)
+        if (r->axes >> d & 1)
+            at = wf_add(wf_mul(at, wf_const_i64(r->g, WF_I64, r->shape.dim[d])), wf_index(r->g, d));
+    return wf_cast(at, dtype);
+}
+
+static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const char *function)
+{
+    wf__reduction r;
+    if (!check(&r, array, axes, function))
+        return NULL;
+    wf_shape kept = r.shape;
+    for (int d = 0; d < kept.rank; ++d)
+        kept.dim[d] = r.axes >> d & 1 ? 1 : kept.dim[d];
+    wf_array *out = wf_empty_with(r.ctx, WF_I64, kept, NULL);
+    if (!out || !kept.rank) {
+        if (out && wf_array_fill(out, 0) == WF_OK)
+            return out;
+        wf_release(out);
+        return NULL;
+    }
+    wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;
+    r.g = wf_begin(r.ctx, .shape = r.shape, .reduce = r.axes);
+    wf_val last = wf_const_i64(r.g, short_place, short_place == WF_I32 ? INT32_MAX : INT64_MAX);
+    wf_var best = wf_reduced(r.g, t, worst(r.g, t, largest), WF_JOIN_CUSTOM),
+           at = wf_reduced(r.g, short_place, last, WF_JOIN_CUSTOM);
+    consider(best, at, wf_cast(wf_in(r.g, array), t), place_of(&r, short_place), largest);
+    wf_section(r.g, WF_JOIN);
+    consider(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)), largest);
+    wf_section(r.g, WF_POST);
+    wf_out(r.g, out, at);
+    out = wf__array_run(r.g, out);
+    return r.drop ? wf__without_axes(out, r.axes) : out;
+}
+
+wf_array *wf_array_argmin(const wf_array *array, wf_axes axes) { return place(array, axes, false, "wf_array_argmin"); }
+wf_array *wf_array_argmax(const wf_array *array, wf_axes axes) { return place(array, axes, true, "wf_array_argmax"); }

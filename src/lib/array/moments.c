@@ -1,0 +1,143 @@
+/* moments.c - mean, variance, deviation, and scaling by them.
+ *
+ * Elements of less than 64 bits are read once: sums of x - s and |x - s|^2 in f64, where s is the middle one of three
+ * elements. s is an element, so the sum of squares about the mean is at least about |s - mean|^2, and what cancels is
+ * at most the n-th part: the relative error stays below n 2^-52, and is a few 2^-52 unless s is many deviations away
+ * from the mean. That does not show in results of 32 bits. Elements of 64 bits are read twice, the mean first.
+ */
+#include "reduction.h"
+#include <math.h>
+
+wf_val wf__mean_of(const wf__reduction *r, wf_val v)
+{
+    return wf_div(wf_reduce(WF_ADD, v, r->axes), wf_const(r->g, WF_F64, (double)r->n));
+}
+
+/* For each point of the kept axes, the element at this part (of 2) of the way along the reduced ones. */
+static wf_val element_at(const wf__reduction *r, const wf_array *array, int part)
+{
+    wf_val index[WF_MAX_RANK];
+    wf_shape kept = r->shape;
+    for (int d = 0; d < kept.rank; ++d)
+        kept.dim[d] = r->axes >> d & 1 ? 1 : kept.dim[d];
+    for (int d = 0; d < kept.rank; ++d) {
+        int64_t last = r->shape.dim[d] - 1;
+        index[d] = r->axes >> d & 1 ? wf_const_i64(r->g, WF_I64,
+                                                   part == 1 ? last / 2
+                                                   : part    ? last
+                                                             : 0)
+                                    : wf_iota(r->g, kept, d);
+    }
+    return wf__wide(wf_read_n(r->g, array, (wf_vals){ index, (size_t)kept.rank }));
+}
+
+static wf_val middle(wf_val a, wf_val b, wf_val c) { return wf_max(wf_min(a, b), wf_min(wf_max(a, b), c)); }
+
+static wf_val shift_of(const wf__reduction *r, const wf_array *array)
+{
+    wf_val x[3];
+    for (int i = 0; i < 3; ++i)
+        x[i] = element_at(r, array, i);
+    if (!wf__is_complex_dtype(wf_array_dtype(array)))
+        return middle(x[0], x[1], x[2]);
+    return wf_complex(middle(wf_real(x[0]), wf_real(x[1]), wf_real(x[2])),
+                      middle(wf_imag(x[0]), wf_imag(x[1]), wf_imag(x[2])));
+}
+
+wf__moments wf__moments_of(const wf__reduction *r, const wf_array *array)
+{
+    wf_val v = wf__wide(wf_in(r->g, array));
+    wf__moments m = { .mean = wf__mean_of(r, v) };
+    bool short_parts = wf_dtype_size(wf__part_dtype(wf_array_dtype(array))) < 8;
+    if (!short_parts || !wf_array_count(array) || !r->shape.rank || wf_array_state(array) != WF_READY) {
+        m.squares = wf_reduce(WF_ADD, wf__square(wf_sub(v, m.mean)), r->axes);
+        return m;
+    }
+    wf_val off = wf_sub(v, shift_of(r, array)), sum = wf_reduce(WF_ADD, off, r->axes);
+    wf_val squares = wf_reduce(WF_ADD, wf__square(off), r->axes);
+    wf_val too_much = wf_div(wf__square(sum), wf_const(r->g, WF_F64, (double)r->n));
+    m.squares = wf_max(wf_sub(squares, too_much), 0);
+    return m;
+}
+
+wf_val wf__variance_of(const wf__reduction *r, const wf__moments *m, double ddof)
+{
+    double divisor = (double)r->n - ddof;
+    if (divisor > 0)
+        return wf_div(m->squares, wf_const(r->g, WF_F64, divisor));
+    return wf_add(m->squares, wf_const(r->g, WF_F64, (double)NAN));
+}
+
+wf_array *wf_array_mean(const wf_array *array, wf_axes axes)
+{
+    wf__reduction r;
+    if (!wf__reduction_begin(&r, array, axes, "wf_array_mean"))
+        return NULL;
+    wf_val v = wf_in(r.g, array);
+    return wf__reduction_end(&r, wf_cast(wf__mean_of(&r, wf__wide(v)), wf__mean_dtype(wf_array_dtype(array))));
+}
+
+static wf_array *spread(const wf_array *array, wf_axes axes, double ddof, bool root, const char *function)
+{
+    wf__reduction r;
+    if (!wf__reduction_begin(&r, array, axes, function))
+        return NULL;
+    wf__moments m = wf__moments_of(&r, array);
+    wf_val v = wf__variance_of(&r, &m, ddof);
+    return wf__reduction_end(&r, wf_cast(root ? wf_sqrt(v) : v, wf__real_dtype(array)));
+}
+
+wf_array *wf_array_variance(const wf_array *array, wf_axes axes, double ddof)
+{
+    return spread(array, axes, ddof, false, "wf_array_variance");
+}
+
+wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof)
+{
+    return spread(array, axes, ddof, true, "wf_array_stddev");
+}
+
+wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddof, wf_array **mean, wf_array **variance)
+{
+    wf__reduction r;
+    *mean = *variance = NULL;
+    if (!wf__reduction_begin(&r, array, axes, "wf_array_mean_variance"))
+        return array ? wf_check(r.ctx) : WF_ERR_ARG;
+    wf__moments m = wf__moments_of(&r, array);
+    wf_array *both[2] = { wf_keep(wf_cast(m.mean, wf__mean_dtype(wf_array_dtype(array)))),
+                          wf_keep(wf_cast(wf__variance_of(&r, &m, ddof), wf__real_dtype(array))) };
+    wf_status status = wf__reduction_end_two(&r, both);
+    *mean = both[0];
+    *variance = both[1];
+    return status;
+}
+
+/* ---- normalisation ---- */
+wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes)
+{
+    wf__reduction r;
+    if (!wf__reduction_begin(&r, array, axes, "wf_array_normalize"))
+        return NULL;
+    wf_val v = wf__wide(wf_in(r.g, array)), from = v, by = v;
+    if (how == WF_NORMALIZE_MIN_MAX && wf__is_complex_dtype(wf_array_dtype(array)))
+        wf_fail(r.g, WF_ERR_DTYPE, "wf_array_normalize: complex numbers have no smallest and largest");
+    if (how == WF_NORMALIZE_MEAN_STD) {
+        wf__moments m = wf__moments_of(&r, array);
+        from = wf_sub(v, m.mean);
+        by = wf_sqrt(wf__variance_of(&r, &m, 0));
+    } else if (how == WF_NORMALIZE_MIN_MAX) {
+        wf_val low = wf__extreme_of(&r, v, false);
+        from = wf_sub(v, low);
+        by = wf_sub(wf__extreme_of(&r, v, true), low);
+    } else if (how == WF_NORMALIZE_L1 || how == WF_NORMALIZE_L2 || how == WF_NORMALIZE_MAX)
+        by = wf__norm_of(&r, v,
+                         how == WF_NORMALIZE_L1   ? WF_NORM_L1
+                         : how == WF_NORMALIZE_L2 ? WF_NORM_L2
+                                                  : WF_NORM_MAX);
+    else
+        wf_fail(r.g, WF_ERR_ARG, "wf_array_normalize: `how` is none of wf_normalize");
+    wf_val zero = wf_eq(by, 0), scaled = wf_div(from, wf_select(zero, wf_const(r.g, WF_F64, 1), by));
+    wf_val nothing = wf_sub(from, from);
+    r.drop = false;
+    return wf__reduction_end(&r, wf_cast(wf_select(zero, nothing, scaled), wf__mean_dtype(wf_array_dtype(array))));
+}
