@@ -31,11 +31,12 @@ static wf__ref sum_atan(const wf__math *m, bool scaled, wf__ref z, wf__ref base,
 {
     unsigned w = m->wide;
     wf__ref s = m_mul(m, z, z), p = wf__m_poly(m, &atan_poly[w], s, 0);
-    if (scaled) { /* z/pi as a sum of two, and z s p / pi */
-        wf__ref rest = m_mul(m, z, m_mul(m, s, p)), small = m_mulk(m, z, wf__inverse_pi[1][w]);
-        small = m_fmak(m, rest, wf__inverse_pi[0][w], small);
-        wf__ref y = m_fmak(m, z, wf__inverse_pi[0][w], small);
-        return m_add(m, base, y);
+    if (scaled) { /* z/pi as a sum of two, times 1 + s p */
+        wf__ref hi = m_mulk(m, z, wf__inverse_pi[0][w]), lo = m_fmak(m, z, wf__inverse_pi[0][w], m_neg(m, hi));
+        wf__ref sp = m_mul(m, s, p);
+        lo = m_fmak(m, z, wf__inverse_pi[1][w], lo);
+        lo = m_fma(m, hi, sp, m_fma(m, lo, sp, lo));
+        return m_add(m, base, m_add(m, hi, lo));
     }
     wf__ref cube = m_mul(m, z, s);
     wf__ref hi = m_add(m, base, z), lost = m_sub(m, base, hi); /* what that rounding lost: base is 0 or above |z| */

@@ -75,10 +75,11 @@ static wf__ref erfc_lifted(const wf__math *m, wf__ref ax)
     wf__ref x = m_min(m, ax, most[w]), square = m_mul(m, x, x), minus = m_neg(m, square),
             square_lo = m_fma(m, x, x, minus);
     wf__m_power e = wf__m_exp_reduced(m, minus, m_k(m, m->magic + m->bias + lift[w]));
-    wf__ref e1 = m_fma(m, m_neg(m, square_lo), m_addk(m, e.expm1, 1), e.expm1), power = m_fma(m, e1, e.scale, e.scale);
+    wf__ref e1 = m_fma(m, m_neg(m, square_lo), m_addk(m, e.expm1, 1), e.expm1);
     wf__ref num = m_subk(m, x, k[w]), den = m_addk(m, x, k[w]), line = m_fmak(m, x, 2, m_k(m, 1));
     wf__ref q = wf__m_poly(m, &erfc_poly[w], m_div(m, num, den), 0);
-    return m_div(m, m_mul(m, power, q), line);
+    wf__ref product = m_mul(m, m_fma(m, e1, q, q), e.scale); /* exact: a power of two */
+    return m_div(m, product, line);
 }
 
 static wf__ref erf_near_zero(const wf__math *m, wf__ref x)
