@@ -420,6 +420,8 @@ static const struct {
     { "t = a; out = t[x]", "t is computed here", 13, WF_ERR_SYNTAX },
     { "out = (a+b)[x]", "only an array by its name", 11, WF_ERR_SYNTAX },
     { "out = a[y, x; mirorr]", "unknown name 'mirorr'", 14, WF_ERR_SYNTAX },
+    { "out = a[y, x-1, clamp]", "a border mode follows a semicolon: a[y, x-1; clamp]", 16, WF_ERR_SYNTAX },
+    { "out = a[y, x-1, reflect]", "a border mode follows a semicolon: a[y, x-1; reflect]", 16, WF_ERR_SYNTAX },
     { "out = a[y, x; ]", "zero, clamp, mirror, reflect, periodic", 14, WF_ERR_SYNTAX },
     { "out = a[]", "expected an index", 8, WF_ERR_SYNTAX },
     { "out = a[0, y, x]", "a has 2 axes, 3 indices are given", 6, WF_ERR_SHAPE },

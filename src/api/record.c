@@ -274,9 +274,12 @@ static bool in_space(wf_graph *g, const char *function)
 {
     if (g->program.rec.kind == WF__SPACE && g->section != WF_JOIN)
         return true;
-    wf__poison(g, WF_ERR_ARG,
-               "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...), or use wf_iota",
-               function);
+    const char *why =
+        g->section == WF_JOIN ? "section WF_JOIN has no points"
+        : g->program.rec.kind == WF__ELEMENTS
+            ? "elements have the shape of their operands, say wf_dim of one, or wf_begin(ctx, .shape = ...)"
+            : "values are whole arrays here, say wf_iota or wf_dim, or wf_begin(ctx, .shape = ...)";
+    wf__poison(g, WF_ERR_ARG, "%s: only in a recording with an index space; %s", function, why);
     return false;
 }
 

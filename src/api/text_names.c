@@ -350,6 +350,10 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s is no function; neighbours are in square brackets: %.*s[...]", len, name, len,
                                 name);
+    if (!call && wf__text_border_named(name, node->len))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is no value; a border mode follows a semicolon: a[y, x-1; %.*s]", len, name, len,
+                                name);
     if (!call && is_function)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
                                 name);

@@ -156,17 +156,24 @@ static const struct {
                 { "reflect", WF_BORDER_REFLECT },
                 { "periodic", WF_BORDER_PERIODIC } };
 
+wf_border wf__text_border_named(const char *name, size_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(borders); i++)
+        if (strlen(borders[i].name) == len && memcmp(borders[i].name, name, len) == 0)
+            return borders[i].border;
+    return WF_BORDER_NONE;
+}
+
 /* After the ';' of a read: a mode by name, or the value outside. */
 static void border(wf__text *t, wf__tree *node)
 {
     const wf__token *k = &t->token;
-    if (k->kind == WF__TOK_NAME)
-        for (size_t i = 0; i < WF__COUNT(borders); i++)
-            if (wf__text_is(t, k->at, k->len, borders[i].name)) {
-                node->border = (uint8_t)borders[i].border;
-                wf__text_next(t);
-                return;
-            }
+    wf_border named = k->kind == WF__TOK_NAME ? wf__text_border_named(t->src + k->at, k->len) : WF_BORDER_NONE;
+    if (named) {
+        node->border = (uint8_t)named;
+        wf__text_next(t);
+        return;
+    }
     if (k->kind == ']')
         wf__text_expected(t, "zero, clamp, mirror, reflect, periodic or the value outside");
     else
