@@ -20,7 +20,7 @@ const char help_calc[] =
     "  coordinates   x y z (last, second-last, third-last axis), sizes nx ny nz; i0 i1 ..., n0 n1 ... by number\n"
     "  neighbours    a[y-1, x]  outside is zero; a[y-1, x; clamp], or mirror, reflect, periodic, or a value\n"
     "  functions     sqrt exp log sin cos tan atan2 tanh pow abs min max clamp floor round select ...\n"
-    "  whole arrays  sum prod mean std min max any all, each of one argument\n"
+    "  whole arrays  sum prod mean var std min max argmin argmax any all count; along axes: mean(a; 0, -1)\n"
     "  conversions   f32(a) i16(a) u8(a) bool(a) ...;   constants: pi inf nan true false\n"
     "  programs      as in C, at every point: f32 s = 0; int n; s += a; n++; if (c) {...} else {...}; while (c) {...};\n"
     "                for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s. All of docs/text.md\n\n"

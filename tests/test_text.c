@@ -277,6 +277,17 @@ static void reductions(void **state)
     CHECK("out = a*0 + max(a; -1)", WF_F32, 0.75 * (W * y + W - 1) - 3);
     CHECK("out = a*0 + max(min(a; 0); 1)", WF_F32, av[W - 1]);
     CHECK("out = any(a > 100) || all(b > 1) && a == a", WF_BOOL, 1);
+    CHECK("out = a*0 + stddev(a)", WF_F32, sqrt(squares / N));
+    CHECK("out = a*0 + var(a, 1)", WF_F32, squares / (N - 1));
+    CHECK("out = a*0 + std(a, 2; 0, 1)", WF_F32, sqrt(squares / (N - 2)));
+    CHECK("out = a*0 + variance(a; 0)", WF_F32, 0.75 * 0.75 * W * W * 2 / 3); /* three rows, W * 0.75 apart */
+    CHECK("out = a + count(a > 0)", WF_F32, A + 10);
+    CHECK("out = k*0 + i32(count(a - a; -1))", WF_I32, 0);
+    CHECK("out = i32(argmax(a)) + k*0", WF_I32, N - 1);
+    CHECK("out = i32(argmin(-a; 0)) * 100 + i32(argmin(-a; 1)) + k*0", WF_I32, (H - 1) * 100 + W - 1);
+    CHECK("out = i32(argmin(m*0; -1)) + k*0", WF_I32, 0);
+    CHECK("out = a*0 + abs(mean(complex(a, 2*a))) / sqrt(5.0)", WF_F32, fabs(sum / N));
+    CHECK("out = a*0 + std(complex(a, 2*a))", WF_F32, sqrt(5 * squares / N));
 }
 
 /* Assignment to arguments. */
@@ -392,6 +403,13 @@ static const struct {
 } wrong[] = {
     { "out = a * gian", "unknown name 'gian'; did you mean 'gain'?", 10, WF_ERR_SYNTAX },
     { "out = sqr(a)", "did you mean 'sqrt'?", 6, WF_ERR_SYNTAX },
+    { "out = a + meen(a)", "did you mean 'mean'?", 10, WF_ERR_SYNTAX },
+    { "out = a - median(a)", "wf_array_median", 10, WF_ERR_SYNTAX },
+    { "out = std(a, a)", "ddof", 6, WF_ERR_SYNTAX },
+    { "out = std(a, 1, 2)", "std takes 1 argument", 6, WF_ERR_SYNTAX },
+    { "out = mean(a, 1)", "mean takes 1 argument", 6, WF_ERR_SYNTAX },
+    { "out = 2 * argmax(a; 5)", "does not have", 10, WF_ERR_SYNTAX },
+    { "out = argmin(complex(a, a))", "no order", 6, WF_ERR_DTYPE },
     { "out = frobnicate(a)", "unknown function 'frobnicate'", 6, WF_ERR_SYNTAX },
     { "out = sqrt(a", "expected ',' or ')', not the end of the text", 12, WF_ERR_SYNTAX },
     { "out = sqrt(a, b)", "sqrt takes 1 argument, not 2", 6, WF_ERR_SYNTAX },

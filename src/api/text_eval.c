@@ -50,82 +50,6 @@ void wf__text_check(wf__recorder *r, uint32_t at)
     r->failed = true;
 }
 
-/* ---- reductions: whole arrays, or along some of their axes ---- */
-
-static wf_val fold_mean(wf_val v, wf_axes axes)
-{
-    double n = 1;
-    wf_shape shape = wf_val_shape(v);
-    for (int d = 0; d < shape.rank; d++)
-        n *= axes >> d & 1 ? (double)shape.dim[d] : 1;
-    return wf_div(wf_reduce(WF_ADD, v, axes), n);
-}
-
-/* The axes that a reduction names; all if it names none. false: there are not so many. */
-static bool fold_axes(const wf__tree *node, int rank, wf_axes *axes)
-{
-    *axes = node->b || node->c ? node->b : WF_ALL_AXES;
-    for (int k = 0; k < WF_MAX_RANK; k++)
-        if (node->c >> k & 1) {
-            if (k >= rank)
-                return false;
-            *axes |= 1u << (rank - 1 - k);
-        }
-    return !wf__axes_beyond(*axes, rank);
-}
-
-static wf__tval fold(wf__recorder *r, wf__text_fold kind, const wf__tree *node, wf__tval a)
-{
-    if (r->indexed)
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                "%.*s of a whole array: not in an index space (typed locals, blocks, "
-                                "writes by index); let a text before this one compute it",
-                                (int)node->len, r->text->src + node->at);
-    if (wf__tval_is_number(a))
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", (int)node->len,
-                                r->text->src + node->at);
-    wf_shape shape = wf_val_shape(a.v);
-    wf_axes axes;
-    if (!fold_axes(node, shape.rank, &axes))
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have",
-                                (int)node->len, r->text->src + node->at, (int)shape.rank);
-    for (int d = 0; d < shape.rank; d++)
-        if (shape.dim[d] < 0 && axes >> d & 1 && (kind == WF__FOLD_MEAN || kind == WF__FOLD_STD))
-            return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open",
-                                    (int)node->len, r->text->src + node->at);
-    wf_dtype t = wf_val_dtype(a.v);
-    bool logic = kind == WF__FOLD_ANY || kind == WF__FOLD_ALL, moments = kind == WF__FOLD_MEAN || kind == WF__FOLD_STD;
-    if (logic && t != WF_BOOL)
-        a.v = wf_ne(a.v, 0);
-    if (!logic && t == WF_BOOL)
-        a.v = wf_cast(a.v, WF_I32);
-    if (kind == WF__FOLD_STD && wf__is_complex(t))
-        return wf__text_mistake(r, WF_ERR_DTYPE, node->at,
-                                "std of complex numbers: say sqrt(mean(abs(a - mean(a))**2))");
-    if (moments && !wf__is_complex(t) && t != WF_F32 && t != WF_F64)
-        a.v = wf_cast(a.v, wf__is_half(t) ? WF_F32 : WF_F64);
-    switch (kind) {
-    case WF__FOLD_SUM:
-        return wf__tval_node(wf_reduce(WF_ADD, a.v, axes));
-    case WF__FOLD_PROD:
-        return wf__tval_node(wf_reduce(WF_MUL, a.v, axes));
-    case WF__FOLD_MIN:
-        return wf__tval_node(wf_reduce(WF_MIN, a.v, axes));
-    case WF__FOLD_MAX:
-        return wf__tval_node(wf_reduce(WF_MAX, a.v, axes));
-    case WF__FOLD_ANY:
-        return wf__tval_node(wf_reduce(WF_OR, a.v, axes));
-    case WF__FOLD_ALL:
-        return wf__tval_node(wf_reduce(WF_AND, a.v, axes));
-    case WF__FOLD_MEAN:
-        return wf__tval_node(fold_mean(a.v, axes));
-    default:
-        break;
-    }
-    wf_val off = wf_sub(a.v, fold_mean(a.v, axes));
-    return wf__tval_node(wf_sqrt(fold_mean(wf_mul(off, off), axes)));
-}
-
 /* ---- nodes of the tree ---- */
 
 static wf__tval call(wf__recorder *r, const wf__tree *node)
@@ -137,7 +61,7 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
     if (cast == WF_NONE && kind == WF__FOLD_NONE && f < 0)
         return wf__text_unknown(r, node, true);
     int arity = cast != WF_NONE || kind != WF__FOLD_NONE ? 1 : wf__tval_arity(f);
-    if ((int)node->n != arity)
+    if ((int)node->n != arity && !(wf__text_fold_has_ddof(kind) && node->n == 2))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d %s, not %u", (int)node->len, name, arity,
                                 arity == 1 ? "argument" : "arguments", node->n);
     if ((node->b || node->c) && kind == WF__FOLD_NONE)
@@ -149,7 +73,7 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
     if (cast != WF_NONE)
         return wf__tval_cast(&r->convert, args[0], cast);
     if (kind != WF__FOLD_NONE)
-        return fold(r, kind, node, args[0]);
+        return wf__text_fold_value(r, kind, node, args);
     return wf__tval_call(&r->convert, f, args);
 }
 

@@ -246,22 +246,6 @@ wf_dtype wf__text_dtype_named(const char *name, size_t len)
     return WF_NONE;
 }
 
-static const struct {
-    const char *name;
-    wf__text_fold fold;
-} folds[] = { { "sum", WF__FOLD_SUM }, { "prod", WF__FOLD_PROD }, { "mean", WF__FOLD_MEAN }, { "std", WF__FOLD_STD },
-              { "any", WF__FOLD_ANY }, { "all", WF__FOLD_ALL },   { "min", WF__FOLD_MIN },   { "max", WF__FOLD_MAX } };
-
-wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
-{
-    for (size_t i = 0; i < WF__COUNT(folds); i++)
-        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
-            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
-                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
-                       : folds[i].fold;
-    return WF__FOLD_NONE;
-}
-
 /* ---- the nearest name ---- */
 
 enum { NAME_MAX_LEN = 31 };
@@ -320,8 +304,8 @@ static void consider_functions(nearest *best)
     const char *name;
     for (int f = 0; (name = wf__tval_function_name(f)) != NULL; f++)
         consider(best, name, strlen(name));
-    for (size_t i = 0; i < WF__COUNT(folds); i++)
-        consider(best, folds[i].name, strlen(folds[i].name));
+    for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
+        consider(best, name, strlen(name));
     for (int t = WF_BOOL; t <= WF_C128; t++)
         consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
@@ -360,6 +344,13 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     if (!call && forgotten(r, node))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s belongs to a block that has ended: declare it before the block", len, name);
+    static const char *const sorting[] = { "median", "quantile", "percentile", "sort", "argsort" };
+    for (size_t i = 0; i < WF__COUNT(sorting) && call; i++)
+        if (wf__text_is(r->text, node->at, node->len, sorting[i]))
+            return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                    "%.*s takes sorting, which text does not do; C has wf_array_sort, wf_array_median "
+                                    "and wf_array_quantile",
+                                    len, name);
     nearest best = { .name = name, .len = node->len, .distance = node->len < 3 ? 2 : node->len < 6 ? 3 : 4 };
     if (call)
         consider_functions(&best);

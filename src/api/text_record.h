@@ -1,6 +1,6 @@
 /* text_record.h - the recorder of operator text: shared by text.c (the public functions), text_space.c (the space of a
- * text), text_program.c (walks the statements, with text_loop.c for loops), text_eval.c (walks the trees) and
- * text_names.c (knows names).
+ * text), text_program.c (walks the statements, with text_loop.c for loops), text_eval.c (walks the trees), text_fold.c
+ * (functions of whole arrays) and text_names.c (knows names).
  */
 #ifndef WEFT_API_TEXT_RECORD_H
 #define WEFT_API_TEXT_RECORD_H
@@ -95,8 +95,15 @@ typedef enum wf__text_fold {
     WF__FOLD_MAX,
     WF__FOLD_ANY,
     WF__FOLD_ALL,
-    WF__FOLD_MEAN,
+    WF__FOLD_COUNT,
+    WF__FOLD_ARGMIN,
+    WF__FOLD_ARGMAX,
+    WF__FOLD_MEAN, /* these divide by the number of elements: */
+    WF__FOLD_VAR,
     WF__FOLD_STD
 } wf__text_fold;
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments);
+const char *wf__text_fold_name(size_t i); /* NULL past the last */
+static inline bool wf__text_fold_has_ddof(wf__text_fold kind) { return kind >= WF__FOLD_VAR; }
+wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args);
 #endif

@@ -62,6 +62,10 @@ prints '0 1 2 3 4 5 6 7 8' "$WEFT" calc 'x' --shape 9
 prints '10 11 12' "$WEFT" calc 'x + 10' --shape 3
 near 0 "$WEFT" calc 'mean((a - mean(a)) / std(a))' a=ramp.npy
 near 1 "$WEFT" calc 'std((a - mean(a)) / std(a))' a=ramp.npy
+"$WEFT" calc 'out = (a - mean(a)) / stddev(a)' a=ramp.npy -o flat.mrc
+near 1 "$WEFT" calc 'var(a) + abs(mean(a))' a=flat.mrc
+near 0 "$WEFT" calc 'max(abs(mean(a; 1) - mean(a; -1))) + count(a != a)' a=ramp.npy
+prints 62 "$WEFT" calc 'argmax(a)' a=ramp.npy
 "$WEFT" calc '0.5 * x' --shape 9 -o row.npy
 "$WEFT" calc 'a + r' a=ramp.npy r=row.npy -o sum.npy
 prints '[7,9]' json_value shape sum.npy
