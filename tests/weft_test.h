@@ -17,6 +17,13 @@
 static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                         WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
+/* The step of loops over dtypes and random cases. The thread sanitizer makes each kernel many times slower, and what it
+ * looks for does not depend on them. */
+#ifdef __SANITIZE_THREAD__
+enum { TEST_EVERY = 5 };
+#else
+enum { TEST_EVERY = 1 };
+#endif
 
 static inline wf_context *test_context(wf_device device, int threads)
 {
