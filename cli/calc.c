@@ -33,7 +33,9 @@ const char help_calc[] =
     "  --device cpu|interp    where to compute\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication, no care for NaN and inf\n"
-    "  --time                 print how long each step took\n";
+    "  --time                 print how long each step took\n"
+    "  --history              the same, and a table of the kernels that ran: operations recorded, folded, found equal and\n"
+    "                         dead; where plan and code came from; seconds; how each ran; why one was made again\n";
 
 typedef struct output {
     char name[NAME_CAP]; /* empty: the last assigned */
@@ -55,7 +57,7 @@ typedef struct calc {
     wf_stored store_as;
     wf_shape shape; /* rank 0: not given */
     wf_meta meta;   /* of the first file */
-    bool time;
+    bool time, history;
 } calc;
 
 /* "name=rest": the length of the name, or 0. */
@@ -118,9 +120,10 @@ static bool add_output(calc *c, const char *text)
     return false;
 }
 
-enum { OUT, TEXT_FILE, DTYPE, SHAPE, TIME };
+enum { OUT, TEXT_FILE, DTYPE, SHAPE, TIME, HISTORY };
 static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, { "dtype", 0, true },
-                                  { "shape", 0, true },    { "time", 0, false },  { NULL, 0, false } };
+                                  { "shape", 0, true },    { "time", 0, false },  { "history", 0, false },
+                                  { NULL, 0, false } };
 
 /* Returns a status to end with, or -1 to go on. */
 static int read_arguments(calc *c, arguments *a)
@@ -142,6 +145,9 @@ static int read_arguments(calc *c, arguments *a)
         case SHAPE:
             if (!parse_shape(a->value, &c->shape))
                 return misused(c->self, "--shape %s: give extents as 512,512", a->value);
+            break;
+        case HISTORY:
+            a->history = c->history = c->time = true;
             break;
         case TIME:
             c->time = true;
@@ -327,6 +333,8 @@ static int run_steps(calc *c)
     progress_end();
     if (c->time && result == EXIT_OK)
         print_times(c, t);
+    if (c->history && result == EXIT_OK)
+        print_history(c->ctx, stderr);
     return result;
 }
 

@@ -7,6 +7,7 @@
 #define WEFT_CLI_H
 #include "weft/io.h"
 #include "weft/weft.h"
+#include <stdio.h>
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -39,6 +40,7 @@ typedef struct arguments {
     const char *device;
     int threads;
     bool fast_math;
+    bool history; /* set by commands before open_context */
 } arguments;
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };
 /* Index into options, or one of the above. After ARG_BAD (a message was printed) return EXIT_USAGE; after ARG_HELP (the
@@ -64,6 +66,9 @@ char *append(char *text, const char *format, ...)
 /* Operator text whose last statement assigns nothing, like `2*a` in 'a = 3; 2*a', with that statement given to "out".
  * NULL: it needs nothing, or nothing helps. */
 char *complete_text(wf_context *ctx, const char *text);
+
+/* With WF_HISTORY: the kernels that ran since the last time, as a table (history.c). */
+void print_history(wf_context *ctx, FILE *out);
 
 /* ---- time ---- */
 double seconds(void); /* monotonic */

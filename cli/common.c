@@ -228,6 +228,8 @@ wf_context *open_context(const arguments *a)
     wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
     if (a->fast_math)
         config.flags_on = WF_FAST_MATH;
+    if (a->history)
+        config.flags_on |= WF_HISTORY;
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {

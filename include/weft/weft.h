@@ -131,7 +131,8 @@ enum {
      * WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that a condition left
      * unset at some points are a warning to the context's log. Results are those of any other device. */
     WF_DEBUG = 64,
-    WF_TRAP_NAN = 128 /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
+    WF_TRAP_NAN = 128, /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
+    WF_HISTORY = 256   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
@@ -268,7 +269,8 @@ typedef struct wf_space {
     bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow */
     wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0: none */
     wf_device device; /* 0: the context's default */
-    uint32_t flags_on, flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE */
+    uint32_t flags_on,
+        flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */
@@ -434,6 +436,46 @@ typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM 
  * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
+
+/* ---- what ran ------------------------------------------------------------------------------------------------ */
+typedef enum wf_code_from {
+    WF_CODE_NONE,    /* interpreted */
+    WF_CODE_READY,   /* the plan had it */
+    WF_CODE_MEMORY,  /* made for another plan */
+    WF_CODE_DISK,    /* by an earlier process */
+    WF_CODE_COMPILED /* now */
+} wf_code_from;
+/* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them, seconds
+ * in the first only. Operations: casts and reads included, constants, indices and parameters not. */
+typedef struct wf_kernel_info {
+    size_t size;     /* sizeof(wf_kernel_info), set by the caller in out[0] */
+    char name[64];   /* label of the recording, cut; "" */
+    char why[256];   /* the plan was made, or code compiled, though there was something like it: what differs; "" */
+    uint64_t launch; /* 1, 2, ...: since the context was made; a gap: forgotten, or empty */
+    uint64_t hash;   /* of the code and all that it depends on; 0: interpreted */
+    wf_device device;
+    int32_t stage, stages; /* 0, 1, ... of so many */
+    int32_t reserved;
+    uint32_t ops, folded, numbered, dead; /* recorded; of these: constants or operands, equal to others, of no effect */
+    uint32_t nodes;                       /* of this kernel, lowered and with everything that code needs */
+    bool plan_hit;                        /* the plan was there */
+    bool nontemporal;                     /* stores go past the cache */
+    bool alone;                           /* updates are not atomic */
+    bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
+    wf_code_from code;
+    int32_t threads;              /* it could use */
+    int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
+    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND; 0: it does not */
+    int32_t copies;               /* private, of arrays that it accumulates into */
+    int64_t points;
+    double record_s, plan_s, compile_s, run_s;
+} wf_kernel_info;
+/* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
+ * oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it costs
+ * nothing; on, some microseconds a launch, which prepared launches are not then.
+ *     wf_kernel_info info[64] = { { .size = sizeof *info } };
+ *     size_t n = wf_history(ctx, info, 64); */
+WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);
 
 /* ---- operator text ------------------------------------------------------------------------------------------
  * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.

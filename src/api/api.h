@@ -16,10 +16,11 @@ typedef struct wf__thread_error { /* the first error of one thread */
 
 typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
     struct wf__plan_entry *chain, *newer, *older; /* in the table */
-    uint64_t hash;
-    size_t bytes;                  /* of memory, about */
-    size_t key_len, recording_len; /* the key: a recording's part, then the layouts' part */
+    uint64_t hash, label;                         /* label: a hash of the recording's, 0: none */
+    size_t bytes;                                 /* of memory, about */
+    size_t key_len, recording_len;                /* the key: a recording's part, then the layouts' part */
     unsigned char *key;
+    char *why; /* it was made though there was one like it; NULL: unknown */
     wf__plan plan;
     _Atomic uint32_t users; /* the table is one */
 } wf__plan_entry;
@@ -30,6 +31,8 @@ typedef struct wf__plan_table {
     wf__plan_entry *newest, *oldest; /* asked for */
     size_t bytes, most_bytes;        /* most_bytes: 0 for the default */
 } wf__plan_table;
+
+typedef struct wf__history wf__history; /* history.c */
 
 struct wf_context {
     _Atomic int64_t refs;        /* the owner, arrays, graphs and kernels */
@@ -44,6 +47,8 @@ struct wf_context {
     uint32_t spares;
     void (*log)(int level, const char *text, void *user);
     void *log_user;
+    wf__history *history; /* NULL: nothing was noted */
+    uint64_t launches;    /* noted */
 };
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
@@ -124,6 +129,7 @@ typedef struct wf__program {
     uint32_t initial_cap;
     wf_device device;
     char *name;
+    double record_s; /* with WF_HISTORY */
 } wf__program;
 
 typedef struct wf__block wf__block; /* control.c */
@@ -146,7 +152,8 @@ struct wf_graph {
     wf_section_id section;
     wf_array **scratch; /* of blocks; retained */
     uint32_t scratch_n, scratch_cap;
-    wf__str key; /* scratch of wf_run */
+    wf__str key;  /* scratch of wf_run */
+    double begun; /* with WF_HISTORY; else 0 */
 };
 
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
@@ -171,6 +178,7 @@ struct wf_kernel {
     wf__plan_entry *last; /* under the lock: the plan of the latest launch that found no memo */
     wf__memo memo[WF__MEMOS];
     _Atomic uint32_t next_memo; /* to be given up */
+    _Atomic bool noted;         /* a launch is in the history */
 };
 
 /* The ir that is being recorded into (the section's). */
@@ -228,16 +236,36 @@ wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *functi
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
 
+/* ---- keys (key.c): of the recording, and of the arrays' layouts and the way they overlap ---- */
+void wf__program_key(const wf__program *p, wf__str *key);
+size_t wf__most_layout_words(uint32_t objects); /* 64-bit words of the layouts' part */
+size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word); /* bytes */
+/* In what the recording and layouts of a new plan differ from an old one's. false: they have nothing in common. */
+bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__str *recording,
+                     const wf__piece *layouts, wf__str *out);
+
+/* ---- history (history.c) ---- */
+static inline bool wf__has_history(const wf_context *ctx)
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_HISTORY;
+}
+typedef struct wf__launch_note { /* a launch that is noted */
+    wf__note *stage;
+    bool plan_hit;
+    double record_s, plan_s;
+} wf__launch_note;
+/* Tells the log of what was compiled again, and the history of all. */
+void wf__history_add(wf_context *ctx, const wf__program *p, const wf__plan_entry *e, const wf__launch_note *note);
+
 /* ---- launching (launch.c) ---- */
-void wf__program_key(const wf__program *p, wf__str *key); /* of the recording */
-void wf__program_clear(wf__program *p);                   /* releases arrays, keeps the ir's memory */
+void wf__program_clear(wf__program *p); /* releases arrays, keeps the ir's memory */
 void wf__program_free(wf__program *p);
 /* Runs with the given arrays (one per object) and parameter bits. `kernel` may be NULL. */
 wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
                           const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
 /* ---- plans (plans.c): in use until released; NULL: *status says why ---- */
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,
                                  wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);

@@ -182,6 +182,7 @@ void wf__context_release(wf_context *ctx)
         wf__graph_free(g);
     }
     wf__plans_free(ctx);
+    wf__free(ctx->history);
     wf__engine_free(ctx->engine);
     while (ctx->errors) {
         wf__thread_error *e = ctx->errors;

@@ -106,6 +106,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     }
     g->ctx = ctx;
     g->here = given.here;
+    g->begun = wf__has_history(ctx) ? wf__now() : 0;
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->section = WF_CALL;
@@ -163,6 +164,7 @@ static wf_status finish(wf_graph *g)
     }
     wf__end_section(g, true);
     wf__check_reductions(&rec->ir);
+    g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
     const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
     for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)

@@ -1,86 +1,8 @@
 /* launch.c - from a finished recording and its arrays to a run: plans are found by what they depend on, or made.
- *
- * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts of
- * the arrays with the way they overlap. Keys are compared in full.
  */
 #include "api/api.h"
-#include <stdio.h>
 
 enum { FEW = 12 };
-
-/* ---- keys ---- */
-static void add_ir(const wf__ir *ir, wf__str *key)
-{
-    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
-                        ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
-    wf__str_addn(key, (const char *)head, sizeof head);
-    wf__str_addn(key, (const char *)(ir->node + 1), (size_t)(ir->n - 1) * sizeof *ir->node);
-    wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
-    for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        const wf__slot *slot = &ir->slot[s];
-        uint32_t words[] = { slot->dtype | (uint32_t)slot->rank << 8 | (uint32_t)slot->element << 16, slot->object };
-        wf__str_addn(key, (const char *)words, sizeof words);
-    }
-    for (uint32_t k = 0; k < ir->red_n; ++k) {
-        char bytes[2] = { (char)ir->red[k].dtype, (char)ir->red[k].join };
-        wf__str_addn(key, bytes, sizeof bytes);
-    }
-    if (ir->param_n)
-        wf__str_addn(key, (const char *)ir->param, ir->param_n);
-    for (uint32_t i = 1; i < ir->shape_n; ++i)
-        wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
-}
-
-void wf__program_key(const wf__program *p, wf__str *key)
-{
-    const wf__recording *rec = &p->rec;
-    uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
-                        (uint32_t)(rec->deinit.n > 1) << 3;
-    uint32_t head[] = { (uint32_t)rec->kind, rec->objects, rec->reduce, sections };
-    wf__str_addn(key, (const char *)head, sizeof head);
-    add_ir(&rec->ir, key);
-    if (rec->post.n > 1)
-        add_ir(&rec->post, key);
-    if (rec->join.n > 1)
-        add_ir(&rec->join, key);
-    if (rec->init.n > 1)
-        add_ir(&rec->init, key);
-    if (rec->deinit.n > 1)
-        add_ir(&rec->deinit, key);
-    if (rec->ir.red_n)
-        wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
-}
-
-/* The layouts' part: at most this many 64-bit words. */
-static size_t most_layout_words(uint32_t objects)
-{
-    return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
-}
-
-static size_t write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word)
-{
-    uint64_t *w = word;
-    *w++ = (uint64_t)space->rank;
-    for (int d = 0; d < space->rank; ++d)
-        *w++ = (uint64_t)space->dim[d];
-    for (uint32_t i = 0; i < n; ++i) {
-        const wf_array *a = arrays[i];
-        *w++ = a->dtype | (uint64_t)a->shape.rank << 8;
-        for (int d = 0; d < a->shape.rank; ++d) {
-            *w++ = (uint64_t)a->shape.dim[d];
-            *w++ = (uint64_t)a->stride[d];
-        }
-        uint64_t overlaps = 0;
-        for (uint32_t j = 0; j < i; ++j) {
-            overlaps |= (uint64_t)wf__array_overlap(a, arrays[j]) << 2 * (j & 31);
-            if ((j & 31) == 31 || j + 1 == i) {
-                *w++ = overlaps;
-                overlaps = 0;
-            }
-        }
-    }
-    return (size_t)(w - word) * sizeof *w;
-}
 
 /* ---- programs ---- */
 void wf__program_clear(wf__program *p)
@@ -136,17 +58,19 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
 
 /* The long way: by layouts. The plan, used; NULL: *status says why. */
 static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                                 wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, wf_status *status)
+                                 wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, bool *made,
+                                 wf_status *status)
 {
+    *made = false;
     uint64_t few[1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK)], *words = few;
-    if (p->object_n > FEW && !(words = wf__alloc(most_layout_words(p->object_n) * sizeof *words))) {
+    if (p->object_n > FEW && !(words = wf__alloc(wf__most_layout_words(p->object_n) * sizeof *words))) {
         *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
         return NULL;
     }
-    wf__piece layouts = { words, write_layouts(arrays, p->object_n, space, words) };
+    wf__piece layouts = { words, wf__write_layouts(arrays, p->object_n, space, words) };
     wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
     if (!e) {
-        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, status);
+        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, made, status);
         if (e && kernel)
             remember(kernel, e);
     }
@@ -158,7 +82,8 @@ static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status)
 {
-    return find_plan(ctx, p, recording_key, arrays, &p->rec.space, NULL, status);
+    bool made;
+    return find_plan(ctx, p, recording_key, arrays, &p->rec.space, NULL, &made, status);
 }
 
 /* ---- memos of kernels ---- */
@@ -234,14 +159,53 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 
 /* ---- running ---- */
 static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
-                          const uint64_t *param)
+                          const uint64_t *param, wf__note *notes)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(ctx->engine, &e->plan, base, param, p->device == WF_INTERP, &failure))
+    if (!wf__engine_run(ctx->engine, &e->plan, base, param, p->device == WF_INTERP, notes, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
+    return status;
+}
+
+/* The same, for the history and the log. */
+static wf_status run_noted(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
+                           const uint64_t *param, wf__launch_note *note)
+{
+    if (!(note->stage = wf__alloc0((e->plan.stage_n + 1) * sizeof *note->stage)))
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for the history");
+    for (uint32_t s = 0; s < e->plan.stage_n; ++s)
+        note->stage[s].explain = wf__has_history(ctx);
+    wf_status status = run_plan(ctx, p, e, base, param, note->stage);
+    wf__history_add(ctx, p, e, note);
+    wf__free(note->stage);
+    return status;
+}
+
+/* Finds or makes the plan, runs it, and fills a memo of `kernel` if there is a tag. */
+static wf_status run_anew(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
+                          char *const *base, const uint64_t *param, const wf_shape *space, wf_kernel *kernel,
+                          uint64_t tag)
+{
+    wf_status status = WF_OK;
+    bool history = wf__has_history(ctx), made;
+    double start = history ? wf__now() : 0;
+    wf__plan_entry *e = find_plan(ctx, p, recording_key, arrays, space, kernel, &made, &status);
+    if (!e)
+        return status;
+    if (history || (made && e->why && ctx->log)) {
+        wf__launch_note note = { .plan_hit = !made, .record_s = kernel ? 0 : p->record_s };
+        note.plan_s = history ? wf__now() - start : 0;
+        if (kernel && !atomic_exchange(&kernel->noted, true))
+            note.record_s = p->record_s;
+        status = run_noted(ctx, p, e, base, param, &note);
+    } else
+        status = run_plan(ctx, p, e, base, param, NULL);
+    if (tag && status == WF_OK)
+        fill_memo(kernel, arrays, base, space, tag, e);
+    wf__plan_release(ctx, e);
     return status;
 }
 
@@ -252,7 +216,7 @@ wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *
     wf_status status = WF_OK;
     uint64_t tag = 0;
     wf__memo *memo = NULL;
-    if (kernel && p->object_n <= WF__MEMO_ARRAYS) {
+    if (kernel && p->object_n <= WF__MEMO_ARRAYS && !wf__has_history(ctx)) {
         tag = memo_tag(arrays, p->object_n, space);
         memo = find_memo(kernel, arrays, p->object_n, space, tag);
         if (memo && memo->call.entry) {
@@ -266,17 +230,10 @@ wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *
     for (uint32_t i = 0; i < p->object_n; ++i)
         base[i] = arrays[i]->base;
     if (memo) {
-        status = run_plan(ctx, p, memo->entry, base, param);
+        status = run_plan(ctx, p, memo->entry, base, param, NULL);
         give_memo(memo);
-    } else {
-        wf__plan_entry *e = find_plan(ctx, p, recording_key, arrays, space, kernel, &status);
-        if (e) {
-            status = run_plan(ctx, p, e, base, param);
-            if (tag && status == WF_OK)
-                fill_memo(kernel, arrays, base, space, tag, e);
-        }
-        wf__plan_release(ctx, e);
-    }
+    } else
+        status = run_anew(ctx, p, recording_key, arrays, base, param, space, kernel, tag);
     if (base != few)
         wf__free(base);
     return status;

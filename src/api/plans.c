@@ -9,6 +9,7 @@ static void free_entry(wf_context *ctx, wf__plan_entry *e)
 {
     wf__plan_free(&e->plan, wf__engine_free_stage_code, ctx->engine);
     wf__free(e->key);
+    wf__free(e->why);
     wf__free(e);
 }
 
@@ -172,8 +173,40 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     return NULL;
 }
 
+/* ---- why there is no plan ---- */
+static uint64_t label_of(const wf__program *p) { return p->name ? wf__hash64(p->name, strlen(p->name), 1) : 0; }
+
+/* In what the recording differs from the one most like it: the same recording for other arrays, else the latest one of the
+ * same label, else the latest one with as many nodes. NULL: nobody listens, or there is none. */
+static char *explain(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts)
+{
+    enum { MOST = 512 };
+    wf__plan_table *t = &ctx->plans;
+    if (!ctx->log && !wf__has_history(ctx))
+        return NULL;
+    uint64_t label = label_of(p);
+    const wf__plan_entry *best = NULL;
+    int best_rank = 0, left = MOST;
+    wf__str text = { 0 };
+    wf__mutex_lock(&ctx->lock);
+    for (const wf__plan_entry *e = t->newest; e && best_rank < 3 && left-- > 0; e = e->older) {
+        bool like = e->recording_len == recording->len;
+        bool same = like && !memcmp(e->key, recording->at, recording->len);
+        int rank = same ? 3 : label && e->label == label ? 2 : like && !label && !e->label;
+        if (rank > best_rank) {
+            best_rank = rank;
+            best = e;
+        }
+    }
+    bool known = best && wf__why_another(best, p, recording, layouts, &text);
+    wf__mutex_unlock(&ctx->lock);
+    if (!known || text.failed)
+        wf__str_free(&text);
+    return text.at;
+}
+
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording,
-                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,
                                  wf_status *status)
 {
     wf__plan_table *t = &ctx->plans;
@@ -193,6 +226,9 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
     e = make_entry(ctx, p, arrays, space, hash, recording, layouts, status);
     if (!e)
         return NULL;
+    *made = true;
+    e->label = label_of(p);
+    e->why = explain(ctx, p, recording, layouts);
     wf__mutex_lock(&ctx->lock);
     if (!find(t, hash, recording, layouts) && grow_table(t)) { /* else ours serves this launch only */
         e->bytes = entry_bytes(e);

@@ -336,4 +336,14 @@ static bool text_of(wf__codegen *cg, const wf__ir *body, const wf__code_options 
     return compile(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
 }
 
-const wf__codegen_ops wf__llvm = { open_library, major, object, text_of, close_library };
+static bool tile(const wf__ir *body, const wf__code_options *options, int *rows, int *columns, int *lanes)
+{
+    wf__str error = { 0 };
+    wf__gen g = { .options = options, .isa = options->target->isa, .error = &error };
+    bool ok = options->target->isa != WF__ISA_NONE && choose(&g, body, rows, columns);
+    *lanes = g.width;
+    wf__str_free(&error);
+    return ok;
+}
+
+const wf__codegen_ops wf__llvm = { open_library, major, object, text_of, close_library, tile };

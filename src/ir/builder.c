@@ -16,6 +16,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
+    ir->folded = ir->numbered = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;
@@ -96,8 +97,10 @@ static __attribute__((noinline)) wf__ref append_words(wf__ir *ir, uint64_t w0, u
             return no_memory(ir);
         hash = wf__key_hash(&key);
         wf__ref equal = wf__table_find(ir, ir->node, &key, hash, &entry);
-        if (equal)
+        if (equal) {
+            ir->numbered += (uint16_t)w0 == WF__LOAD || wf__op_is_pure((uint16_t)w0);
             return equal;
+        }
     }
     if (ir->n == ir->node_cap && !wf__grow(&ir->node, &ir->node_cap, ir->n + 1, sizeof *ir->node))
         return no_memory(ir);
@@ -271,9 +274,12 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
         if (ir->status != WF_OK)
             return 0;
     }
+    uint32_t nodes = ir->n, numbered = ir->numbered;
     wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
-    if (r)
+    if (r) {
+        ir->folded += ir->node[r].op == WF__CONST || (ir->n == nodes && ir->numbered == numbered);
         return r;
+    }
     wf__key k = wf__key_of(n);
     return append_pure(ir, k.word[0], k.word[1], k.word[2]);
 }

@@ -198,11 +198,12 @@ typedef struct wf__ir {
     /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k (reduction
      * k of the one and of the other) and a SETRED for each reduction with a custom join */
     const struct wf__ir *joiner;
-    uint8_t kept;     /* of bodies with reductions: the outermost axes that they keep (kernel.h) */
-    bool kept_lane;   /* and they keep the lane axis, too */
-    bool arrays;      /* an array graph: nodes have shapes, pure operations broadcast */
-    uint32_t flags;   /* some of WF__IR_FLAGS */
-    wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
+    uint8_t kept;              /* of bodies with reductions: the outermost axes that they keep (kernel.h) */
+    bool kept_lane;            /* and they keep the lane axis, too */
+    bool arrays;               /* an array graph: nodes have shapes, pure operations broadcast */
+    uint32_t flags;            /* some of WF__IR_FLAGS */
+    uint32_t folded, numbered; /* operations that became a constant or an operand, or an equal one, instead of a node */
+    wf_status status;          /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
 } wf__ir;
 

@@ -90,6 +90,8 @@ typedef struct wf__codegen_ops {
     bool (*text)(wf__codegen *, const wf__ir *body, const wf__code_options *, bool assembly, wf__str *out,
                  wf__str *error);
     void (*free)(wf__codegen *);
+    /* The tile of points and the lanes of a vector that `object` would choose; needs no LLVM. */
+    bool (*tile)(const wf__ir *body, const wf__code_options *, int *rows, int *columns, int *lanes);
 } wf__codegen_ops;
 extern const wf__codegen_ops wf__llvm; /* src/codegen */
 /* The interpreter: the same contract as wf__entry, for any body. Prepared once per body, which must outlive it; run

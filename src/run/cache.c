@@ -228,6 +228,17 @@ bool wf__disk_load(wf__disk *d, const void *key, size_t key_len, wf__bytes *obje
     return ok;
 }
 
+bool wf__disk_damaged(wf__disk *d, const void *key, size_t key_len)
+{
+    char name[NAME];
+    int dir = folder(d, false);
+    file_name(key, key_len, name);
+    wf__dir_entry info;
+    int fd = dir < 0 ? -1 : wf__open_own(dir, name, &info);
+    wf__fd_close(fd);
+    return fd >= 0;
+}
+
 /* ---- looking through the folder ---- */
 
 typedef struct found {
@@ -245,6 +256,44 @@ typedef struct scan {
     found *at;
     uint32_t n, cap;
 } scan;
+
+typedef struct kin_search {
+    int dir, left; /* left: entries yet to be looked at */
+    const unsigned char *tail;
+    size_t tail_len;
+    wf__str *out;
+    bool found;
+} kin_search;
+
+static bool look_for_kin(void *user, const wf__dir_entry *e)
+{
+    kin_search *s = user;
+    wf__dir_entry info;
+    header h;
+    if (!e->regular || !e->own || !is_entry_name(e->name))
+        return true;
+    int fd = wf__open_own(s->dir, e->name, &info);
+    if (fd < 0)
+        return true;
+    if (wf__read_exact(fd, &h, sizeof h) && !memcmp(h.magic, magic, sizeof magic) && h.key_len >= s->tail_len &&
+        h.key_len <= MAX_KEY && h.key_len < info.size) {
+        unsigned char *key = wf__alloc((size_t)h.key_len);
+        size_t before = (size_t)h.key_len - s->tail_len;
+        s->found = key && wf__read_exact(fd, key, (size_t)h.key_len) && !memcmp(key + before, s->tail, s->tail_len);
+        if (s->found)
+            wf__str_addn(s->out, (const char *)key, before);
+        wf__free(key);
+    }
+    wf__fd_close(fd);
+    return !s->found && --s->left > 0;
+}
+
+bool wf__disk_kin(wf__disk *d, const void *key, size_t key_len, size_t prefix, wf__str *out)
+{
+    enum { MOST = 512 };
+    kin_search s = { folder(d, false), MOST, (const unsigned char *)key + prefix, key_len - prefix, out, false };
+    return s.dir >= 0 && wf__dir_list(s.dir, look_for_kin, &s) && s.found && !out->failed;
+}
 
 /* Space on disk is given out in such pieces. */
 static uint64_t disk_size(uint64_t size) { return (size + 4095) / 4096 * 4096; }

@@ -6,6 +6,7 @@
 #include "run/engine_internal.h"
 #include "run/llvm_find.h"
 #include "run/loader.h"
+#include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
 #include <weft_code_id.h> /* made by the build: a hash of everything that decides what code is generated */
 #else
@@ -179,17 +180,21 @@ static void body_key(const wf__ir *ir, wf__str *key)
         body_key(ir->joiner, key);
 }
 
-static void code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
+enum { HEAD_BYTES = 3 * sizeof(uint32_t) };
+/* Returns where the body's part begins. */
+static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     const char *version = wf_version();
-    uint32_t head[] = { how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->alone << 2 |
-                            (uint32_t)how->shared_rows << 3,
-                        (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
+    uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = { how->nontemporal | (uint32_t)how->long_rows << 1 |
+                                                         (uint32_t)how->alone << 2 | (uint32_t)how->shared_rows << 3,
+                                                     (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
+    size_t prefix = key->len;
     body_key(body, key);
+    return prefix;
 }
 
 /* ---- code ---- */
@@ -247,7 +252,52 @@ wf__entry *wf__engine_entry(const wf__held *code) { return ((const wf__executabl
 void wf__engine_limit_code(wf__engine *e, size_t idle_bytes) { wf__map_limit(e->code, idle_bytes); }
 size_t wf__engine_count_code(wf__engine *e) { return wf__map_count(e->code); }
 
-wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *error)
+bool wf__engine_tile(const wf__engine *e, const wf__ir *body, const wf__code_options *how, int *rows, int *columns,
+                     int *lanes)
+{
+    wf__code_options options = *how;
+    options.target = e->target;
+    return e->codegen_ops && e->codegen_ops->tile(body, &options, rows, columns, lanes);
+}
+
+/* ---- why there was nothing on disk ---- */
+/* The two keys have one body; `old` ends before it. What else a key holds stands in the order of code_key. */
+static const char *difference(const wf__str *old, const char *now)
+{
+    static const char *const what[] = { "",
+                                        "another version of the library",
+                                        "another build of the library",
+                                        "another kind of machine",
+                                        "another processor",
+                                        "other processor features" };
+    const char *a = old->at, *b = now;
+    size_t part = 0;
+    for (; *a == *b && *a != '|'; ++a, ++b)
+        part += *a == ' ';
+    if (*a != *b)
+        return what[part < WF__COUNT(what) ? part : WF__COUNT(what) - 1];
+    return memcmp(a + 1, b + 1, HEAD_BYTES) != 0 ? "other options" : "another LLVM library";
+}
+
+static void explain_miss(wf__engine *e, const wf__str *key, size_t prefix, wf__note *note)
+{
+    const char *why = NULL;
+    wf__str old = { 0 };
+    if (!e->use_disk)
+        return;
+    if (*wf__disk_problem(e->disk))
+        why = "the object cache on disk cannot be used";
+    else if (wf__disk_damaged(e->disk, key->at, key->len))
+        why = "the object in the cache on disk was damaged";
+    else if (wf__disk_kin(e->disk, key->at, key->len, prefix, &old) && old.len == prefix)
+        why = difference(&old, key->at);
+    if (why)
+        snprintf(note->why, sizeof note->why, old.len ? "the object on disk is for %s" : "%s", why);
+    wf__str_free(&old);
+}
+
+wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__note *note,
+                          wf__str *error)
 {
     if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
         wf__mutex_lock(&e->lock);
@@ -259,17 +309,26 @@ wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_opti
     find_llvm(e);
     wf__mutex_unlock(&e->lock);
     wf__str key = { 0 };
-    code_key(e, body, how, &key);
+    wf__note unseen = { 0 };
+    note = note ? note : &unseen;
+    size_t prefix = code_key(e, body, how, &key);
     wf__held *code = NULL;
     if (!key.failed) {
         wf__hash128 hash = wf__hash_128(key.at, key.len);
+        note->hash = hash.lo;
         code = wf__map_get(e->code, hash, key.at, key.len);
-        if (code)
+        if (code) {
             atomic_fetch_add(&e->memory_hits, 1);
-        else {
+            note->code = WF_CODE_MEMORY;
+        } else {
             wf__executable *x = from_disk(e, &key);
-            if (!x)
+            note->code = WF_CODE_DISK;
+            if (!x) {
+                if (note->explain)
+                    explain_miss(e, &key, prefix, note);
                 x = compile(e, body, how, &key, error);
+                note->code = x ? WF_CODE_COMPILED : WF_CODE_NONE;
+            }
             if (x)
                 code = wf__map_put(e->code, hash, key.at, key.len, x, sizeof *x + wf__code_size(x->code));
             if (x && (!code || wf__held_value(code) != x))

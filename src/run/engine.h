@@ -5,6 +5,7 @@
 #include "run/cache.h"
 #include "run/map.h"
 #include "run/memory.h"
+#include "run/note.h"
 #include "run/pool.h"
 #include "run/target.h"
 
@@ -42,8 +43,9 @@ typedef struct wf__failure {
     wf_status status;
     wf__str text;
 } wf__failure;
+/* `notes`: one for each stage, zeroed, or NULL. */
 bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param, bool interpret,
-                    wf__failure *failure);
+                    wf__note *notes, wf__failure *failure);
 
 /* A launch of a plan that is one kernel in one box on the calling thread: everything but the parameters. */
 typedef struct wf__prepared {
@@ -61,7 +63,11 @@ void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free 
 
 /* The code of one body, in use until wf__engine_free_stage_code. `how`: all but the target, which is the engine's. NULL:
  * no compiler (not an error), or it failed on this body (reported in `error`). */
-wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__str *error);
+wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__note *note,
+                          wf__str *error); /* note: where it came from, if not NULL */
+/* The tile that code generation chooses; false: there is no code generator. */
+bool wf__engine_tile(const wf__engine *engine, const wf__ir *body, const wf__code_options *how, int *rows, int *columns,
+                     int *lanes);
 wf__entry *wf__engine_entry(const wf__held *code);
 /* How much code is kept that no plan uses, in bytes; how many kernels there are, used or not. */
 void wf__engine_limit_code(wf__engine *engine, size_t idle_bytes);

@@ -3,6 +3,7 @@
 #include "run/engine_internal.h"
 #include "run/joiner.h"
 #include "run/watch.h"
+#include <stdio.h>
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
@@ -13,6 +14,8 @@ typedef struct stage_code {
     _Atomic(wf__entry *) entry[VARIANTS];
     wf__held *held[VARIANTS];        /* theirs; under the engine's lock */
     _Atomic bool no_entry[VARIANTS]; /* the compiler cannot: interpret */
+    _Atomic uint64_t hash[VARIANTS]; /* of the code */
+    _Atomic uint32_t tile[VARIANTS]; /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
     _Atomic(wf__interp *) interp;
 } stage_code;
 
@@ -35,6 +38,7 @@ typedef struct launch { /* one stage in flight */
     int workers;
     bool parallel;      /* if compiled */
     wf__copies *copies; /* NULL: none. in_order: one for each group of blocks, else for each worker */
+    wf__note *note;     /* NULL: nobody wants to know */
 } launch;
 
 static bool out_of_memory(wf__failure *f, const char *what)
@@ -87,18 +91,65 @@ static int shared_rows(const wf__stage *stage)
     return n > 1 ? best : 1;
 }
 
-static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, variant which)
+static wf__code_options options_of(const wf__stage *stage, variant which)
+{
+    return (wf__code_options){ .nontemporal = which == NONTEMPORAL,
+                               .long_rows = stage->long_rows && which != NONTEMPORAL,
+                               .shared_rows = shared_rows(stage),
+                               .alone = which == ALONE };
+}
+
+/* Code of a plan that had some. */
+static void note_variant(const stage_code *c, variant which, wf__note *note)
+{
+    bool other = false;
+    for (int i = 0; i < VARIANTS; ++i)
+        other = other || (i != (int)which && atomic_load(&c->entry[i]));
+    if (other && note->code == WF_CODE_COMPILED)
+        snprintf(note->why, sizeof note->why, "%s",
+                 which == NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
+                 : which == ALONE                ? "one thread runs it: its updates need not be atomic"
+                 : atomic_load(&c->entry[ALONE]) ? "several threads run it: its updates must be atomic"
+                                                 : "these addresses are not aligned for stores past the cache");
+}
+
+static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, variant which, wf__note *note)
+{
+    uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
+    int rows, columns, lanes;
+    wf__code_options how = options_of(stage, which);
+    if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
+        tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
+        atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
+    }
+    note->hash = atomic_load(&c->hash[which]);
+    note->rows = (int)(tile & 255);
+    note->columns = (int)(tile >> 8 & 255);
+    note->lanes = (int)(tile >> 16);
+    note->nontemporal = which == NONTEMPORAL;
+    note->alone = which == ALONE;
+}
+
+static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, variant which, wf__note *note)
 {
     wf__entry *entry = atomic_load_explicit(&c->entry[which], memory_order_acquire);
+    if (note && entry)
+        note->code = WF_CODE_READY;
     if (entry || atomic_load(&c->no_entry[which]))
         return entry;
     wf__str error = { 0 };
-    wf__code_options how = { .nontemporal = which == NONTEMPORAL,
-                             .long_rows = stage->long_rows && which != NONTEMPORAL,
-                             .alone = which == ALONE };
-    how.shared_rows = shared_rows(stage);
-    wf__held *held = wf__engine_code(e, &stage->body, &how, &error), *double_held = held;
+    wf__code_options how = options_of(stage, which);
+    wf__note found = { .explain = note && note->explain };
+    double start = note ? wf__now() : 0;
+    wf__held *held = wf__engine_code(e, &stage->body, &how, &found, &error), *double_held = held;
     entry = held ? wf__engine_entry(held) : NULL;
+    atomic_store(&c->hash[which], found.hash);
+    if (note) {
+        note->code = found.code;
+        note->compile_s += wf__now() - start;
+        memcpy(note->why, found.why, sizeof note->why);
+        note_variant(c, which, note);
+    }
     if (entry) {
         wf__mutex_lock(&e->lock);
         if (!c->held[which]) {
@@ -393,13 +444,19 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
     if (!code)
         return out_of_memory(f, "a launch");
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
+    variant which = VARIANTS;
     if (!interpret && !one_point && !(stage->body.flags & WF_DEBUG))
-        l->entry = entry_of(l->engine, stage, code,
-                            stage->updates && !l->parallel                     ? ALONE
-                            : stage->streams && may_stream(stage, l->call.mem) ? NONTEMPORAL
-                                                                               : PLAIN);
+        which = stage->updates && !l->parallel                     ? ALONE
+                : stage->streams && may_stream(stage, l->call.mem) ? NONTEMPORAL
+                                                                   : PLAIN;
+    if (which != VARIANTS)
+        l->entry = entry_of(l->engine, stage, code, which, l->note);
+    if (l->entry && l->note)
+        note_code(l->engine, stage, code, which, l->note);
     if (l->entry)
         return true;
+    if (l->note)
+        l->note->code = WF_CODE_NONE;
     l->interp = interp_of(l->engine, stage, code, f);
     return l->interp != NULL;
 }
@@ -435,7 +492,7 @@ static bool make_copies(launch *l, wf__copies *c, wf__failure *f)
 static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf__mem *mem, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    *then = (launch){ .engine = l->engine, .stage = next };
+    *then = (launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
     then->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
     fill_mem(next, base, mem);
     if (!l->entry)
@@ -480,12 +537,31 @@ static bool run_watched(launch *l, wf__failure *f)
     return ok;
 }
 
+/* How the stage is about to run; run_s: when it began. */
+static void note_run(const launch *l, double start)
+{
+    wf__note *note = l->note;
+    note->ran = true;
+    note->threads = !l->parallel || !l->entry ? 1
+                    : l->then                 ? l->workers
+                    : l->copies               ? (int)l->copies->n
+                                              : wf__pool_threads(l->engine->pool);
+    note->copies = l->copies ? (int)l->copies->n : 0;
+    note->run_s = wf__now() - start - note->compile_s;
+    if (l->then) {
+        note[1].ran = note[1].fused = true;
+        note[1].threads = note->threads;
+        note->run_s -= note[1].compile_s;
+    }
+}
+
 /* Sets *both if the next stage has run, too. `next`: if it may be fused, else NULL. */
 static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *const *base, uint64_t *param,
-                      uint64_t *result, bool interpret, bool *both, wf__failure *f)
+                      uint64_t *result, bool interpret, bool *both, wf__note *note, wf__failure *f)
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
-    launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent } }, then;
+    launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note }, then;
+    double start = note ? wf__now() : 0;
     uint32_t slots = stage->body.slot_n;
     size_t scratch_bytes = 0;
     bool ok = true;
@@ -516,6 +592,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             wf__copies_join(l.copies, e->pool, mem);
             wf__copies_end(l.copies);
         }
+        if (note)
+            note_run(&l, start);
         *both = ok && l.then;
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
@@ -541,7 +619,7 @@ static size_t temp_bytes(const wf__temp *t)
 }
 
 bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, bool interpret,
-                    wf__failure *failure)
+                    wf__note *notes, wf__failure *failure)
 {
     enum { SMALL = 16 };
     char *small_base[SMALL], **base = small_base;
@@ -571,7 +649,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         wf__stage *stage = &plan->stage[s];
         bool both = false;
         ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, interpret, &both,
-                       failure);
+                       notes ? &notes[s] : NULL, failure);
         s += both;
     }
     while (temps-- > 0 && base)

@@ -1,0 +1,464 @@
+/* test_history.c - what a context tells of the kernels that ran: counts of each optimisation, where plans and code came
+ * from, how kernels ran, and why one was made again.
+ */
+#include "on_devices.h"
+#include "base/os.h"
+#include <pthread.h>
+
+static wf_kernel_info info[64] = { { .size = sizeof *info } };
+
+/* What ran since the last call. */
+static size_t ran(void) { return wf_history(ctx, info, WF__COUNT(info)); }
+
+static int noted(void **state)
+{
+    on_cpu(state);
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    return 0;
+}
+
+static int noted_interpreted(void **state)
+{
+    on_interpreter(state);
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    return 0;
+}
+
+static bool compiles(void)
+{
+    wf_info about = { .size = sizeof about };
+    OK(ctx, wf_get_info(ctx, true, &about));
+    return about.llvm_major > 0;
+}
+
+static wf_array *zeros(wf_dtype dtype, int64_t n) { return wf_full(ctx, dtype, WF_SHAPE(n), 0); }
+
+/* b = a * k + literal, labelled */
+static void run_literal(wf_array *a, wf_array *b, double literal, const char *label)
+{
+    wf_graph *g = wf_begin(ctx, .name = label);
+    wf_out(g, b, wf_add(wf_mul(wf_in(g, a), 3), literal));
+    OK(ctx, wf_run(g));
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 1000), *b = zeros(WF_F32, 1000);
+    ran();
+    wf_graph *g = wf_begin(ctx, .name = "counts");
+    wf_val x = wf_in(g, a), again = wf_in(g, a);      /* 2 operations, 1 equal */
+    wf_val y = wf_mul(x, x), same = wf_mul(again, x); /* 2, 1 equal */
+    wf_val folded = wf_mul(y, 1);                     /* 1, folded */
+    wf_val none = wf_sub(wf_const(g, WF_F32, 2), 2);  /* 1, folded */
+    wf_sin(same);                                     /* 1, dead */
+    wf_out(g, b, wf_add(folded, wf_sub(same, none))); /* 3 (assignment included); y - 0 is y: folded */
+    OK(ctx, wf_run(g));
+    assert_int_equal(wf_history(ctx, NULL, 0), 1);
+    assert_int_equal(wf_history(ctx, NULL, 0), 1); /* only counted */
+    assert_int_equal(ran(), 1);
+    assert_string_equal(info->name, "counts");
+    assert_int_equal(info->ops, 10);
+    assert_int_equal(info->numbered, 2);
+    assert_int_equal(info->folded, 3);
+    assert_int_equal(info->dead, 1);
+    assert_int_equal(info->stages, 1);
+    assert_int_equal(info->points, 1000);
+    assert_false(info->plan_hit);
+    assert_true(info->nodes >= 4);
+    assert_true(info->record_s > 0 && info->plan_s > 0 && info->run_s > 0);
+    assert_int_equal(ran(), 0);
+    wf_release(a);
+    wf_release(b);
+}
+
+static void test_flags_change_counts(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 8), *b = zeros(WF_F32, 8);
+    ran();
+    for (int on = 0; on < 2; ++on) {
+        wf_graph *g = wf_begin(ctx, .flags_off = on ? 0 : WF_FOLD | WF_VALUE_NUMBERING);
+        wf_val x = wf_in(g, a);
+        wf_out(g, b, wf_add(wf_mul(x, 1), wf_mul(x, 1)));
+        OK(ctx, wf_run(g));
+        assert_int_equal(ran(), 1);
+        assert_int_equal(info->folded, on ? 2 : 0);
+        assert_int_equal(info->numbered, 0);
+    }
+    wf_release(a);
+    wf_release(b);
+}
+
+static void test_where_code_comes_from(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 777), *b = zeros(WF_F32, 777);
+    wf_array *c = zeros(WF_F32, 778), *d = zeros(WF_F32, 778);
+    ran();
+    run_literal(a, b, 1, "again");
+    run_literal(a, b, 1, "again");
+    run_literal(c, d, 1, "again");
+    assert_int_equal(ran(), 3);
+    bool llvm = compiles() && info->device == WF_CPU;
+    assert_int_equal(info[0].code, llvm ? WF_CODE_COMPILED : WF_CODE_NONE);
+    assert_int_equal(info[1].code, llvm ? WF_CODE_READY : WF_CODE_NONE);
+    assert_int_equal(info[2].code, llvm ? WF_CODE_MEMORY : WF_CODE_NONE); /* another plan, the same code */
+    assert_int_equal(info[1].plan_hit, true);
+    assert_int_equal(info[2].plan_hit, false);
+    assert_true(!llvm || (info[0].hash && info[0].hash == info[1].hash && info[1].hash == info[2].hash));
+    assert_true(!llvm || (info[0].lanes > 0 && info[0].compile_s > 0 && info[1].compile_s == 0));
+    assert_true(info[1].launch == info[0].launch + 1 && info[2].launch == info[1].launch + 1);
+    assert_string_equal(info[0].why, "");
+    assert_string_equal(info[1].why, "");
+    assert_string_equal(info[2].why, "array 0 is (778), was (777); array 1 is (778), was (777)");
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+    wf_release(d);
+}
+
+static void test_stages(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 5000), *b = zeros(WF_F32, 5000);
+    ran();
+    wf_graph *g = wf_begin(ctx, .name = "stages");
+    wf_val x = wf_in(g, a);
+    wf_out(g, b, wf_sub(x, wf_sum(x, WF_AXES(0))));
+    OK(ctx, wf_run(g));
+    size_t n = ran();
+    assert_true(n >= 2);
+    assert_int_equal(info[0].stages, n);
+    double records = 0;
+    for (size_t i = 0; i < n; ++i) {
+        assert_int_equal(info[i].stage, i);
+        assert_int_equal(info[i].launch, info[0].launch);
+        assert_int_equal(info[i].ops, info[0].ops);
+        records += info[i].record_s > 0;
+    }
+    assert_true(records == 1);
+    assert_int_equal(info[n - 1].points, 5000);
+    wf_release(a);
+    wf_release(b);
+}
+
+static void test_modes(void **state)
+{
+    (void)state;
+    wf_array *h = wf_full(ctx, WF_I32, WF_SHAPE(16), 0);
+    static const int modes[] = { WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    for (size_t m = 0; m < WF__COUNT(modes); ++m) {
+        ran();
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100000));
+        wf_accumulate(g, WF_ADD | modes[m], h, 1, wf_mod(wf_index(g, 0), 16));
+        OK(ctx, wf_run(g));
+        assert_int_equal(ran(), 1);
+        assert_int_equal(info->mode, modes[m]);
+        assert_true(modes[m] == WF_EXPAND ? info->copies > 0 : info->copies == 0);
+    }
+    wf_release(h);
+}
+
+static void test_prepared_launches(void **state)
+{
+    (void)state;
+    wf_array *in = zeros(WF_F32, 100), *out = zeros(WF_F32, 100);
+    wf_graph *g = wf_begin(ctx, .name = "prepared");
+    wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_neg(wf_in(g, wf_formal(g, "in", WF_F32, 1))));
+    wf_kernel *k = wf_compile(g);
+    ran();
+    for (int i = 0; i < 3; ++i)
+        OK(ctx, wf_launch(k, WF_NAMED(in, out)));
+    wf_set_flags(ctx, 0, WF_HISTORY);
+    OK(ctx, wf_launch(k, WF_NAMED(in, out))); /* not noted */
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    OK(ctx, wf_launch(k, WF_NAMED(in, out)));
+    assert_int_equal(ran(), 4);
+    assert_true(info[0].record_s > 0 && info[1].record_s == 0 && info[3].record_s == 0);
+    assert_true(!info[0].plan_hit && info[1].plan_hit && info[3].plan_hit);
+    wf_kernel_free(k);
+    wf_release(in);
+    wf_release(out);
+}
+
+static void test_bounded(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 10), *b = zeros(WF_F32, 10);
+    ran();
+    for (int i = 0; i < 5000; ++i)
+        run_literal(a, b, 1, "bounded");
+    assert_int_equal(wf_history(ctx, NULL, 0), 4096);
+    assert_int_equal(ran(), 64); /* the latest */
+    assert_true(info[63].launch == info[0].launch + 63);
+    uint64_t last = info[63].launch;
+    run_literal(a, b, 1, "bounded");
+    assert_int_equal(ran(), 1);
+    assert_int_equal(info->launch, last + 1);
+    /* an older caller's struct */
+    run_literal(a, b, 1, "bounded");
+    struct {
+        size_t size;
+        char name[64];
+        uint64_t guard;
+    } old = { .size = offsetof(wf_kernel_info, why), .guard = 42 };
+    assert_int_equal(wf_history(ctx, (wf_kernel_info *)(void *)&old, 1), 1);
+    assert_string_equal(old.name, "bounded");
+    assert_true(old.guard == 42);
+    wf_release(a);
+    wf_release(b);
+}
+
+/* ---- why another ---- */
+static void expect_why(const char *why)
+{
+    assert_int_equal(ran(), 1);
+    assert_string_equal(info->why, why);
+}
+
+static void test_why_literal(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 321), *b = zeros(WF_F32, 321), *i = zeros(WF_I32, 321), *j = zeros(WF_I32, 321);
+    ran();
+    run_literal(a, b, 1.5, "literal");
+    expect_why("");
+    run_literal(a, b, 2.5, "literal");
+    expect_why("the literal 2.5 (f32) was 1.5: wf_param would not make another kernel");
+    run_literal(a, b, 4.5, NULL); /* no label: the same structure */
+    ran();
+    run_literal(a, b, 5.5, NULL);
+    expect_why("the literal 5.5 (f32) was 4.5: wf_param would not make another kernel");
+    run_literal(i, j, -7, "integers");
+    expect_why("");
+    run_literal(i, j, -8, "integers");
+    expect_why("the literal -8 (i32) was -7: wf_param would not make another kernel");
+    wf_release(a);
+    wf_release(b);
+    wf_release(i);
+    wf_release(j);
+}
+
+static wf_kernel *copies(const char *name)
+{
+    wf_graph *g = wf_begin(ctx, .name = name);
+    wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_neg(wf_in(g, wf_formal(g, "in", WF_F32, 1))));
+    wf_kernel *k = wf_compile(g);
+    assert_non_null(k);
+    return k;
+}
+
+static void test_why_layouts(void **state)
+{
+    (void)state;
+    wf_array *base = zeros(WF_F32, 400), *in = wf_view_slice(base, 0, 0, 100, 1),
+             *out = wf_view_slice(base, 0, 200, 300, 1);
+    wf_array *step = wf_view_slice(base, 0, 0, 200, 2), *shifted = wf_view_slice(base, 0, 150, 250, 1);
+    wf_kernel *k = copies("layouts");
+    OK(ctx, wf_launch(k, WF_NAMED(in, out)));
+    ran();
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("in", step), WF_ARG("out", out))));
+    expect_why("'in' has strides (2), was (1)");
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("in", in), WF_ARG("out", in))));
+    assert_int_equal(wf_history(ctx, info, 1), 1);
+    assert_non_null(strstr(info->why, "'in' has strides (1), was (2); '"));
+    assert_non_null(strstr(info->why, "' are the same memory now"));
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("in", shifted), WF_ARG("out", out))));
+    assert_int_equal(wf_history(ctx, info, 1), 1);
+    assert_non_null(strstr(info->why, "' overlap now, shifted"));
+    wf_kernel_free(k);
+    wf_release(in);
+    wf_release(out);
+    wf_release(step);
+    wf_release(shifted);
+    wf_release(base);
+}
+
+static void test_why_dtype_flags_operations(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 50), *b = zeros(WF_F32, 50), *c = zeros(WF_F64, 50), *d = zeros(WF_F64, 50);
+    ran();
+    run_literal(a, b, 1, "kinds");
+    run_literal(c, d, 1, "kinds");
+    assert_int_equal(ran(), 2);
+    assert_non_null(strstr(info[1].why, "array 0 is f64, was f32"));
+    wf_graph *g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FAST_MATH);
+    wf_out(g, d, wf_add(wf_mul(wf_in(g, c), 3), 1));
+    OK(ctx, wf_run(g));
+    expect_why("WF_FAST_MATH is on now");
+    g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FAST_MATH);
+    wf_out(g, d, wf_sub(wf_mul(wf_in(g, c), 3), 1));
+    OK(ctx, wf_run(g));
+    assert_int_equal(ran(), 1);
+    assert_non_null(strstr(info->why, "sub, was add"));
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+    wf_release(d);
+}
+
+/* ---- the log ---- */
+static char logged[4096];
+static void take_log(int level, const char *text, void *user)
+{
+    (void)user;
+    size_t n = strlen(logged);
+    snprintf(logged + n, sizeof logged - n, "%d %s\n", level, text);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    wf_config config = { .size = sizeof config, .threads = 1, .flags_on = WF_NO_DISK_CACHE, .log = take_log };
+    wf_context *own = wf_context_new(&config), *outer = ctx;
+    ctx = own;
+    logged[0] = 0;
+    bool llvm = compiles();
+    wf_array *a = zeros(WF_F32, 100), *b = zeros(WF_F32, 100);
+    logged[0] = 0;
+    run_literal(a, b, 1, "told");
+    run_literal(a, b, 1, "told");
+    assert_true(!llvm || !logged[0]);
+    run_literal(a, b, 2, "told");
+    const char *want =
+        "2 'told' was compiled again: the literal 2 (f32) was 1: wf_param would not make another kernel\n";
+    if (llvm)
+        assert_string_equal(logged, want);
+    assert_int_equal(wf_history(ctx, NULL, 0), 0); /* nobody asked for it */
+    wf_release(a);
+    wf_release(b);
+    ctx = outer;
+    wf_context_free(own);
+}
+
+/* ---- the disk ---- */
+typedef struct folder {
+    char path[256];
+} folder;
+
+static wf_context *over(const char *dir)
+{
+    wf_config config = { .size = sizeof config, .threads = 1, .cache_dir = dir, .flags_on = WF_HISTORY };
+    wf_context *own = wf_context_new(&config);
+    assert_non_null(own);
+    return own;
+}
+
+static bool damage(void *user, const wf__dir_entry *e)
+{
+    const folder *f = user;
+    char path[600];
+    if (!e->regular)
+        return true;
+    snprintf(path, sizeof path, "%s/%s", f->path, e->name);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, -1, SEEK_END);
+    fputc('?', file);
+    fclose(file);
+    return true;
+}
+
+/* The entry becomes that of another version of the library. */
+static bool of_another_version(void *user, const wf__dir_entry *e)
+{
+    const folder *f = user;
+    enum { HEADER = 32, VERSION = 5 }; /* "weft 0.1.0 ..." begins the key */
+    char path[600], other[600];
+    if (!e->regular || e->name[0] == '0')
+        return true;
+    snprintf(path, sizeof path, "%s/%s", f->path, e->name);
+    snprintf(other, sizeof other, "%s/0123456789abcdef0123456789abcdef.weft", f->path);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, HEADER + VERSION, SEEK_SET);
+    fputc('9', file);
+    fclose(file);
+    assert_int_equal(rename(path, other), 0);
+    return true;
+}
+
+static void test_disk(void **state)
+{
+    static const char *const why[] = { "", "", "the object in the cache on disk was damaged",
+                                       "the object on disk is for another version of the library" };
+    (void)state;
+    folder f;
+    wf_context *outer = ctx;
+    snprintf(f.path, sizeof f.path, "/tmp/weft-history-%lld", (long long)wf__process_id());
+    for (int round = 0; round < 4; ++round) {
+        ctx = over(f.path);
+        bool llvm = compiles();
+        wf_array *a = zeros(WF_F32, 100), *b = zeros(WF_F32, 100);
+        ran();
+        run_literal(a, b, 1, "disk");
+        assert_int_equal(ran(), 1);
+        if (llvm) {
+            assert_int_equal(info->code, round == 1 ? WF_CODE_DISK : WF_CODE_COMPILED);
+            assert_string_equal(info->why, why[round]);
+        }
+        wf_release(a);
+        wf_release(b);
+        wf_context_free(ctx);
+        int dir = wf__dir_open(f.path);
+        if (round > 0 && dir >= 0)
+            wf__dir_list(dir, round == 1 ? damage : of_another_version, &f);
+        wf__fd_close(dir);
+    }
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", f.path);
+    assert_int_equal(system(command), 0);
+    ctx = outer;
+}
+
+/* ---- from several threads ---- */
+static void *launch_many(void *user)
+{
+    wf_kernel *k = user;
+    wf_array *in = zeros(WF_F32, 64), *out = zeros(WF_F32, 64);
+    wf_kernel_info some[8] = { { .size = sizeof *some } };
+    for (int i = 0; i < 200; ++i) {
+        OK(ctx, wf_launch(k, WF_NAMED(in, out)));
+        if (i % 50 == 0)
+            wf_history(ctx, some, 8);
+    }
+    wf_release(in);
+    wf_release(out);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    wf_kernel *k = copies("threads");
+    pthread_t thread[3];
+    for (size_t i = 0; i < WF__COUNT(thread); ++i)
+        assert_int_equal(pthread_create(&thread[i], NULL, launch_many, k), 0);
+    for (size_t i = 0; i < WF__COUNT(thread); ++i)
+        pthread_join(thread[i], NULL);
+    ran();
+    wf_kernel_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_flags_change_counts),
+        cmocka_unit_test(test_where_code_comes_from),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_prepared_launches),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_why_literal),
+        cmocka_unit_test(test_why_layouts),
+        cmocka_unit_test(test_why_dtype_flags_operations),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests_name("cpu", tests, noted, off) +
+           cmocka_run_group_tests_name("interpreter", tests, noted_interpreted, off);
+}
