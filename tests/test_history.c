@@ -367,7 +367,7 @@ static bool of_another_version(void *user, const wf__dir_entry *e)
     const folder *f = user;
     enum { HEADER = 32, VERSION = 5 }; /* "weft 0.1.0 ..." begins the key */
     char path[600], other[600];
-    if (!e->regular || e->name[0] == '0')
+    if (!e->regular || !strncmp(e->name, "0123456789abcdef", 16))
         return true;
     snprintf(path, sizeof path, "%s/%s", f->path, e->name);
     snprintf(other, sizeof other, "%s/0123456789abcdef0123456789abcdef.weft", f->path);

@@ -21,7 +21,7 @@ refuses 1 'shape' "$WEFT" calc 'int k = 1; out = k'
 # --- what ran
 "$WEFT" calc 'f32(x) * 2 - 2 + x*0' --shape 64 --history -o history.npy 2> history.txt
 grep -q '^launch  kernel  hash' history.txt || die 'history: no table'
-grep -Eq '^ *[0-9]+ +1 of 1 [0-9a-f]{16} .* 64  new ' history.txt || die 'history: no kernel'
+grep -Eq '^ *[0-9]+ +1 of 1 +[0-9a-f]{16} .* 64  new ' history.txt || die 'history: no kernel'
 
 # --- arrays from coordinates; every format gives back what was put in
 "$WEFT" calc 'x + 10*y' --shape 7,9 -o ramp.npy
