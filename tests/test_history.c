@@ -335,8 +335,17 @@ static void test_log(void **state)
 
 /* ---- the disk ---- */
 typedef struct folder {
-    char path[256];
+    char path[256], name[16][64];
+    int n;
 } folder;
+
+static bool list_entry(void *user, const wf__dir_entry *e)
+{
+    folder *f = user;
+    if (e->regular && f->n < 16)
+        snprintf(f->name[f->n++], sizeof *f->name, "%s", e->name);
+    return true;
+}
 
 static wf_context *over(const char *dir)
 {
@@ -346,38 +355,28 @@ static wf_context *over(const char *dir)
     return own;
 }
 
-static bool damage(void *user, const wf__dir_entry *e)
+/* All entries are damaged, or become those of another version of the library. */
+static void spoil(folder *f, bool version)
 {
-    const folder *f = user;
-    char path[600];
-    if (!e->regular)
-        return true;
-    snprintf(path, sizeof path, "%s/%s", f->path, e->name);
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
-    fseek(file, -1, SEEK_END);
-    fputc('?', file);
-    fclose(file);
-    return true;
-}
-
-/* The entry becomes that of another version of the library. */
-static bool of_another_version(void *user, const wf__dir_entry *e)
-{
-    const folder *f = user;
     enum { HEADER = 32, VERSION = 5 }; /* "weft 0.1.0 ..." begins the key */
-    char path[600], other[600];
-    if (!e->regular || !strncmp(e->name, "0123456789abcdef", 16))
-        return true;
-    snprintf(path, sizeof path, "%s/%s", f->path, e->name);
-    snprintf(other, sizeof other, "%s/0123456789abcdef0123456789abcdef.weft", f->path);
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
-    fseek(file, HEADER + VERSION, SEEK_SET);
-    fputc('9', file);
-    fclose(file);
-    assert_int_equal(rename(path, other), 0);
-    return true;
+    int dir = wf__dir_open(f->path);
+    f->n = 0;
+    if (dir >= 0)
+        wf__dir_list(dir, list_entry, f);
+    wf__fd_close(dir);
+    for (int i = 0; i < f->n; ++i) {
+        char path[600], other[600];
+        snprintf(path, sizeof path, "%s/%s", f->path, f->name[i]);
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        fseek(file, version ? HEADER + VERSION : -1, version ? SEEK_SET : SEEK_END);
+        fputc(version ? '9' : '?', file);
+        fclose(file);
+        memcpy(f->name[i], "feed", 4);
+        snprintf(other, sizeof other, "%s/%s", f->path, f->name[i]);
+        if (version)
+            assert_int_equal(rename(path, other), 0);
+    }
 }
 
 static void test_disk(void **state)
@@ -402,10 +401,8 @@ static void test_disk(void **state)
         wf_release(a);
         wf_release(b);
         wf_context_free(ctx);
-        int dir = wf__dir_open(f.path);
-        if (round > 0 && dir >= 0)
-            wf__dir_list(dir, round == 1 ? damage : of_another_version, &f);
-        wf__fd_close(dir);
+        if (round == 1 || round == 2)
+            spoil(&f, round == 2);
     }
     char command[400];
     snprintf(command, sizeof command, "rm -rf '%s'", f.path);
