@@ -2,70 +2,13 @@
  * status is WF_ERR_MEMORY or WF_OK with right results, nothing crashes, and (under AddressSanitizer) nothing leaks.
  * Debug builds only: elsewhere allocations cannot be made to fail.
  */
-#include "weft_test.h"
-#include "base/base.h"
-
-typedef wf_status scenario(wf_context *ctx);
-static wf_device device;
-
-/* Out of memory is the only excuse for having no object. */
-static wf_status missing(wf_context *ctx)
-{
-    wf_status status = wf_check(ctx); /* WF_OK: not even the error could be kept */
-    if (status != WF_OK && status != WF_ERR_MEMORY)
-        print_error("%s: %s\n", wf_status_name(status), wf_message(ctx));
-    assert_true(status == WF_OK || status == WF_ERR_MEMORY);
-    return WF_ERR_MEMORY;
-}
+#include "memory_fails.h"
 
 static bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
 {
     float got[64];
     *status = wf_download(a, got, (size_t)n * sizeof *got);
     return *status != WF_OK || first_difference(WF_F32, got, want, n) < 0;
-}
-
-/* Has the failure that was ordered happened? */
-static bool failure_happened(void)
-{
-    for (int i = 0; i < 1000000; ++i)
-        if (wf__alloc_fails())
-            return false;
-    return true;
-}
-
-static wf_context *new_context(void)
-{
-    wf_config config = { .size = sizeof config, .device = device, .threads = 2, .flags_on = WF_NO_DISK_CACHE };
-    return wf_context_new(&config);
-}
-
-static void repeat(const char *name, scenario *run, long step)
-{
-    long n = 0, failed = 0;
-    for (bool more = true; more; n += step) {
-        wf_context *ctx = new_context();
-        assert_non_null(ctx);
-        wf__alloc_fail_after(n);
-        wf_status status = run(ctx);
-        more = failure_happened();
-        wf__alloc_fail_after(-1);
-        if (status != WF_OK && status != WF_ERR_MEMORY) {
-            print_error("%s, allocation %ld fails: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
-            fail();
-        }
-        if (!more)
-            assert_int_equal(status, WF_OK);
-        failed += status == WF_ERR_MEMORY;
-        wf_clear(ctx);
-        status = run(ctx); /* and the context still works */
-        if (status != WF_OK) {
-            print_error("%s, after allocation %ld failed: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
-            fail();
-        }
-        wf_context_free(ctx);
-    }
-    assert_true(failed > 0);
 }
 
 /* ---- scenarios ---- */

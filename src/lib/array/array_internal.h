@@ -12,6 +12,9 @@
 /* Sets the context's error and returns `status`. */
 wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, ...) ARRAY_PRINTF(3, 4);
 
+/* The status of what has failed: the context's, or, when not even that could be kept, WF_ERR_MEMORY. */
+wf_status wf__array_error(const wf_context *ctx);
+
 static inline bool wf__is_complex_dtype(wf_dtype t) { return t >= WF_C32; }
 static inline bool wf__is_float_dtype(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
 /* What means are of, and the dtype of the parts of complex numbers (of others: itself). */
@@ -25,6 +28,9 @@ bool wf__axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *dr
 bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function); /* negative from the end */
 /* Consumes `array` and returns it without these axes of extent 1. */
 wf_array *wf__without_axes(wf_array *array, wf_axes axes);
+/* Scratch memory of n * size bytes in *data, which the array owns; so it counts and fails like all memory of the
+ * context. NULL, with an error: there is not so much. */
+wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
 /* Consumes the graph; returns `out`, which it keeps, or releases it and returns NULL. */
 wf_array *wf__array_run(wf_graph *graph, wf_array *out);
 /* transpose.c: a large array whose contiguous axis is not the last; its copy in C order. */

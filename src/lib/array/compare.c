@@ -34,7 +34,7 @@ wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, 
     wf_val v = close_of(g, a, b, rtol, atol, nan_equal);
     wf_array *all = wf__array_run(g, wf_keep(wf_reduce(WF_AND, v, WF_ALL_AXES)));
     uint8_t byte = 0;
-    wf_status status = all ? wf_download(all, &byte, 1) : wf_check(ctx);
+    wf_status status = all ? wf_download(all, &byte, 1) : wf__array_error(ctx);
     if (status == WF_OK)
         *close = byte;
     wf_release(all);

@@ -42,7 +42,7 @@ wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, 
     wf__reduction r;
     *min = *max = NULL;
     if (!check(&r, array, axes, "wf_array_min_max"))
-        return array ? wf_check(r.ctx) : WF_ERR_ARG;
+        return array ? wf__array_error(r.ctx) : WF_ERR_ARG;
     r.g = wf_begin(r.ctx);
     wf_val v = wf_in(r.g, array);
     wf_array *both[2] = { wf_keep(wf__extreme_of(&r, v, false)), wf_keep(wf__extreme_of(&r, v, true)) };

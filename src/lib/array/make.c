@@ -43,7 +43,7 @@ wf_status wf_array_assign(wf_array *to, const wf_array *from)
         if (wide)
             v = wf_in(g, wide);
         else
-            wf_fail(g, wf_check(ctx), wf_message(ctx));
+            wf_fail(g, wf__array_error(ctx), wf_message(ctx));
         wf_release(wide);
     }
     wf_out(g, to, v);

@@ -102,7 +102,7 @@ wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddo
     wf__reduction r;
     *mean = *variance = NULL;
     if (!wf__reduction_begin(&r, array, axes, "wf_array_mean_variance"))
-        return array ? wf_check(r.ctx) : WF_ERR_ARG;
+        return array ? wf__array_error(r.ctx) : WF_ERR_ARG;
     wf__moments m = wf__moments_of(&r, array);
     wf_array *both[2] = { wf_keep(wf_cast(m.mean, wf__mean_dtype(wf_array_dtype(array)))),
                           wf_keep(wf_cast(wf__variance_of(&r, &m, ddof), wf__real_dtype(array))) };

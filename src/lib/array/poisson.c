@@ -4,17 +4,17 @@
  */
 #include "array_internal.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { GUIDES = 1024 };
 
 typedef struct table {
-    double *sum; /* [n]: probability of first + i or less */
+    wf_array *memory; /* of sum */
+    double *sum;      /* [n]: probability of first + i or less */
     int64_t first, n;
     int64_t guide[GUIDES + 1]; /* where to begin for u in [k, k + 1) / GUIDES */
 } table;
 
-static bool make_table(table *t, double mean)
+static bool make_table(table *t, wf_context *ctx, double mean)
 {
     const double tiny = 0x1p-70;
     int64_t mode = (int64_t)mean, low = mode, high = mode;
@@ -26,8 +26,10 @@ static bool make_table(table *t, double mean)
     for (w = 1; w * mean / (double)(high + 1) > tiny; ++high)
         w = w * mean / (double)(high + 1);
     t->n = high - low + 1;
-    t->sum = malloc((size_t)t->n * sizeof *t->sum);
-    if (!t->sum)
+    void *data = NULL;
+    t->memory = wf__array_scratch(ctx, t->n, sizeof *t->sum, &data);
+    t->sum = data;
+    if (!t->memory)
         return false;
     for (int64_t i = 0; i < t->n; ++i) {
         total += weight;
@@ -79,18 +81,17 @@ wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean
     table t;
     if (mean == 0)
         return wf_array_fill(array, 0);
-    if (!make_table(&t, mean))
-        return wf__array_fail(ctx, WF_ERR_MEMORY, "wf_array_random_poisson: out of memory for a table of %lld numbers",
-                              (long long)t.n);
+    if (!make_table(&t, ctx, mean))
+        return wf__array_error(ctx);
     wf_shape shape = wf_array_shape(array);
     wf_array *u = wf_empty_with(ctx, WF_F64, shape, NULL), *n = wf_empty_with(ctx, WF_I64, shape, NULL);
-    wf_status status = u && n ? wf_array_random_uniform(u, random, 0, 1) : wf_check(ctx);
+    wf_status status = u && n ? wf_array_random_uniform(u, random, 0, 1) : wf__array_error(ctx);
     if (status == WF_OK)
         status = wf_host_apply(ctx, WF_ARRAYS(u), WF_ARRAYS(n), draw, &t);
     if (status == WF_OK)
         status = wf_array_assign(array, n);
     wf_release(u);
     wf_release(n);
-    free(t.sum);
+    wf_release(t.memory);
     return status;
 }

@@ -112,11 +112,15 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
     philox(w, word(g, "seed", r->random.seed), word(g, "seed high", r->random.seed >> 32));
     draw(g, r, w, v);
     wf_array *row[4] = { NULL };
+    bool whole = true;
     for (int i = 0; i < r->values; ++i) {
         row[i] = wf_view_at(block, 1, i);
+        whole = whole && row[i];
         wf_out(g, row[i], wf__is_complex_dtype(r->dtype) ? wf_complex(v[2 * i], v[2 * i + 1]) : v[i]);
     }
-    wf_status status = wf_run(g);
+    wf_status status = whole ? wf_run(g) : wf__array_error(r->ctx);
+    if (!whole)
+        wf_drop(g);
     for (int i = 0; i < r->values; ++i)
         wf_release(row[i]);
     return status;
@@ -137,17 +141,17 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     wf_status status = WF_OK;
     if (whole) {
         wf_array *block = blocks_of(flat, whole, r->values);
-        status = block ? fill_blocks(r, block, 0) : wf_check(r->ctx);
+        status = block ? fill_blocks(r, block, 0) : wf__array_error(r->ctx);
         wf_release(block);
     }
     if (status != WF_OK || !rest)
         return status;
     wf_array *spare = wf_empty(r->ctx, r->dtype, WF_SHAPE(per)), *block = spare ? blocks_of(spare, 1, r->values) : NULL;
-    status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wf_check(r->ctx);
+    status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wf__array_error(r->ctx);
     wf_array *to = wf_view_slice(flat, 0, whole * per, n, 1),
              *from = spare ? wf_view_slice(spare, 0, 0, rest, 1) : NULL;
     if (status == WF_OK)
-        status = to && from ? wf_array_assign(to, from) : wf_check(r->ctx);
+        status = to && from ? wf_array_assign(to, from) : wf__array_error(r->ctx);
     wf_array *all[] = { spare, block, to, from };
     for (int i = 0; i < 4; ++i)
         wf_release(all[i]);
@@ -161,7 +165,7 @@ static wf_status generate(generator *r, wf_array *array)
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
     wf_array *packed = wf_array_contiguous(array); /* the array itself, or a copy to be copied back */
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
-    wf_status status = flat ? fill_flat(r, flat) : wf_check(r->ctx);
+    wf_status status = flat ? fill_flat(r, flat) : wf__array_error(r->ctx);
     if (status == WF_OK && packed != array)
         status = wf_array_assign(array, packed);
     wf_release(flat);

@@ -29,7 +29,7 @@ wf_status wf__reduction_end_two(wf__reduction *r, wf_array *out[2])
     wf_status status = wf_run(r->g);
     for (int i = 0; i < 2 && status == WF_OK && r->drop; ++i) {
         out[i] = wf__without_axes(out[i], r->axes);
-        status = out[i] ? WF_OK : wf_check(r->ctx);
+        status = out[i] ? WF_OK : wf__array_error(r->ctx);
     }
     for (int i = 0; i < 2 && status != WF_OK; ++i) {
         wf_release(out[i]);

@@ -112,7 +112,7 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         common.dim[d] = hi - lo;
     }
     wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
-    wf_status status = source ? wf_array_assign(target, source) : wf_check(ctx);
+    wf_status status = source ? wf_array_assign(target, source) : wf__array_error(ctx);
     wf_release(target);
     wf_release(source);
     return status;

@@ -197,7 +197,7 @@ wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, cons
         region.dim[d] = all.dim[d + 1];
     places p;
     if (!places_of(&p, array, &region, offsets, "wf_array_insert_regions"))
-        return wf_check(wf_array_context(array));
+        return wf__array_error(wf_array_context(array));
     wf_status status = WF_OK;
     wf_array *own = NULL, *owner = NULL;
     if (all.dim[0] != p.n)
@@ -206,7 +206,7 @@ wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, cons
     else if (wf_array_count(regions) && wf_array_count(array)) {
         own = overlap(array, regions) ? wf_array_copy(regions) : wf_retain(regions);
         owner = own && !apart(&p) ? owners(&p, &all) : NULL;
-        status = own && (owner || apart(&p)) ? insert(&p, array, own, owner) : wf_check(p.ctx);
+        status = own && (owner || apart(&p)) ? insert(&p, array, own, owner) : wf__array_error(p.ctx);
     }
     wf_release(owner);
     wf_release(own);

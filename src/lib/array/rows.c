@@ -2,8 +2,6 @@
  * first element, through the address of the whole array.
  */
 #include "rows.h"
-#include <stdatomic.h>
-#include <stdlib.h>
 
 bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
 {
@@ -38,33 +36,28 @@ typedef struct job {
     const wf__rows *rows;
     wf__row_fn *fn;
     void *user;
-    size_t scratch;
-    _Atomic bool no_memory;
+    char *scratch; /* [threads, size] */
+    size_t size;
 } job;
 
 static void do_chunk(const wf_chunk *chunk, void *user)
 {
-    job *j = user;
+    const job *j = user;
     int64_t length = j->rows->length, row = (chunk->first + length - 1) / length;
-    if (row * length >= chunk->first + chunk->n)
-        return;
-    void *scratch = malloc(j->scratch + 1);
-    if (!scratch) {
-        atomic_store(&j->no_memory, true);
-        return;
-    }
     for (; row * length < chunk->first + chunk->n; ++row)
-        j->fn(j->rows, row, scratch, j->user);
-    free(scratch);
+        j->fn(j->rows, row, j->scratch + (size_t)chunk->thread * j->size, j->user);
 }
 
 wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user)
 {
-    job j = { .rows = rows, .fn = fn, .user = user, .scratch = scratch };
+    job j = { .rows = rows, .fn = fn, .user = user, .size = (scratch + 63) / 64 * 64 };
+    void *data = NULL;
+    wf_array *memory = wf__array_scratch(rows->ctx, wf_get_threads(rows->ctx), j.size, &data);
+    if (!memory)
+        return wf__array_error(rows->ctx);
+    j.scratch = data;
     wf_status status = wf_host_apply(rows->ctx, WF_ARRAYS(rows->array), WF_NO_ARRAYS, do_chunk, &j);
-    if (status == WF_OK && atomic_load(&j.no_memory))
-        status = wf__array_fail(rows->ctx, WF_ERR_MEMORY, "out of memory for rows of %lld elements",
-                                (long long)rows->length);
+    wf_release(memory);
     return status;
 }
 
@@ -74,7 +67,7 @@ wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn 
 {
     wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE)); /* its elements are not touched */
     wf__rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
-    wf_status status = counted ? wf__rows_each(&rows, scratch, fn, user) : wf_check(ctx);
+    wf_status status = counted ? wf__rows_each(&rows, scratch, fn, user) : wf__array_error(ctx);
     wf_release(counted);
     return status;
 }

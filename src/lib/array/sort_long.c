@@ -4,7 +4,6 @@
  */
 #include "keys.h"
 #include "rows.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { BUCKETS = 256, SAMPLES = 4096, SHARE = 1 << 16 };
@@ -118,6 +117,25 @@ static void add_counts(sorter *s)
     s->start[BUCKETS] = sum;
 }
 
+/* One allocation for all: the wide parts first, so that each is aligned. */
+static wf_array *make_room(wf_context *ctx, sorter *s)
+{
+    size_t n = (size_t)s->n, counts = (size_t)s->shares * BUCKETS * sizeof *s->next;
+    size_t indices = s->index ? n * sizeof *s->moved : 0, keys = (n * s->key + 63) / 64 * 64;
+    void *data;
+    wf_array *memory = wf__array_scratch(ctx, 1, counts + 2 * indices + 2 * keys + n, &data);
+    if (!memory)
+        return NULL;
+    char *at = data;
+    s->next = (int64_t *)data;
+    s->moved = (int64_t *)(void *)(at += counts);
+    s->room = (int64_t *)(void *)(at += indices);
+    s->from = at += indices;
+    s->to = at += keys;
+    s->bucket = (uint8_t *)(at + keys);
+    return memory;
+}
+
 wf_status wf__sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *data, int64_t n, int64_t *index)
 {
     sorter s = { .dtype = dtype, .descending = descending, .wide = wf__key_is_wide(dtype), .data = data, .n = n };
@@ -125,17 +143,10 @@ wf_status wf__sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *
     s.key = s.wide ? 8 : 4;
     s.shares = (n + SHARE - 1) / SHARE;
     s.index = index;
-    s.from = malloc((size_t)n * s.key);
-    s.to = malloc((size_t)n * s.key);
-    s.bucket = malloc((size_t)n);
-    s.next = malloc((size_t)(s.shares * BUCKETS) * sizeof *s.next);
-    s.moved = index ? malloc((size_t)n * sizeof *s.moved) : NULL;
-    s.room = index ? malloc((size_t)n * sizeof *s.room) : NULL;
-    wf_status status = WF_OK;
-    if (!s.from || !s.to || !s.bucket || !s.next || (index && (!s.moved || !s.room)))
-        status = WF_ERR_MEMORY;
-    if (status == WF_OK)
-        status = wf__tasks_each(ctx, s.shares, 0, make_keys, &s);
+    wf_array *memory = make_room(ctx, &s);
+    if (!memory)
+        return wf__array_error(ctx);
+    wf_status status = wf__tasks_each(ctx, s.shares, 0, make_keys, &s);
     if (status == WF_OK) {
         choose_borders(&s);
         status = wf__tasks_each(ctx, s.shares, 0, find_buckets, &s);
@@ -146,12 +157,6 @@ wf_status wf__sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *
     }
     if (status == WF_OK)
         status = wf__tasks_each(ctx, BUCKETS, 0, sort_bucket, &s);
-    free(s.from);
-    free(s.to);
-    free(s.bucket);
-    free(s.next);
-    free(s.moved);
-    free(s.room);
-    return status == WF_ERR_MEMORY ? wf__array_fail(ctx, status, "out of memory to sort %lld elements", (long long)n)
-                                   : status;
+    wf_release(memory);
+    return status;
 }

@@ -14,6 +14,12 @@ wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, 
     return wf_error(ctx, status, text);
 }
 
+wf_status wf__array_error(const wf_context *ctx)
+{
+    wf_status status = wf_check(ctx);
+    return status == WF_OK ? WF_ERR_MEMORY : status;
+}
+
 wf_dtype wf__mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
 wf_dtype wf__part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
@@ -65,6 +71,15 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes)
     wf_array *view = array ? wf_view_reshape(array, kept) : NULL;
     wf_release(array);
     return view;
+}
+
+wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data)
+{
+    wf_array *memory = wf_empty(ctx, WF_U8, WF_SHAPE(n, (int64_t)size)); /* checks the product */
+    if (memory && wf_map(memory, data, NULL) == WF_OK)
+        return memory;
+    wf_release(memory);
+    return NULL;
 }
 
 wf_array *wf__array_run(wf_graph *graph, wf_array *out)

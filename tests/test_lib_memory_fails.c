@@ -1,0 +1,295 @@
+/* test_lib_memory_fails.c - every function of weft/array.h with the first, second, ... allocation failing: WF_ERR_MEMORY
+ * and no result, or the result that it has with all memory; nothing leaks.
+ */
+#include "memory_fails.h"
+#include "weft/array.h"
+
+/* What a scenario made, as bytes, and what it made when nothing failed. */
+enum { MOST = 1 << 16 };
+typedef struct record {
+    wf_context *ctx;
+    wf_status status;
+    size_t n;
+    unsigned char bytes[MOST];
+} record;
+static record now, whole;
+
+static void note(wf_context *ctx, wf_status status)
+{
+    if (status != WF_OK && now.status == WF_OK) {
+        if (status != WF_ERR_MEMORY)
+            print_error("%s: %s\n", wf_status_name(status), wf_message(ctx));
+        assert_int_equal(status, WF_ERR_MEMORY);
+        now.status = status;
+    }
+}
+
+/* Takes the array over; NULL is out of memory. Large ones are summed up. */
+static void take(wf_context *ctx, wf_array *array)
+{
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
+    unsigned char *copy = array ? malloc(bytes + 1) : NULL;
+    wf_status status = copy ? wf_download(array, copy, bytes) : missing(ctx);
+    note(ctx, status);
+    for (size_t i = 0; status == WF_OK && i < bytes; ++i)
+        if (bytes <= 1024)
+            now.bytes[now.n++] = copy[i];
+        else
+            now.bytes[now.n] = (unsigned char)(now.bytes[now.n] * 31 + copy[i]);
+    now.n += bytes > 1024;
+    assert_true(now.n + 1024 < MOST);
+    free(copy);
+    wf_release(array);
+}
+
+static void start(wf_context *ctx)
+{
+    memset(&now, 0, sizeof now);
+    now.ctx = ctx;
+}
+
+/* Complete results are always the same. */
+static wf_status finish(void)
+{
+    if (now.status == WF_OK && !whole.ctx)
+        whole = now;
+    if (now.status == WF_OK) {
+        assert_int_equal(now.n, whole.n);
+        assert_memory_equal(now.bytes, whole.bytes, whole.n);
+    }
+    return now.status;
+}
+
+/* Inputs that the scenarios use; without them there is nothing to do. */
+static wf_array *input(wf_context *ctx, wf_dtype t, wf_shape shape)
+{
+    wf_array *a = wf_array_iota(ctx, t, shape, NULL);
+    if (!a)
+        note(ctx, missing(ctx));
+    return a;
+}
+
+static wf_status make(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(3, 4)), *z = input(ctx, WF_C64, WF_SHAPE(5));
+    if (a && z) {
+        double step;
+        note(ctx, wf_array_fill_complex(z, 1, 2));
+        take(ctx, wf_array_cast(a, WF_I16));
+        take(ctx, wf_array_permute(a, (const int[]){ 1, 0 }));
+        take(ctx, wf_array_contiguous(a));
+        take(ctx, wf_array_linspace(ctx, WF_F64, 7, 0, 1, true, &step));
+        wf_array *v = wf_view_slice(a, 0, 0, 2, 1), *row = wf_view_at(a, 0, 2);
+        note(ctx, v && row ? wf_array_assign(v, row) : missing(ctx));
+        take(ctx, v);
+        wf_release(row);
+        note(ctx, wf_array_fill(a, 3));
+    }
+    wf_release(a);
+    take(ctx, z);
+    return finish();
+}
+
+static wf_status parts(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(6, 7)), *at = wf_array_iota(ctx, WF_I32, WF_SHAPE(2, 2), NULL);
+    const int64_t off[] = { -1, 3 }, times[] = { 2, 1 };
+    if (a && at) {
+        take(ctx, wf_array_extract(a, WF_SHAPE(3, 9), off, WF_BORDER_MIRROR, 0));
+        take(ctx, wf_array_extract(a, WF_SHAPE(2, 2), times, WF_BORDER_NONE, 0));
+        take(ctx, wf_array_resize(a, off, times, WF_BORDER_VALUE, 7));
+        take(ctx, wf_array_tile(a, times));
+        take(ctx, wf_array_repeat(a, 1, 2));
+        wf_array *regions = wf_array_extract_regions(a, WF_SHAPE(2, 3), at, WF_BORDER_CLAMP, 0);
+        note(ctx, regions ? wf_array_insert_regions(a, regions, at) : missing(ctx));
+        if (now.status == WF_OK)
+            note(ctx, wf_array_insert(a, at, off));
+        take(ctx, regions);
+    } else
+        note(ctx, missing(ctx));
+    wf_release(at);
+    if (now.status == WF_OK)
+        take(ctx, a);
+    else
+        wf_release(a); /* half done */
+    return finish();
+}
+
+static void take_two(wf_context *ctx, wf_status status, wf_array *a, wf_array *b)
+{
+    note(ctx, status);
+    assert_true((status == WF_OK) == (a && b) && (status == WF_OK || (!a && !b)));
+    if (status == WF_OK) {
+        take(ctx, a);
+        take(ctx, b);
+    }
+}
+
+static wf_status reductions(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(4, 9)), *z = input(ctx, WF_C64, WF_SHAPE(2, 3)), *low, *high;
+    if (a && z) {
+        take(ctx, wf_array_sum(a, WF_AXES(1)));
+        take(ctx, wf_array_prod(z, WF_AXES(0) | WF_DROP));
+        take(ctx, wf_array_prod(a, WF_AXES(0)));
+        take(ctx, wf_array_mean(z, WF_ALL_AXES));
+        take(ctx, wf_array_variance(a, WF_AXES(1) | WF_DROP, 1));
+        take(ctx, wf_array_stddev(z, WF_AXES(0), 0));
+        wf_status status = wf_array_mean_variance(a, WF_AXES(0) | WF_DROP, 0, &low, &high);
+        take_two(ctx, status, low, high);
+        take(ctx, wf_array_norm(a, WF_NORM_L2, WF_AXES(0)));
+        take(ctx, wf_array_rmsd(a, a, WF_AXES(0)));
+    }
+    wf_release(a);
+    wf_release(z);
+    return finish();
+}
+
+static wf_status extremes(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_I16, WF_SHAPE(4, 9)), *low, *high;
+    if (a) {
+        take(ctx, wf_array_min(a, WF_AXES(1) | WF_DROP));
+        wf_status status = wf_array_min_max(a, WF_AXES(0) | WF_DROP, &low, &high);
+        take_two(ctx, status, low, high);
+        take(ctx, wf_array_argmin(a, WF_AXES(1)));
+        take(ctx, wf_array_argmax(a, WF_ALL_AXES | WF_DROP));
+        take(ctx, wf_array_all(a, WF_AXES(1)));
+        take(ctx, wf_array_count_nonzero(a, WF_AXES(1)));
+        take(ctx, wf_array_is_close(a, a, 0, 1, false));
+        bool close = false;
+        note(ctx, wf_array_all_close(a, a, 0, 1, true, &close));
+        assert_true(close || now.status != WF_OK);
+        take(ctx, wf_array_normalize(a, WF_NORMALIZE_MEAN_STD, WF_AXES(1)));
+        take(ctx, wf_array_normalize(a, WF_NORMALIZE_MIN_MAX, WF_AXES(0)));
+    }
+    wf_release(a);
+    return finish();
+}
+
+static wf_status order(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(4, 30));
+    if (a) {
+        take(ctx, wf_array_sort(a, 0, true));
+        take(ctx, wf_array_argsort(a, 1, false));
+        take(ctx, wf_array_median(a, WF_AXES(0)));
+        take(ctx, wf_array_quantiles(a, (const double[]){ 0.1, 0.5, 1 }, 3, WF_AXES(1) | WF_DROP));
+        take(ctx, wf_array_cumsum(a, 1, true));
+        take(ctx, wf_array_histogram(a, 7, 0, 100));
+    }
+    wf_release(a);
+    return finish();
+}
+
+static wf_status long_rows(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_U8, WF_SHAPE(300000));
+    if (a) {
+        take(ctx, wf_array_sort(a, 0, true));
+        take(ctx, wf_array_argsort(a, 0, false));
+    }
+    wf_release(a);
+    return finish();
+}
+
+static wf_status numbers(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(300)), *v = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);
+    wf_array *bits = input(ctx, WF_U32, WF_SHAPE(20));
+    const wf_random r = { .seed = 5, .stream = 2 };
+    if (a && v && bits) {
+        note(ctx, wf_array_random_bits(bits, r));
+        note(ctx, wf_array_random_uniform(v, r, -1, 2));
+        take(ctx, wf_array_copy(a));
+        note(ctx, wf_array_random_normal(a, r, 0, 1));
+        take(ctx, wf_array_copy(a));
+        note(ctx, wf_array_random_lognormal(a, r, 0, 1));
+        take(ctx, wf_array_copy(a));
+        note(ctx, wf_array_random_poisson(v, r, 3.5));
+        take(ctx, wf_array_copy(a));
+    } else
+        note(ctx, missing(ctx));
+    wf_release(a);
+    wf_release(v);
+    take(ctx, bits);
+    return finish();
+}
+
+static wf_status products(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(7, 5)), *b = input(ctx, WF_F32, WF_SHAPE(5, 9)),
+             *z = input(ctx, WF_C64, WF_SHAPE(2, 5, 3)), *v = input(ctx, WF_F32, WF_SHAPE(5, 1));
+    if (a && b && z && v) {
+        take(ctx, wf_array_dot(a, a, WF_AXES(1)));
+        take(ctx, wf_array_matmul(a, b));
+        take(ctx, wf_array_matmul(a, v));
+        take(ctx, wf_array_matmul(a, z));
+    }
+    wf_array *all[] = { a, b, z, v };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+    return finish();
+}
+
+#define SCENARIOS(X) X(make) X(parts) X(reductions) X(extremes) X(order) X(numbers) X(products)
+
+#define X(name)                           \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        device = WF_INTERP;               \
+        whole.ctx = NULL;                 \
+        repeat(#name, name, 1);           \
+    }
+SCENARIOS(X)
+#undef X
+
+static void test_long_rows(void **state)
+{
+    (void)state;
+    device = WF_INTERP;
+    whole.ctx = NULL;
+    repeat("long rows", long_rows, 3);
+}
+
+int main(void)
+{
+#ifdef WEFT_DEBUG_CHECKS
+    const struct CMUnitTest tests[] = {
+#define X(name) cmocka_unit_test(test_##name),
+        SCENARIOS(X)
+#undef X
+            cmocka_unit_test(test_long_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+#else /* once, with all the memory there is */
+    static scenario *const all[] = {
+#define X(name) name,
+        SCENARIOS(X)
+#undef X
+            long_rows,
+    };
+    WF__UNUSED(test_long_rows);
+#define X(name) WF__UNUSED(test_##name);
+    SCENARIOS(X)
+#undef X
+    int failed = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        device = WF_CPU;
+        whole.ctx = NULL;
+        wf_context *ctx = new_context();
+        failed += !ctx || all[i](ctx) != WF_OK;
+        wf_context_free(ctx);
+    }
+    return failed;
+#endif
+}
