@@ -120,6 +120,9 @@ enum {
     WF_FOLD = 1,            /* constant propagation and algebraic rules */
     WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
     WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
+    WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant last
+                               indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are moved as
+                               one vector for each point. Results are the same */
     WF_LOOP_OPT = 8,        /* loops lose variables that are not used or never change; short ones are written out */
     /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are

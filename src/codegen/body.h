@@ -63,6 +63,14 @@ typedef struct wf__open_loop {
     val guard_value;
 } wf__open_loop;
 
+/* Nodes that differ in a constant last index alone, emitted as one (packet.c). */
+enum { WF__MOST_PARTS = 64 };
+typedef struct wf__packet {
+    wf__ref part[WF__MOST_PARTS];
+    uint32_t n;
+    wf__ref at; /* the part in whose place they are emitted */
+} wf__packet;
+
 typedef struct wf__inst {
     wf__frame *f;
     wf__gen *g;
@@ -83,8 +91,10 @@ typedef struct wf__inst {
     wf__memo *memo;
     uint32_t memo_n, memo_cap, memo_head[WF__MEMO_HEADS];
     wf__open_loop open[WF__MOST_NESTED];
-    uint32_t depth; /* loops that are open */
-    val **made;     /* in them: scalars and vectors made on demand */
+    wf__packet *packet;
+    uint32_t packet_n, *packet_of; /* packet_of: [node], 1 + its packet's number, or 0; NULL: there are none */
+    uint32_t depth;                /* loops that are open */
+    val **made;                    /* in them: scalars and vectors made on demand */
     uint32_t made_n, made_cap;
 } wf__inst;
 
@@ -139,6 +149,11 @@ typedef struct wf__guard { /* which lanes may touch memory: the conjunction of w
     bool early;   /* the scalar is known once a row */
     bool uniform; /* of a load that is done once for all lanes, in whatever loop */
 } wf__guard;
+bool wf__has_masked(const wf__gen *g, unsigned dtype); /* accesses that leave out lanes */
+val wf__load_masked(wf__gen *g, LLVMTypeRef vector, val p, unsigned align, val mask, val other);
+void wf__store_masked(wf__gen *g, val v, val p, unsigned align, val mask);
+/* The lanes that load n is for, once it is known which are inside; NULL: all. */
+val wf__load_mask(wf__inst *in, const wf__node *n, wf__guard *guard);
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, val other, val nowhere);
 val wf__outside(wf__inst *in, const wf__node *load); /* the value outside, as it is in memory, in every lane */
 val wf__border_map(wf__gen *g, unsigned border, val index, val dim, int w); /* dim >= 1 */
@@ -156,6 +171,14 @@ val wf__from_memory(wf__gen *g, unsigned dtype, int w, val v);
 
 /* ---- update.c: ACCUM, ATOMIC, CAS ---- */
 void wf__emit_update(wf__inst *in, wf__ref r);
+/* Addresses of all lanes; those of lanes that are off (mask; NULL: none) are nowhere. */
+void wf__far_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val out[WF__LANES]);
+
+/* ---- packet.c ---- */
+bool wf__find_packets(wf__inst *in); /* once the order is settled; false: no memory */
+void wf__emit_packet_load(wf__inst *in, const wf__packet *packet);
+void wf__emit_packet_store(wf__inst *in, const wf__packet *packet);
+void wf__emit_packet_update(wf__inst *in, const wf__packet *packet);
 
 /* ---- cold.c ---- */
 enum { WF__MOST_SITES = 8 };

@@ -187,6 +187,14 @@ val wf__border_map(wf__gen *g, unsigned border, val i, val dim, int w)
     return g_select(g, g_icmp(g, LLVMIntSGE, k, n), g_sub(g, top, k), k);
 }
 
+/* A part of a record that is there. */
+static bool is_inside(const wf__inst *in, const wf__node *n, uint32_t k)
+{
+    const wf__node *index = wf__at(in->ir, wf__tuple_at(in->ir, n->b)[k]);
+    return k + 1 == wf__tuple_len(in->ir, n->b) && index->op == WF__CONST &&
+           wf__bits(index) < in->ir->slot[n->a].record;
+}
+
 void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, bool *wide)
 {
     wf__gen *g = in->g;
@@ -197,6 +205,8 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         wf__ref r = wf__tuple_at(in->ir, n->b)[k];
         val dim = wf__frame_dim(in->f, n->a, (int)k);
         mapped[k] = NULL;
+        if (is_inside(in, n, k))
+            continue;
         if (n->aux == WF_BORDER_VALUE) {
             test_index(in, r, dim, guard);
             continue;

@@ -148,7 +148,12 @@ val wf__frame_room(wf__frame *f, LLVMTypeRef type)
 
 val wf__frame_nowhere(wf__frame *f)
 {
-    if (!f->nowhere)
-        f->nowhere = wf__frame_room(f, f->g->L->ArrayType(f->g->i64, 2)); /* the largest element */
-    return f->nowhere;
+    unsigned bytes = 16; /* of the largest element, or record */
+    if (f->nowhere)
+        return f->nowhere;
+    for (uint32_t s = 0; s < f->body->slot_n; s++) {
+        unsigned record = f->body->slot[s].record * wf__size(f->body->slot[s].dtype);
+        bytes = record > bytes ? record : bytes;
+    }
+    return f->nowhere = wf__frame_room(f, f->g->L->ArrayType(f->g->i64, (bytes + 7) / 8));
 }

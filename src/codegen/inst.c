@@ -122,6 +122,8 @@ void wf__inst_free(wf__inst *in)
     wf__free(in->red_row);
     wf__free(in->memo);
     wf__free(in->made);
+    wf__free(in->packet);
+    wf__free(in->packet_of);
 }
 
 block *wf__inst_block(wf__inst *in, int level)
@@ -285,9 +287,25 @@ val wf__inst_vector(wf__inst *in, wf__ref r)
     return in->vector[r] = v;
 }
 
+/* A part of a packet, which is emitted in the place of one of them. */
+static void emit_part(wf__inst *in, wf__ref r)
+{
+    const wf__packet *packet = &in->packet[in->packet_of[r] - 1];
+    unsigned op = wf__at(in->ir, r)->op;
+    if (r != packet->at)
+        return;
+    (op == WF__LOAD    ? wf__emit_packet_load
+     : op == WF__STORE ? wf__emit_packet_store
+                       : wf__emit_packet_update)(in, packet);
+}
+
 static void emit_varying(wf__inst *in, wf__ref r)
 {
     const wf__node *n = wf__at(in->ir, r);
+    if (in->packet_of && in->packet_of[r]) {
+        emit_part(in, r);
+        return;
+    }
     switch (n->op) {
     case WF__LOAD:
         wf__emit_load(in, r);

@@ -484,7 +484,7 @@ static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
             wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
             f->narrow_limit = wf__narrow_limit(&fast);
         }
-        ok = emit_function(&t);
+        ok = (!tile || wf__find_packets(&fast)) && wf__find_packets(&safe) && emit_function(&t);
     }
     if (!ok)
         wf__gen_fail(g, "code generator: out of memory");

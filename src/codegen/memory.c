@@ -4,7 +4,7 @@
  */
 #include "codegen/body.h"
 
-static bool has_masked(const wf__gen *g, unsigned dtype)
+bool wf__has_masked(const wf__gen *g, unsigned dtype)
 {
     return (g->isa == WF__ISA_AVX512 || (g->isa == WF__ISA_AVX2 && wf__size(dtype) >= 4)) && wf__size(dtype) <= 8;
 }
@@ -37,6 +37,18 @@ static val masked_call(wf__gen *g, const char *name, LLVMTypeRef vector, val poi
     if (!operand && !g->failed)
         set_align(g, call, pointer_at + 1, align);
     return call;
+}
+
+val wf__load_masked(wf__gen *g, LLVMTypeRef vector, val p, unsigned align, val mask, val other)
+{
+    val args[3] = { p, mask, other };
+    return masked_call(g, "llvm.masked.load", vector, p, 0, align, args, 3);
+}
+
+void wf__store_masked(wf__gen *g, val v, val p, unsigned align, val mask)
+{
+    val args[3] = { v, p, mask };
+    masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, align, args, 3);
 }
 
 /* ---- loads ---- */
@@ -100,10 +112,10 @@ val wf__load_vector(wf__gen *g, unsigned dtype, const wf__where *at, val mask, v
         g->L->SetAlignment(v, wf__align(dtype));
         return against ? reverse(g, v, g->width) : v;
     }
-    if (!has_masked(g, dtype))
+    if (!wf__has_masked(g, dtype))
         return load_lanes(g, dtype, at, mask, other, nowhere);
-    val args[3] = { p, against ? reverse(g, mask, g->width) : mask, against ? reverse(g, other, g->width) : other };
-    val v = masked_call(g, "llvm.masked.load", vector, p, 0, wf__align(dtype), args, 3);
+    val v = wf__load_masked(g, vector, p, wf__align(dtype), against ? reverse(g, mask, g->width) : mask,
+                            against ? reverse(g, other, g->width) : other);
     return against ? reverse(g, v, g->width) : v;
 }
 
@@ -159,6 +171,15 @@ static void only_when(wf__inst *in, wf__ref predicate, wf__guard *guard)
     if (in->safe && !guard->vector)
         guard->vector = in->lane_mask;
     guard->vector = guard->vector ? g_and(g, guard->vector, on) : on;
+}
+
+val wf__load_mask(wf__inst *in, const wf__node *n, wf__guard *guard)
+{
+    if (n->when)
+        only_when(in, n->when, guard);
+    if (in->safe && !guard->vector)
+        guard->vector = in->lane_mask;
+    return wf__guard_mask(in, guard);
 }
 
 void wf__emit_load(wf__inst *in, wf__ref r)
@@ -262,15 +283,14 @@ void wf__store_vector(wf__inst *in, unsigned dtype, const wf__where *at, val mas
             store_lanes(in, dtype, at, mask, v);
         return;
     }
-    if (at->way == WF__AT_POINT || (mask && !has_masked(g, dtype))) {
+    if (at->way == WF__AT_POINT || (mask && !wf__has_masked(g, dtype))) {
         store_lanes(in, dtype, at, mask, v);
         return;
     }
     val p = against ? first_of_reversed(g, dtype, at->base) : at->base;
     v = against ? reverse(g, v, g->width) : v;
     if (mask) {
-        val args[3] = { v, p, against ? reverse(g, mask, g->width) : mask };
-        masked_call(g, "llvm.masked.store", g->L->TypeOf(v), p, 1, wf__align(dtype), args, 3);
+        wf__store_masked(g, v, p, wf__align(dtype), against ? reverse(g, mask, g->width) : mask);
     } else {
         g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
     }

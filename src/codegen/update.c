@@ -4,18 +4,7 @@
  * saves turns comes before: lanes that surely differ are one vector load, join and store; lanes that surely meet are joined
  * first where order does not matter. Lanes that are off work on a harmless place on the stack, without branches.
  */
-#include "codegen/body.h"
-
-typedef struct update {
-    wf__inst *in;
-    const wf__node *n;
-    unsigned dtype, join, with; /* with: dtype of the values */
-    int spread;
-    bool plain; /* no atomic operations */
-    val mask;   /* NULL: all lanes */
-    wf__where at;
-    wf__ref value, expected; /* expected: CAS */
-} update;
+#include "codegen/update.h"
 
 static LLVMTypeRef bits_type(wf__gen *g, unsigned dtype)
 {
@@ -26,7 +15,7 @@ static val as_bits(wf__gen *g, unsigned dtype, val in_memory) { return g_bits(g,
 
 /* ---- one element, or a vector of them ---- */
 /* join(old, value), both as they are in memory and in registers; the result as in memory. */
-static val joined(wf__gen *g, unsigned join, unsigned dtype, int w, val old, val value)
+val wf__joined(wf__gen *g, unsigned join, unsigned dtype, int w, val old, val value)
 {
     unsigned with = wf__update_dtype(dtype, join);
     val x[3] = { wf__from_memory(g, dtype, w, old), value, NULL };
@@ -66,7 +55,7 @@ static val make_updater(wf__gen *g, unsigned join, unsigned dtype)
     g->L->BuildBr(g->b, again);
     wf__gen_at(g, again);
     val old = g->L->BuildPhi(g->b, bits, "");
-    val new = as_bits(g, dtype, joined(g, join, dtype, 1, g_bits(g, old, memory), g->L->GetParam(f, 1)));
+    val new = as_bits(g, dtype, wf__joined(g, join, dtype, 1, g_bits(g, old, memory), g->L->GetParam(f, 1)));
     val pair = g->L->BuildAtomicCmpXchg(g->b, p, old, new, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, 0);
     val now = g->L->BuildExtractValue(g->b, pair, 0, "");
     g->L->BuildCondBr(g->b, g->L->BuildExtractValue(g->b, pair, 1, ""), done, again);
@@ -110,11 +99,11 @@ static val update_atomically(wf__gen *g, unsigned join, unsigned dtype, val p, v
     return g_bits(g, old, wf__gen_memory_type(g, dtype, 1));
 }
 
-static val update_plainly(wf__gen *g, unsigned join, unsigned dtype, val p, val value)
+val wf__update_plainly(wf__gen *g, unsigned join, unsigned dtype, val p, val value)
 {
     val old = load_element(g, dtype, p);
     store_element(g, dtype, p,
-                  join == WF_EXCH ? wf__to_memory(g, dtype, 1, value) : joined(g, join, dtype, 1, old, value));
+                  join == WF_EXCH ? wf__to_memory(g, dtype, 1, value) : wf__joined(g, join, dtype, 1, old, value));
     return old;
 }
 
@@ -137,23 +126,22 @@ static val exchange(wf__gen *g, bool plain, unsigned dtype, val p, val expected,
 
 /* ---- lanes ---- */
 /* Addresses of all lanes as integers; those of lanes that are off are nowhere. */
-static val addresses(const update *u)
+static val addresses(wf__inst *in, unsigned dtype, const wf__where *at, val mask)
 {
-    wf__gen *g = u->in->g;
+    wf__gen *g = in->g;
     int w = g->width;
-    int64_t size = wf__size(u->dtype), each = u->at.way == WF__ALONG ? size : u->at.way == WF__AGAINST ? -size : 0;
-    val a = wf__gen_splat(g, g->L->BuildPtrToInt(g->b, u->at.base, g->i64, ""), w);
-    if (u->at.way == WF__SCATTERED)
-        a = g_add(g, a,
-                  u->at.scaled ? g_mul(g, u->at.offset, wf__gen_int(g, g->i64, w, (uint64_t)size)) : u->at.offset);
-    if (u->at.way == WF__STRIDED)
-        a = g_add(g, a, g_mul(g, wf__gen_splat(g, u->at.stride, w), wf__gen_iota(g, g->i64, w, 0, 1)));
+    int64_t size = wf__size(dtype), each = at->way == WF__ALONG ? size : at->way == WF__AGAINST ? -size : 0;
+    val a = wf__gen_splat(g, g->L->BuildPtrToInt(g->b, at->base, g->i64, ""), w);
+    if (at->way == WF__SCATTERED)
+        a = g_add(g, a, at->scaled ? g_mul(g, at->offset, wf__gen_int(g, g->i64, w, (uint64_t)size)) : at->offset);
+    if (at->way == WF__STRIDED)
+        a = g_add(g, a, g_mul(g, wf__gen_splat(g, at->stride, w), wf__gen_iota(g, g->i64, w, 0, 1)));
     if (each)
         a = g_add(g, a, wf__gen_iota(g, g->i64, w, 0, each));
-    if (!u->mask)
+    if (!mask)
         return a;
-    val nowhere = g->L->BuildPtrToInt(g->b, wf__frame_nowhere(u->in->f), g->i64, "");
-    return g_select(g, u->mask, a, wf__gen_splat(g, nowhere, w));
+    val nowhere = g->L->BuildPtrToInt(g->b, wf__frame_nowhere(in->f), g->i64, "");
+    return g_select(g, mask, a, wf__gen_splat(g, nowhere, w));
 }
 
 static val room(wf__frame *f, int which)
@@ -168,6 +156,18 @@ static val spill(wf__inst *in, int which, val v)
     val p = room(in->f, which);
     in->g->L->SetAlignment(in->g->L->BuildStore(in->g->b, v, p), 8);
     return p;
+}
+
+void wf__far_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val out[WF__LANES])
+{
+    wf__gen *g = in->g;
+    if (!mask && at->way != WF__SCATTERED) {
+        wf__lane_pointers(g, dtype, at, out);
+        return;
+    }
+    val where = spill(in, 0, addresses(in, dtype, at, mask));
+    for (int l = 0; l < g->width; l++)
+        out[l] = g_load(g, g->ptr, g_gep(g, g->i64, where, g_i64(g, l)));
 }
 
 typedef struct lanes { /* a value, one lane at a time */
@@ -194,7 +194,7 @@ static val lane_of(wf__gen *g, const lanes *x, int l)
 }
 
 /* A complex number: its parts one after the other. */
-static void update_parts(const update *u, val p, val value)
+static void update_parts(const wf__change *u, val p, val value)
 {
     wf__gen *g = u->in->g;
     unsigned part = wf__part_dtype(u->dtype), size = wf__size(part), with = wf__update_dtype(part, u->join);
@@ -205,16 +205,16 @@ static void update_parts(const update *u, val p, val value)
         val x = g_bits(g, g->L->BuildTrunc(g->b, bits, narrow, ""), wf__gen_type(g, part, 1));
         x = with != part ? wf__gen_cast(g, with, part, 1, x) : x;
         val at = k ? g_gep(g, g->i8, p, g_i64(g, size)) : p;
-        (u->plain ? update_plainly : update_atomically)(g, u->join, part, at, x);
+        (u->plain ? wf__update_plainly : update_atomically)(g, u->join, part, at, x);
     }
 }
 
-static void each_lane(const update *u, wf__ref r)
+static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
     bool result = u->n->op != WF__ACCUM;
-    val where = spill(in, 0, addresses(u));
+    val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
     val all = result ? g->L->GetPoison(wf__gen_memory_type(g, u->dtype, g->width)) : NULL;
     if (u->expected)
@@ -226,7 +226,7 @@ static void each_lane(const update *u, wf__ref r)
         else if (u->expected)
             old = exchange(g, u->plain, u->dtype, p, lane_of(g, &expected, l), x);
         else
-            old = (u->plain ? update_plainly : update_atomically)(g, u->join, u->dtype, p, x);
+            old = (u->plain ? wf__update_plainly : update_atomically)(g, u->join, u->dtype, p, x);
         if (result)
             all = g->L->BuildInsertElement(g->b, all, old, g_i32(g, l), "");
     }
@@ -237,7 +237,7 @@ static void each_lane(const update *u, wf__ref r)
 }
 
 /* ---- lanes that meet ---- */
-static val neutral_where_off(const update *u, val mask, val v)
+val wf__neutral_where_off(const wf__change *u, val mask, val v)
 {
     wf__gen *g = u->in->g;
     uint64_t bits = wf__join_neutral((wf_join)u->join, u->with);
@@ -245,7 +245,7 @@ static val neutral_where_off(const update *u, val mask, val v)
 }
 
 /* All lanes of v joined, pairwise, in lane 0. */
-static val joined_lanes(const update *u, val v)
+static val joined_lanes(const wf__change *u, val v)
 {
     wf__gen *g = u->in->g;
     unsigned op = wf__join_op((wf_join)u->join);
@@ -260,27 +260,27 @@ static val joined_lanes(const update *u, val v)
     return g->L->BuildExtractElement(g->b, v, g_i32(g, 0), "");
 }
 
-static val somewhere(const update *u)
+static val somewhere(const wf__change *u)
 {
     wf__gen *g = u->in->g;
     return u->mask ? g_select(g, wf__gen_any(g, u->mask, g->width), u->at.base, wf__frame_nowhere(u->in->f))
                    : u->at.base;
 }
 
-static void all_at_once(const update *u)
+static void all_at_once(const wf__change *u)
 {
-    val v = joined_lanes(u, neutral_where_off(u, u->mask, wf__inst_vector(u->in, u->value)));
-    (u->plain ? update_plainly : update_atomically)(u->in->g, u->join, u->dtype, somewhere(u), v);
+    val v = joined_lanes(u, wf__neutral_where_off(u, u->mask, wf__inst_vector(u->in, u->value)));
+    (u->plain ? wf__update_plainly : update_atomically)(u->in->g, u->join, u->dtype, somewhere(u), v);
 }
 
 /* Private memory, one element: loaded and stored once, its lanes one after the other. */
-static void in_a_chain(const update *u)
+static void in_a_chain(const wf__change *u)
 {
     wf__gen *g = u->in->g;
     val p = somewhere(u), sum = load_element(g, u->dtype, p);
     lanes value = take_lanes(u->in, u->value, 1);
     for (int l = 0; l < g->width; l++) {
-        val next = joined(g, u->join, u->dtype, 1, sum, lane_of(g, &value, l));
+        val next = wf__joined(g, u->join, u->dtype, 1, sum, lane_of(g, &value, l));
         val on = u->mask ? g->L->BuildExtractElement(g->b, u->mask, g_i32(g, l), "") : NULL;
         sum = on ? g_select(g, on, next, sum) : next;
     }
@@ -288,24 +288,24 @@ static void in_a_chain(const update *u)
 }
 
 /* Lanes that differ, or have elements of their own side by side. */
-static void as_vector(const update *u, const wf__where *at)
+void wf__change_vector(const wf__change *u, const wf__where *at)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
     unsigned held = u->dtype == WF_BOOL ? WF_U8 : u->dtype;
     val zero = wf__gen_const(g, held, g->width, 0);
     val old = wf__load_vector(g, u->dtype, at, u->mask, zero, u->mask ? wf__frame_nowhere(in->f) : NULL);
-    val new = joined(g, u->join, u->dtype, g->width, old, wf__inst_vector(in, u->value));
+    val new = wf__joined(g, u->join, u->dtype, g->width, old, wf__inst_vector(in, u->value));
     wf__store_vector(in, u->dtype, at, u->mask, new);
 }
 
 /* LOCAL: while there are lanes left, all that meet the first of them. */
-static void lanes_that_meet(const update *u)
+static void lanes_that_meet(const wf__change *u)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
     LLVMTypeRef bits = g->L->IntTypeInContext(g->context, (unsigned)g->width);
-    val all = addresses(u), v = wf__inst_vector(in, u->value), where = spill(in, 0, all);
+    val all = addresses(u->in, u->dtype, &u->at, u->mask), v = wf__inst_vector(in, u->value), where = spill(in, 0, all);
     val first = u->mask ? g_bits(g, u->mask, bits) : wf__gen_int(g, bits, 1, ~(uint64_t)0 >> (64 - g->width));
     block before = g->L->GetInsertBlock(g->b), test = wf__gen_block(g, "left"), turn = wf__gen_block(g, "meet"),
           after = wf__gen_block(g, "met");
@@ -321,7 +321,7 @@ static void lanes_that_meet(const update *u)
     val p = g_load(g, g->ptr, g_gep(g, g->i64, where, l));
     val meet = g_icmp(g, LLVMIntEQ, all, wf__gen_splat(g, address, g->width));
     meet = g_and(g, meet, g_bits(g, left, wf__gen_wide(g, g->i1, g->width)));
-    update_atomically(g, u->join, u->dtype, p, joined_lanes(u, neutral_where_off(u, meet, v)));
+    update_atomically(g, u->join, u->dtype, p, joined_lanes(u, wf__neutral_where_off(u, meet, v)));
     val rest = g_xor(g, left, g_bits(g, meet, bits));
     block latch = g->L->GetInsertBlock(g->b);
     g->L->BuildBr(g->b, test);
@@ -329,102 +329,8 @@ static void lanes_that_meet(const update *u)
     wf__gen_at(g, after);
 }
 
-/* ---- private memory: the lanes' offsets fit 32 bits, so two of them come out of a vector at a time ---- */
-/* Lane l of a vector of integers of `size` bytes. */
-static val take_out(wf__gen *g, val v, unsigned size, int l)
-{
-    LLVMTypeRef own = g->L->IntTypeInContext(g->context, 8 * size);
-    unsigned bytes = size * (unsigned)g->width, at = (unsigned)l * size;
-    if (size == 8 || bytes < 8)
-        return g->L->BuildExtractElement(g->b, v, g_i32(g, l), "");
-    val words = g_bits(g, v, g->L->VectorType(g->i64, bytes / 8));
-    val word = g->L->BuildExtractElement(g->b, words, g_i32(g, at / 8), "");
-    if (at % 8)
-        word = g->L->BuildLShr(g->b, word, g_i64(g, at % 8 * 8), "");
-    return g->L->BuildTrunc(g->b, word, own, "");
-}
-
-static val lane_of_vector(wf__gen *g, unsigned dtype, val v, int l)
-{
-    if (!wf__is_int(dtype))
-        return g->L->BuildExtractElement(g->b, v, g_i32(g, l), "");
-    return take_out(g, v, wf__size(dtype), l);
-}
-
-/* Byte offsets from *base, as i32, without what is uniform: that is added to *base. NULL: nothing else. */
-static val private_offsets(const update *u, val *base)
-{
-    wf__inst *in = u->in;
-    wf__gen *g = in->g;
-    uint32_t rank = wf__tuple_len(in->ir, u->n->b) - (u->spread > 1);
-    LLVMTypeRef words = wf__gen_wide(g, g->i32, g->width);
-    int64_t last = (int64_t)u->spread * wf__size(u->dtype); /* from element to element along the last axis */
-    val sum = NULL;
-    *base = wf__frame_base(in->f, u->n->a);
-    for (uint32_t k = 0; k < rank; k++) {
-        wf__ref r = wf__tuple_at(in->ir, u->n->b)[k];
-        bool inner = k + 1 == rank;
-        val stride = inner ? g_i64(g, last) : wf__frame_stride(in->f, u->n->a, (int)k);
-        if (in->vary[r].kind == WF__UNIFORM) {
-            *base = g_gep(g, g->i8, *base, g_mul(g, wf__inst_scalar(in, r), stride));
-            continue;
-        }
-        val index = g->L->BuildTrunc(g->b, wf__inst_vector(in, r), words, "");
-        val step = inner ? wf__gen_int(g, g->i32, g->width, (uint64_t)last)
-                         : wf__gen_splat(g, g->L->BuildTrunc(g->b, stride, g->i32, ""), g->width);
-        index = g_mul(g, index, step);
-        sum = sum ? g_add(g, sum, index) : index;
-    }
-    if (u->spread > g->width) { /* where among the elements side by side this vector begins */
-        val lane = wf__inst_scalar(in, wf__tuple_at(in->ir, u->n->b)[rank]);
-        lane = g_and(g, lane, g_i64(g, u->spread - 1));
-        *base = g_gep(g, g->i8, *base, g_mul(g, lane, g_i64(g, wf__size(u->dtype))));
-    }
-    return sum;
-}
-
-/* Lanes that are off join the neutral element with the first one. */
-static void each_private_lane(const update *u, val base, val offset)
-{
-    wf__inst *in = u->in;
-    wf__gen *g = in->g;
-    val vector = NULL, scalar = NULL;
-    bool uniform = in->vary[u->value].kind == WF__UNIFORM && !u->mask;
-    if (u->mask)
-        offset = g_select(g, u->mask, offset, wf__gen_int(g, g->i32, g->width, 0));
-    if (uniform)
-        scalar = wf__inst_scalar(in, u->value);
-    else
-        vector = neutral_where_off(u, u->mask, wf__inst_vector(in, u->value));
-    for (int l = 0; l < g->width; l++) {
-        val at = g->L->BuildZExt(g->b, take_out(g, offset, 4, l), g->i64, "");
-        val p = g_gep(g, g->i8, base, at);
-        if (u->spread > 1)
-            p = g_gep(g, g->i8, p, g_i64(g, (int64_t)(l % u->spread * (int)wf__size(u->dtype))));
-        update_plainly(g, u->join, u->dtype, p, uniform ? scalar : lane_of_vector(g, u->with, vector, l));
-    }
-}
-
-/* False: not the way to do it. */
-static bool in_private(const update *u)
-{
-    wf__gen *g = u->in->g;
-    bool varying = false;
-    val base;
-    for (uint32_t k = 0; k < wf__tuple_len(u->in->ir, u->n->b) - (u->spread > 1); k++)
-        varying |= u->in->vary[wf__tuple_at(u->in->ir, u->n->b)[k]].kind == WF__VARYING;
-    if (!varying && u->spread == 1)
-        return false;
-    val offset = private_offsets(u, &base);
-    if (!offset && u->spread >= g->width)
-        as_vector(u, &(wf__where){ .way = WF__ALONG, .base = base });
-    else
-        each_private_lane(u, base, offset ? offset : wf__gen_int(g, g->i32, g->width, 0));
-    return true;
-}
-
 /* Does one index alone differ from lane to lane, by a constant? */
-static bool lanes_differ(const update *u)
+static bool lanes_differ(const wf__change *u)
 {
     int affine = 0;
     for (uint32_t k = 0; k < wf__tuple_len(u->in->ir, u->n->b); k++) {
@@ -437,21 +343,30 @@ static bool lanes_differ(const update *u)
     return affine == 1 && (u->at.way == WF__ALONG || u->at.way == WF__AGAINST || u->at.way == WF__STRIDED);
 }
 
+wf__change wf__change_of(wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    const wf__slot *slot = &in->ir->slot[n->a];
+    bool exchanges = n->op == WF__CAS;
+    wf__change u = { .in = in, .n = n, .dtype = n->dtype, .join = wf__node_join(n) };
+    u.spread = slot->spread ? slot->spread : 1;
+    u.together = slot->spread > 1 && slot->record ? slot->record : 1;
+    u.plain = in->g->options->alone || (n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND);
+    u.value = exchanges ? wf__tuple_at(in->ir, n->c)[1] : n->c;
+    u.expected = exchanges ? wf__tuple_at(in->ir, n->c)[0] : 0;
+    u.with = wf__dtype(in->ir, u.value);
+    u.mask = wf__effect_mask(in, n->d);
+    return u;
+}
+
 void wf__emit_update(wf__inst *in, wf__ref r)
 {
     wf__gen *g = in->g;
     const wf__node *n = wf__at(in->ir, r);
     const wf__slot *slot = &in->ir->slot[n->a];
-    bool exchanges = n->op == WF__CAS;
-    update u = { .in = in, .n = n, .dtype = n->dtype, .join = wf__node_join(n) };
-    u.spread = slot->spread ? slot->spread : 1;
-    u.plain = g->options->alone || (n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND);
-    u.value = exchanges ? wf__tuple_at(in->ir, n->c)[1] : n->c;
-    u.expected = exchanges ? wf__tuple_at(in->ir, n->c)[0] : 0;
-    u.with = wf__dtype(in->ir, u.value);
-    u.mask = wf__effect_mask(in, n->d);
+    wf__change u = wf__change_of(in, r);
     bool joins = n->op == WF__ACCUM && !wf__is_complex(u.dtype) && g->width > 1;
-    if (joins && slot->spread && in_private(&u))
+    if (joins && slot->spread && wf__in_private(&u))
         return;
     u.at = wf__address(in, n->a, n->b, NULL, NULL);
     bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_MIN && u.join != WF_MAX;
@@ -460,7 +375,7 @@ void wf__emit_update(wf__inst *in, wf__ref r)
     else if (u.at.way == WF__AT_POINT)
         (ordered ? in_a_chain : all_at_once)(&u);
     else if (u.plain && lanes_differ(&u))
-        as_vector(&u, &u.at);
+        wf__change_vector(&u, &u.at);
     else if (!u.plain && wf__node_mode(n) == WF__MODE_LOCAL)
         lanes_that_meet(&u);
     else

@@ -159,8 +159,12 @@ typedef struct wf__slot { /* memory that a recording names */
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
     bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
-    uint8_t spread;     /* not 0: private memory for one ACCUM of mode EXPAND. Beyond 1: the last index, the lane's
-                                  along its axis, counts modulo this */
+    uint8_t
+        spread; /* not 0: private memory for ACCUMs of mode EXPAND that differ in a constant last index, if there are
+                       several. Beyond 1: the last index, the lane's along its axis, counts modulo this */
+    uint8_t
+        record; /* not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and
+                       no element has two indices. Private memory: then the whole last axis, before which lanes come */
     uint32_t epoch;     /* stores so far to this memory */
     wf__ref last_store; /* the STORE whose value a LOAD of the same tuple would see, or 0 */
     uint32_t shape;     /* array graphs: id of the array's shape */
@@ -207,7 +211,7 @@ typedef struct wf__ir {
     char error[768];
 } wf__ir;
 
-enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_FAST_MATH | WF_DEBUG | WF_TRAP_NAN };
+enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_FAST_MATH | WF_DEBUG | WF_TRAP_NAN };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes); /* memory for so many, all at once; without it, it is said later */

@@ -173,6 +173,11 @@ static void declare_slot(reader *r)
         fail(r, "a power of two up to 32");
     else
         r->ir->slot[s].spread = (uint8_t)spread;
+    uint32_t record = word(r, "record") ? number32(r) : 0;
+    if (record > UINT8_MAX || (record && !rank))
+        fail(r, "a record of at most 255 elements");
+    else
+        r->ir->slot[s].record = (uint8_t)record;
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
             r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEP_BACK + 1, "a step");

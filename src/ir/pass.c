@@ -114,6 +114,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].written = slot->written;
         out->slot[copy].meets = slot->meets;
         out->slot[copy].spread = slot->spread;
+        out->slot[copy].record = slot->record;
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {
         wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);

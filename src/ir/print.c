@@ -8,7 +8,7 @@
  *   %2 = index 0
  *   %5 = load f32 s0 [%2 %3] border value other %1 epoch 0
  *   %6 = add f32 %5 %1
- *   accum u32 s1 [%2] add auto %6 if %7       join, mode; the slot line has `spread 32` for private memory
+ *   accum u32 s1 [%2] add auto %6 if %7       join, mode; the slot line has `spread 32` for private memory, `record 4`
  *   store s1 [%2 %3] %6                       effects have ids too, as all nodes, but nothing refers to them
  *   %9 = loop bool once                       `once`: a condition
  *   %10 = state bool %9 %8 guard
@@ -56,6 +56,8 @@ static void header(const wf__ir *ir, wf__str *out)
         wf__str_add(out, slot->meets ? " meets" : "");
         if (slot->spread)
             wf__str_addf(out, " spread %u", (unsigned)slot->spread);
+        if (slot->record)
+            wf__str_addf(out, " record %u", (unsigned)slot->record);
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
             wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);

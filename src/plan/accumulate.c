@@ -28,28 +28,6 @@ static bool no_memory(wf__plan *plan)
     return false;
 }
 
-/* Can two indices name the same memory? Also where it cannot be excluded simply. */
-static bool repeats(const wf__bind *b)
-{
-    int axis[WF_MAX_RANK], n = 0;
-    for (int d = 0; d < b->rank; ++d) {
-        if (b->dim[d] < 2)
-            continue;
-        int at = n++;
-        for (; at > 0 && llabs(b->stride[axis[at - 1]]) > llabs(b->stride[d]); --at)
-            axis[at] = axis[at - 1];
-        axis[at] = d;
-    }
-    int64_t reach = 0;
-    for (int k = 0; k < n; ++k) {
-        int64_t step = llabs(b->stride[axis[k]]), far;
-        if (step <= reach || !wf__mul_i64(step, b->dim[axis[k]] - 1, &far))
-            return true;
-        reach += far;
-    }
-    return false;
-}
-
 /* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
 {
@@ -66,21 +44,60 @@ static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
     return true;
 }
 
+/* Accumulations that cannot meet, as they differ in a constant last index: the parts of a record. */
+enum { MOST_PARTS = 64 };
+typedef struct record {
+    wf__ref part[MOST_PARTS];
+    uint32_t n;
+} record;
+
+static bool in_record(const record *rec, wf__ref r)
+{
+    for (uint32_t i = 0; i < rec->n; ++i)
+        if (rec->part[i] == r)
+            return true;
+    return false;
+}
+
+static bool joins_record(const wf__ir *ir, const record *rec, const wf__node *n)
+{
+    const wf__node *first = &ir->node[rec->part[0]];
+    int64_t c, other;
+    uint32_t len = wf__tuple_len(ir, n->b);
+    if (rec->n == MOST_PARTS || n->op != first->op || n->a != first->a || n->aux != first->aux ||
+        n->dtype != first->dtype || !wf__last_constant(ir, n->b, &c) ||
+        memcmp(wf__tuple_at(ir, n->b), wf__tuple_at(ir, first->b), (len - 1) * sizeof(wf__ref)) != 0)
+        return false;
+    for (uint32_t i = 0; i < rec->n; ++i)
+        if (!wf__last_constant(ir, ir->node[rec->part[i]].b, &other) || other == c)
+            return false;
+    return true;
+}
+
+static record record_of(const wf__ir *ir, wf__ref r)
+{
+    record rec = { .part = { r }, .n = 1 };
+    for (wf__ref q = r + 1; q < ir->n; ++q)
+        if (joins_record(ir, &rec, &ir->node[q]))
+            rec.part[rec.n++] = q;
+    return rec;
+}
+
 typedef struct target {
     const wf__bind *bind;
     bool shared; /* other nodes change the same memory */
     bool atomic; /* some of them atomically */
     bool repeats;
-    uint64_t elements, points;
+    uint64_t elements, updates;
 } target;
 
-static target look(const wf__stage *stage, const wf__ir *ir, wf__ref r, const wf__bind *bind)
+static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, const wf__bind *bind)
 {
-    const wf__node *n = &ir->node[r];
-    target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .points = 1 };
+    const wf__node *n = &ir->node[rec->part[0]];
+    target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *m = &ir->node[q];
-        if (q == r || !wf__op_is_effect(m->op) || m->op == WF__SETRED || ir->slot[m->a].spread)
+        if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || ir->slot[m->a].spread)
             continue;
         const wf__bind *other = &bind[ir->slot[m->a].object];
         if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))
@@ -88,11 +105,11 @@ static target look(const wf__stage *stage, const wf__ir *ir, wf__ref r, const wf
         t.shared = true;
         t.atomic = t.atomic || m->op != WF__ACCUM;
     }
-    t.repeats = repeats(t.bind);
+    t.repeats = wf__bind_repeats(t.bind);
     for (int d = 0; d < t.bind->rank; ++d)
         t.elements *= (uint64_t)t.bind->dim[d];
     for (int d = 0; d < ir->rank; ++d)
-        t.points *= (uint64_t)stage->extent[d];
+        t.updates *= (uint64_t)stage->extent[d];
     return t;
 }
 
@@ -109,7 +126,7 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     uint64_t most = kind == WF__UNIFORM ? SPREAD_UNIFORM : SPREAD_BYTES;
     uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_ADD));
     unsigned spread = WF__MOST_SPREAD;
-    while (spread > 1 && (bytes * spread > most || t->points < SPREAD_POINTS * t->elements * spread))
+    while (spread > 1 && (bytes * spread > most || t->updates < SPREAD_POINTS * t->elements * spread))
         spread /= 2;
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
 }
@@ -132,57 +149,84 @@ static uint32_t with_lane(wf__ir *ir, uint32_t tuple)
     return wf__tuple(ir, refs, n + 1);
 }
 
-/* The node's own slot, private memory in the shape of the target. */
-static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, wf__ref r, const target *t, unsigned spread)
+static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
 {
-    uint32_t old = ir->node[r].a, slots = ir->slot_n;
-    unsigned join = wf__node_join(&ir->node[r]), dtype = wf__update_dtype(ir->node[r].dtype, join);
     wf__mem_layout *mem = wf__realloc(stage->mem, (slots + 1) * sizeof *mem);
-    if (!mem)
-        return no_memory(plan);
-    stage->mem = mem;
-    wf__private *copies = wf__realloc(stage->copies, (stage->copies_n + 1) * sizeof *copies);
-    if (!copies)
-        return no_memory(plan);
-    stage->copies = copies;
+    if (mem)
+        stage->mem = mem;
+    wf__private *copies = mem ? wf__realloc(stage->copies, (stage->copies_n + 1) * sizeof *copies) : NULL;
+    if (copies)
+        stage->copies = copies;
+    return copies || no_memory(plan);
+}
+
+/* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last axis,
+ * lie side by side. */
+static void lay_private(const target *t, const wf__private *p, wf__slot *slot, wf__mem_layout *mem)
+{
+    int rank = t->bind->rank;
+    int64_t stride = p->together > 1 ? 1 : p->spread;
+    for (int d = rank - 1; d >= 0; --d) {
+        mem->stride[d] = stride;
+        slot->step[d] = stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY;
+        stride *= t->bind->dim[d] > 0 ? t->bind->dim[d] : 1;
+        stride *= p->together > 1 && d == rank - 1 ? p->spread : 1;
+    }
+    if (p->spread > 1) {
+        mem->stride[rank] = p->together;
+        mem->dim[rank] = p->spread;
+        slot->step[rank] = p->together > 1 ? WF__STEP_ANY : WF__STEP_UNIT;
+    }
+}
+
+/* The record's own slot, private memory in the shape of the target. */
+static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t,
+                        unsigned spread)
+{
+    const wf__node *first = &ir->node[rec->part[0]];
+    uint32_t old = first->a, slots = ir->slot_n;
+    unsigned join = wf__node_join(first), dtype = wf__update_dtype(first->dtype, join);
+    bool exact = is_exact(join, first->dtype);
+    if (!grow_stage(plan, stage, slots))
+        return false;
     uint32_t slot = wf__slot_new(ir, dtype, t->bind->rank + (spread > 1), false, ir->slot[old].object);
-    uint32_t tuple = spread > 1 ? with_lane(ir, ir->node[r].b) : ir->node[r].b;
     if (ir->status != WF_OK)
         return no_memory(plan);
-    wf__private *p = &copies[stage->copies_n++];
+    int64_t last = rec->n > 1 && ir->slot[old].record ? t->bind->dim[t->bind->rank - 1] : 0;
+    ir->slot[slot].record = (uint8_t)(last <= UINT8_MAX ? last : 0);
+    wf__private *p = &stage->copies[stage->copies_n++];
     *p = (wf__private){ .slot = slot,
                         .target = old,
                         .join = (uint8_t)join,
                         .spread = (uint8_t)spread,
-                        .exact = is_exact(join, ir->node[r].dtype),
+                        .together = spread > 1 && ir->slot[slot].record ? ir->slot[slot].record : 1,
+                        .updates = (uint8_t)rec->n,
+                        .exact = exact,
                         .elements = t->elements };
-    mem[slot] = mem[old];
-    int64_t stride = spread;
+    wf__mem_layout *mem = &stage->mem[slot];
+    *mem = stage->mem[old];
+    lay_private(t, p, &ir->slot[slot], mem);
     bool same = spread == 1 && dtype == ir->slot[old].dtype && t->elements;
-    for (int d = t->bind->rank - 1; d >= 0; --d) {
-        same = same && (t->bind->dim[d] == 1 || t->bind->stride[d] == stride);
-        mem[slot].stride[d] = stride;
-        ir->slot[slot].step[d] = stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY;
-        stride *= t->bind->dim[d] > 0 ? t->bind->dim[d] : 1;
-    }
-    if (spread > 1) {
-        mem[slot].stride[t->bind->rank] = 1;
-        mem[slot].dim[t->bind->rank] = spread;
-        ir->slot[slot].step[t->bind->rank] = WF__STEP_UNIT;
-    }
+    for (int d = 0; d < t->bind->rank; ++d)
+        same = same && (t->bind->dim[d] == 1 || t->bind->stride[d] == mem->stride[d]);
     p->direct = same && !t->shared;
     ir->slot[slot].spread = (uint8_t)spread;
     ir->slot[slot].read = ir->slot[slot].written = true;
-    ir->node[r].a = slot;
-    ir->node[r].b = tuple;
-    ir->node[r].dtype = (uint8_t)dtype;
-    return true;
+    for (uint32_t i = 0; i < rec->n && ir->status == WF_OK; ++i) {
+        uint32_t tuple = spread > 1 ? with_lane(ir, ir->node[rec->part[i]].b) : ir->node[rec->part[i]].b;
+        wf__node *n = &ir->node[rec->part[i]];
+        n->a = slot;
+        n->b = tuple;
+        n->dtype = (uint8_t)dtype;
+    }
+    return ir->status == WF_OK || no_memory(plan);
 }
 
-static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, wf__ref r, const wf__vary *vary, const wf__bind *bind)
+static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
+                    const wf__bind *bind)
 {
-    wf__node *n = &ir->node[r];
-    const target t = look(stage, ir, r, bind);
+    const wf__node *n = &ir->node[rec->part[0]];
+    const target t = look(stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     bool apart = !t.shared && !t.repeats && differs(stage, ir, n);
@@ -191,20 +235,21 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, wf__ref r, con
     else if (t.atomic || t.repeats)
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
-        mode = ELEMENTS_PER_POINT * t.points >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+        mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (!apart && mode == WF__MODE_EXPAND && bytes > most_copy)
         mode = WF__MODE_DIRECT;
-    n->aux = (uint8_t)(join | mode << 4);
+    for (uint32_t i = 0; i < rec->n; ++i)
+        ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
-    return add_private(plan, stage, ir, r, &t, spread_of(&t, ir, vary, n, is_exact(join, n->dtype)));
+    return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, is_exact(join, n->dtype)));
 }
 
 /* How many copies there are where order counts, each for a range of blocks. */
 static void choose_groups(wf__stage *stage, const wf__ir *ir)
 {
-    uint64_t bytes = 1, largest = 0, elements = 1, points = 1;
+    uint64_t bytes = 1, largest = 0, elements = 1, points = 1, updates = 1;
     bool exact = true;
     for (uint32_t i = 0; i < stage->copies_n; ++i) {
         const wf__private *p = &stage->copies[i];
@@ -213,6 +258,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         largest = array > largest ? array : largest;
         bytes += p->elements * p->spread * wf__size(ir->slot[p->slot].dtype);
         elements = p->elements * p->spread > elements ? p->elements * p->spread : elements;
+        updates = p->updates > updates ? p->updates : updates;
     }
     for (int d = 0; d < ir->rank; ++d)
         points *= (uint64_t)stage->extent[d];
@@ -220,7 +266,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     stage->in_order = !exact;
     if (exact || largest > REPRODUCED)
         return;
-    uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points, elements);
+    uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
     n = n < FEW_GROUPS ? FEW_GROUPS : n > MOST_GROUPS ? MOST_GROUPS : n;
     stage->groups = (uint32_t)(n < most ? n : most);
 }
@@ -235,13 +281,22 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     if (!any || ir->flags & WF_DEBUG) /* there the array itself is watched */
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
-    if (!vary)
+    bool *done = wf__alloc0(ir->n);
+    if (!vary || !done) {
+        wf__free(vary);
+        wf__free(done);
         return no_memory(plan);
+    }
     wf__analyse(ir, vary);
     uint32_t n = ir->n;
     for (wf__ref r = 1; r < n && ok; ++r)
-        if (ir->node[r].op == WF__ACCUM)
-            ok = resolve(plan, stage, ir, r, vary, bind);
+        if (ir->node[r].op == WF__ACCUM && !done[r]) {
+            const record rec = record_of(ir, r);
+            for (uint32_t i = 0; i < rec.n; ++i)
+                done[rec.part[i]] = true;
+            ok = resolve(plan, stage, ir, &rec, vary, bind);
+        }
+    wf__free(done);
     wf__free(vary);
     if (ok)
         choose_groups(stage, ir);

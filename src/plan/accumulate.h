@@ -7,4 +7,12 @@
 /* Gives every ACCUM of the laid-out, not yet lowered body `ir` its mode, and those of mode EXPAND private slots; fills
  * stage->copies, groups, in_order and updates. */
 bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf__bind *bind);
+
+/* ---- records.c ---- */
+/* Sets `record` of the slots of the laid-out body. */
+void wf__plan_records(wf__ir *ir, const wf__bind *bind);
+/* Can two indices name the same memory? Also where it cannot be excluded simply. */
+bool wf__bind_repeats(const wf__bind *b);
+/* Of a tuple of two indices or more: is the last one a constant? */
+bool wf__last_constant(const wf__ir *ir, uint32_t tuple, int64_t *out);
 #endif

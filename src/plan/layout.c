@@ -391,6 +391,8 @@ static bool lay_body(layout *l)
         uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
         for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
             map[r] = lay_node(l, r, map, everywhere, &laid);
+        if (laid.status == WF_OK)
+            wf__plan_records(&laid, l->bind);
         ok = laid.status == WF_OK && wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
         if (ok && wf__pass_is_lowered(&laid)) {
             l->stage->body = laid;

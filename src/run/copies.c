@@ -32,7 +32,7 @@ int64_t wf__copies_most(const wf__stage *stage, int64_t wanted)
     for (int d = 0; d < stage->body.rank; ++d)
         points *= (uint64_t)stage->extent[d];
     for (uint32_t k = 0; k < stage->copies_n; ++k) {
-        uint64_t worth = 1 + wf__copies_worth(points, elements_of(&stage->copies[k]));
+        uint64_t worth = 1 + wf__copies_worth(points * stage->copies[k].updates, elements_of(&stage->copies[k]));
         most = worth < most ? worth : most;
     }
     return most < 1 ? 1 : (uint64_t)wanted > most ? (int64_t)most : wanted;
@@ -182,14 +182,17 @@ static void join_array(const wf__private *p, const wf__slot *from, const wf__slo
 /* Pairwise, element k with k + s, as lanes are joined in reductions. Leaves the elements packed. */
 static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t elements)
 {
-    size_t size = wf__size(dtype);
-    for (size_t i = 0; i < elements; ++i) {
+    size_t size = wf__size(dtype) * p->together;
+    for (size_t i = 0; i < elements / p->together; ++i) {
         char *own = at + i * p->spread * size;
         for (size_t s = p->spread / 2; s; s /= 2)
-            join_packed(p->join, dtype, own, own + s * size, s);
+            join_packed(p->join, dtype, own, own + s * size, s * p->together);
         memmove(at + i * size, own, size);
     }
 }
+
+/* Elements joined at a time: whole records. */
+static size_t part_of(const wf__private *p) { return PART / (size_t)p->together * p->together; }
 
 typedef struct joining {
     wf__copies *c;
@@ -203,8 +206,9 @@ static void join_part(void *user, int64_t part, int worker)
     const wf__private *p = j->p;
     const wf__stage *stage = j->c->stage;
     const wf__slot *from = &stage->body.slot[p->slot], *to = &stage->body.slot[p->target];
-    uint64_t first = (uint64_t)part * PART, left = p->elements - first;
-    size_t n = left < PART ? (size_t)left : PART, size = wf__size(from->dtype), at = first * p->spread * size;
+    uint64_t first = (uint64_t)part * part_of(p), left = p->elements - first;
+    size_t n = left < part_of(p) ? (size_t)left : part_of(p), size = wf__size(from->dtype),
+           at = first * p->spread * size;
     char *sum = NULL;
     WF__UNUSED(worker);
     for (int64_t i = p->direct; i < j->c->n; ++i) {
@@ -231,7 +235,7 @@ void wf__copies_join(wf__copies *c, wf__pool *pool, const wf__mem *mem)
     enum { ALONE = 16 };
     for (uint32_t k = 0; k < c->stage->copies_n; ++k) {
         joining j = { c, &c->stage->copies[k], mem };
-        int64_t parts = (int64_t)((j.p->elements + PART - 1) / PART);
+        int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
         if (parts > ALONE)
             wf__pool_run(pool, parts, join_part, &j);
         else
