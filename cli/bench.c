@@ -11,17 +11,20 @@ const char help_bench[] =
     "  weft bench\n"
     "  weft bench --quick\n"
     "  weft bench --json > here.json\n"
-    "  weft bench scatter --count 10000000\n\n"
+    "  weft bench scatter --count 10000000\n"
+    "  weft bench packet\n\n"
     "Each row is computed by Weft (a prepared kernel) with all threads and with one, and by a plain C loop, on one\n"
     "thread, as the compiler that built this tool translates it. Times are medians; results are compared.\n\n"
     "scatter: random numbers added to buffers of 1 to 10^7 elements at random places, in every mode of accumulation, beside\n"
-    "private histograms in C; a table, and scatter.svg.\n\n"
+    "private histograms in C; a table, scatter.svg and scatter.png.\n"
+    "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_PACKETS, beside\n"
+    "C; a table, packet.svg and packet.png.\n\n"
     "  --quick                smaller arrays\n"
     "  --json                 one JSON object per line\n"
     "  --threads N            of the first column (default: all cores)\n"
-    "  --count N              scatter: additions (default: 100000000)\n"
+    "  --count N              scatter: additions (default: 100000000); packet: elements (default: 16777216)\n"
     "  --most N               scatter: elements of the largest buffer (default: 10000000)\n"
-    "  --python FILE          scatter: a Python that has Dr.Jit, to be measured, too\n";
+    "  --python FILE          scatter, packet: a Python that has Dr.Jit, to be measured, too\n";
 
 enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
 #define MIN_TIME 0.15
@@ -268,7 +271,7 @@ static const option options[] = { { "quick", 0, false }, { "json", 0, false },  
 int run_bench(const command *self, int argc, char **argv)
 {
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
-    bool quick = false, json = false, scatter = false;
+    bool quick = false, json = false, scatter = false, packet = false;
     long count = 0, most = 10000000;
     const char *python = NULL;
     for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
@@ -282,7 +285,9 @@ int run_bench(const command *self, int argc, char **argv)
             return misused(self, "--most %s: 1 to 10000000 elements", a.value);
         else if (o == PYTHON)
             python = a.value;
-        else if (o == ARG_OPERAND && !scatter && strcmp(a.value, "scatter") == 0)
+        else if (o == ARG_OPERAND && !scatter && !packet && strcmp(a.value, "packet") == 0)
+            packet = true;
+        else if (o == ARG_OPERAND && !scatter && !packet && strcmp(a.value, "scatter") == 0)
             scatter = true;
         else if (o == COUNT || o == MOST)
             continue;
@@ -294,8 +299,9 @@ int run_bench(const command *self, int argc, char **argv)
     wf_context *all = open_context(&a);
     if (!all)
         return EXIT_USAGE;
-    if (scatter) {
-        int status = bench_scatter(all, count ? count : quick ? 1000000 : 100000000, most, python);
+    if (scatter || packet) {
+        long usual = scatter ? 100000000 : 1 << 24, n = count ? count : quick ? 1000000 : usual;
+        int status = scatter ? bench_scatter(all, n, most, python) : bench_packet(all, n, python);
         wf_context_free(all);
         return status;
     }

@@ -3,17 +3,18 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "scatter.h"
-#include <pthread.h>
+#include "measure.h"
+#include "plot.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZES = 8, MODES = 4, SERIES = 2 * MODES + 1, MOST_THREADS = 256, SPREAD = 8, SPREAD_MOST = 4096 };
+enum { SIZES = 8, MODES = 4, SERIES = 2 * MODES + 1, SPREAD = 8, SPREAD_MOST = 4096 };
 
 static const char *const series_names[SERIES] = { "Weft auto",   "Weft direct",   "Weft local",   "Weft expand",  "C",
                                                   "Dr.Jit auto", "Dr.Jit direct", "Dr.Jit local", "Dr.Jit expand" };
-static const char *const colours[SERIES] = { "#d62728", "#ff9896", "#e377c2", "#ff7f0e", "#111111",
-                                             "#1f77b4", "#aec7e8", "#17becf", "#2ca02c" };
+static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0xe377c2, 0xff7f0e, 0x111111,
+                                          0x1f77b4, 0xaec7e8, 0x17becf, 0x2ca02c };
 
 typedef struct results {
     int64_t n, size[SIZES];
@@ -70,16 +71,7 @@ typedef struct c_call {
 static bool run_c(void *data)
 {
     c_call *c = data;
-    pthread_t thread[MOST_THREADS];
-    bool started[MOST_THREADS] = { false };
-    for (int t = 1; t < c->threads; t++)
-        started[t] = pthread_create(&thread[t], NULL, count, &c->part[t]) == 0;
-    for (int t = 0; t < c->threads; t++)
-        if (!started[t])
-            count(&c->part[t]);
-    for (int t = 1; t < c->threads; t++)
-        if (started[t])
-            pthread_join(thread[t], NULL);
+    run_parts(count, c->part, sizeof *c->part, c->threads);
     for (int t = 0; t < c->threads; t++)
         for (int k = 0; k < c->part[t].copies; k++)
             for (int64_t b = 0; b < c->part[t].bins; b++)
@@ -105,24 +97,6 @@ static wf_kernel *prepare(wf_context *ctx, int64_t n, wf_mode mode, const wf_arr
     wf_array *target = wf_formal(g, "target", WF_U32, 1);
     wf_accumulate(g, (int)WF_ADD | (int)mode, target, wf_in(g, value), wf_in(g, index));
     return wf_compile(g);
-}
-
-/* The least of a few times, after one that warms up. */
-static double least(bool (*work)(void *), void *data)
-{
-    enum { RUNS = 5 };
-    double best = 0, spent = 0;
-    if (!work(data))
-        return -1;
-    for (int i = 0; i < RUNS && (i < 2 || spent < 2); i++) {
-        double start = seconds();
-        if (!work(data))
-            return -1;
-        double t = seconds() - start;
-        spent += t;
-        best = i == 0 || t < best ? t : best;
-    }
-    return best > 0 ? best : 1e-9;
 }
 
 typedef struct inputs {
@@ -153,14 +127,14 @@ static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out
         if (ok && memcmp(want, got, (size_t)bins * sizeof *got) != 0)
             ok = failed("%s, %lld elements: wrong sums", series_names[m], (long long)bins) == EXIT_OK;
         if (ok)
-            ok = (out->seconds[m][at] = least(run_weft, &w)) > 0;
+            ok = (out->seconds[m][at] = least_time(run_weft, &w)) > 0;
         wf_kernel_free(w.kernel);
         wf_release(w.target);
     }
     if (ok) {
         run_c(c);
         ok = !memcmp(want, c->out, (size_t)bins * sizeof *got) || failed("C: wrong sums") == EXIT_OK;
-        out->seconds[MODES][at] = least(run_c, c);
+        out->seconds[MODES][at] = least_time(run_c, c);
     }
     for (int t = 0; t < c->threads; t++)
         free(c->part[t].own);
@@ -198,10 +172,9 @@ static const char peer_script[] =
 static bool measure_peer(const char *python, int threads, results *out)
 {
     char line[256];
-    char *line_up = append(NULL, "'%s' -c '%s' %lld %lld %d 2>/dev/null", python, peer_script, (long long)out->n,
-                           (long long)out->size[out->sizes - 1], threads);
-    FILE *from = strchr(python, '\'') ? NULL : popen(line_up, "r");
-    free(line_up);
+    char *sizes = append(NULL, "%lld %lld %d", (long long)out->n, (long long)out->size[out->sizes - 1], threads);
+    FILE *from = run_python(python, peer_script, sizes);
+    free(sizes);
     if (!from)
         return false;
     while (fgets(line, sizeof line, from)) {
@@ -233,77 +206,30 @@ static void print_table(const results *r, int threads)
     }
 }
 
-static double log_10(double x)
+static int draw_plot(wf_context *ctx, const results *r, int threads)
 {
-    double e = 0;
-    for (; x >= 10; x /= 10)
-        e++;
-    for (; x < 1; x *= 10)
-        e--;
-    double frac = 0, step = 0.5; /* bits of the logarithm by squaring */
-    for (int i = 0; i < 30; i++, step /= 2) {
-        x *= x;
-        if (x >= 10) {
-            x /= 10;
-            frac += step;
-        }
-    }
-    return e + frac;
-}
-
-enum { LEFT = 70, TOP = 40, WIDTH = 560, HEIGHT = 400, LEGEND = 150 };
-
-static int write_svg(const results *r, int threads, const char *path)
-{
-    double low = 1e9, high = 1e-9;
-    for (int s = 0; s < SERIES; s++)
-        for (int k = 0; k < r->sizes; k++)
-            if (r->seconds[s][k] > 0) {
-                low = r->seconds[s][k] < low ? r->seconds[s][k] : low;
-                high = r->seconds[s][k] > high ? r->seconds[s][k] : high;
-            }
-    int first = (int)(log_10(1e6 * low)) - 3, end = (int)(log_10(1e6 * high)) - 2; /* decades of milliseconds */
-    double span = end > first ? end - first : 1, across = r->sizes > 1 ? r->sizes - 1 : 1;
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return failed("%s: cannot be written", path);
-    fprintf(f,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            LEFT + WIDTH + LEGEND, TOP + HEIGHT + 60);
-    fprintf(f, "<text x=\"%d\" y=\"22\" font-size=\"14\">%lld random additions (u32), %d threads%s%s</text>\n", LEFT,
-            (long long)r->n, threads, r->peer[0] ? ", " : "", r->peer);
-    for (int d = 0; d <= (int)span; d++) {
-        double y = TOP + HEIGHT - HEIGHT * d / span;
-        double ms = 1;
-        for (int i = first + d; i > 0; i--)
-            ms *= 10;
-        for (int i = first + d; i < 0; i++)
-            ms /= 10;
-        fprintf(f, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, LEFT + WIDTH, y, y);
-        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g ms</text>\n", LEFT - 6, y + 4, ms);
-    }
+    plot *p = allocate(1, sizeof *p);
+    char *title = append(NULL, "%lld random additions (u32), %d threads%s%s", (long long)r->n, threads,
+                         r->peer[0] ? ", " : "", r->peer);
+    p->title = title;
+    p->x_title = "elements of the buffer";
+    p->y_unit = "ms";
+    p->points = r->sizes;
+    p->series = SERIES;
+    p->charts = 1;
+    p->decades = true;
     for (int k = 0; k < r->sizes; k++)
-        fprintf(
-            f,
-            "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">10<tspan dy=\"-5\" font-size=\"9\">%d</tspan></text>\n",
-            LEFT + WIDTH * k / across, TOP + HEIGHT + 20, k);
-    fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">elements of the buffer</text>\n", LEFT + WIDTH / 2,
-            TOP + HEIGHT + 45);
-    for (int s = 0, row = 0; s < SERIES; s++) {
-        if (!(r->seconds[s][0] > 0))
-            continue;
-        fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", colours[s],
-                s > MODES ? " stroke-dasharray=\"5 3\"" : "");
+        p->x[k] = (double)r->size[k];
+    for (int s = 0; s < SERIES; s++) {
+        p->name[s] = series_names[s];
+        p->colour[s] = colours[s];
+        p->dashed[s] = s > MODES;
         for (int k = 0; k < r->sizes; k++)
-            if (r->seconds[s][k] > 0)
-                fprintf(f, "%.1f,%.1f ", LEFT + WIDTH * k / across,
-                        TOP + HEIGHT - HEIGHT * (log_10(1e6 * r->seconds[s][k]) - 3 - first) / span);
-        fprintf(f, "\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", LEFT + WIDTH + 12, TOP + 12 + 18 * row++,
-                colours[s], series_names[s]);
+            p->chart[0].y[s][k] = 1e3 * r->seconds[s][k];
     }
-    fprintf(f, "</svg>\n");
-    return fclose(f) == 0 ? EXIT_OK : failed("%s: cannot be written", path);
+    int status = plot_write(ctx, p, "scatter");
+    free(title), free(p);
+    return status;
 }
 
 int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
@@ -330,7 +256,7 @@ int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
         status = failed("%s: no Dr.Jit there, or it failed", python);
     if (ok) {
         print_table(&r, wf_get_threads(ctx));
-        int written = write_svg(&r, wf_get_threads(ctx), "scatter.svg");
+        int written = draw_plot(ctx, &r, wf_get_threads(ctx));
         status = status == EXIT_OK ? written : status;
     }
     return status;

@@ -66,6 +66,11 @@ fi
 [ "$(grep -c '"weft_ms"' rows)" -ge 5 ] || die bench
 "$WEFT" bench scatter --count 30000 --most 1000 > table
 [ "$(grep -c '^ *10* ' table)" = 4 ] || die "bench scatter"
-grep -q '<polyline' scatter.svg || die "scatter.svg"
+grep -q '<line .*#d62728' scatter.svg || die "scatter.svg"
+"$WEFT" info scatter.png | grep -q '[0-9] x [0-9]* x 3' || die "scatter.png"
+"$WEFT" bench packet --count 4000 > table
+[ "$(grep -c '^ *24 ' table)" = 5 ] || die "bench packet"
+grep -q '<line .*#d62728' packet.svg || die "packet.svg"
+"$WEFT" info packet.png > /dev/null || die "packet.png"
 refuses 2 'not a number of additions' "$WEFT" bench scatter --count no
 echo ok

@@ -1,0 +1,45 @@
+/* measure.c - times, threads and other programs, for weft bench. */
+#define _POSIX_C_SOURCE 200809L
+#include "measure.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+double least_time(bool (*work)(void *), void *data)
+{
+    enum { RUNS = 5 };
+    double best = 0, spent = 0;
+    if (!work(data))
+        return -1;
+    for (int i = 0; i < RUNS && (i < 2 || spent < 2); i++) {
+        double start = seconds();
+        if (!work(data))
+            return -1;
+        double t = seconds() - start;
+        spent += t;
+        best = i == 0 || t < best ? t : best;
+    }
+    return best > 0 ? best : 1e-9;
+}
+
+void run_parts(void *(*work)(void *), void *parts, size_t size, int n)
+{
+    pthread_t thread[MOST_THREADS];
+    bool started[MOST_THREADS] = { false };
+    for (int t = 1; t < n; t++)
+        started[t] = pthread_create(&thread[t], NULL, work, (char *)parts + (size_t)t * size) == 0;
+    for (int t = 0; t < n; t++)
+        if (!started[t])
+            work((char *)parts + (size_t)t * size);
+    for (int t = 1; t < n; t++)
+        if (started[t])
+            pthread_join(thread[t], NULL);
+}
+
+FILE *run_python(const char *python, const char *script, const char *operands)
+{
+    char *line = append(NULL, "'%s' -c '%s' %s 2>/dev/null", python, script, operands);
+    FILE *from = strchr(python, '\'') ? NULL : popen(line, "r");
+    free(line);
+    return from;
+}

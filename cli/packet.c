@@ -1,0 +1,406 @@
+/* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record size:
+ * Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "measure.h"
+#include "plot.h"
+#include "scatter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GATHER, SUM, SCATTER, ADD_SMALL, ADD_LARGE, WORKS };
+enum { WEFT, WEFT_OFF, C, PEER, PEER_OFF, SERIES };
+enum { SIZES = 8, MOST_SIZE = 24, SMALL = 1 << 16 /* elements */ };
+
+static const char *const work_names[WORKS] = { "gather", "gather and sum", "scatter", "scatter-add, small target",
+                                               "scatter-add, large target" };
+static const char *const series_names[SERIES] = { "Weft", "Weft, no packets", "C", "Dr.Jit", "Dr.Jit, no packets" };
+static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0x111111, 0x1f77b4, 0xaec7e8 };
+static const int sizes[SIZES] = { 1, 2, 3, 4, 6, 8, 16, 24 };
+
+typedef struct results {
+    double ns[WORKS][SERIES][SIZES]; /* for each element; 0: not measured */
+    char peer[64];
+} results;
+
+typedef struct data { /* of one record size */
+    int n;
+    int64_t points, small; /* records; both powers of two */
+    uint32_t *index, *index_small;
+    float *table, *lanes, *sum; /* [points][n], [n][points], [points] */
+} data;
+
+/* Every record once, in an order that no processor foresees. */
+static uint32_t scrambled(uint32_t x, int bits)
+{
+    uint32_t mask = (uint32_t)(((uint64_t)1 << bits) - 1);
+    for (int k = 0; k < 2; k++) {
+        x = x * 2654435761u & mask;
+        x ^= x >> (bits + 1) / 2;
+    }
+    return x;
+}
+
+static int log_2(int64_t x)
+{
+    int bits = 0;
+    while (x >>= 1)
+        bits++;
+    return bits;
+}
+
+static data make_data(int n, int64_t elements)
+{
+    data d = { .n = n };
+    int bits = log_2(elements / n > 2 ? elements / n : 2), small = log_2(SMALL / n);
+    d.points = (int64_t)1 << bits;
+    d.small = (int64_t)1 << (small < bits ? small : bits);
+    d.index = allocate((size_t)d.points, sizeof *d.index);
+    d.index_small = allocate((size_t)d.points, sizeof *d.index);
+    d.table = allocate((size_t)(d.points * n), sizeof *d.table);
+    d.lanes = allocate((size_t)(d.points * n), sizeof *d.lanes);
+    d.sum = allocate((size_t)d.points, sizeof *d.sum);
+    for (int64_t p = 0; p < d.points; p++) {
+        d.index[p] = scrambled((uint32_t)p, bits);
+        d.index_small[p] = d.index[p] & (uint32_t)(d.small - 1);
+    }
+    for (int64_t p = 0; p < d.points * n; p++) { /* whole numbers: sums are exact in any order */
+        d.table[p] = (float)(p % 13);
+        d.lanes[p] = (float)(p % 11);
+    }
+    return d;
+}
+
+static void free_data(data *d) { free(d->index), free(d->index_small), free(d->table), free(d->lanes), free(d->sum); }
+
+/* ---- C ---- */
+typedef struct part {
+    int n, work;
+    const uint32_t *index;
+    const float *from; /* table of gathers, lanes of scatters */
+    float *to;
+    int64_t lo, hi, points, records; /* records: of an accumulation's target */
+    float *own;                      /* of an accumulation: this thread's copy; NULL: the target itself */
+    const struct part *all;          /* then: the parts of all threads, */
+    int threads, number;             /* how many there are, and which this is */
+} part;
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void do_part(const part *a, int n)
+{
+    float *restrict to = a->own ? a->own : a->to;
+    const float *restrict from = a->from;
+    if (a->own)
+        memset(a->own, 0, (size_t)(a->records * n) * sizeof *a->own);
+    for (int64_t p = a->lo; p < a->hi; p++) {
+        int64_t at = (int64_t)a->index[p] * n;
+        float sum = 0;
+        if (a->work == GATHER)
+            for (int k = 0; k < n; k++)
+                to[k * a->points + p] = from[at + k];
+        else if (a->work == SUM)
+            for (int k = 0; k < n; k++)
+                sum += from[at + k];
+        else if (a->work == SCATTER)
+            for (int k = 0; k < n; k++)
+                to[at + k] = from[k * a->points + p];
+        else
+            for (int k = 0; k < n; k++)
+                to[at + k] += from[k * a->points + p];
+        if (a->work == SUM)
+            to[p] = sum;
+    }
+}
+
+/* The compiler sees the size of records, and what is to be done. */
+INLINE void by_size(const part *a)
+{
+    switch (a->n) {
+    case 1:
+        do_part(a, 1);
+        break;
+    case 2:
+        do_part(a, 2);
+        break;
+    case 3:
+        do_part(a, 3);
+        break;
+    case 4:
+        do_part(a, 4);
+        break;
+    case 6:
+        do_part(a, 6);
+        break;
+    case 8:
+        do_part(a, 8);
+        break;
+    case 16:
+        do_part(a, 16);
+        break;
+    default:
+        do_part(a, MOST_SIZE);
+    }
+}
+
+static void *run_part(void *user)
+{
+    part a = *(const part *)user;
+    if (a.work == GATHER)
+        a.work = GATHER, by_size(&a);
+    else if (a.work == SUM)
+        a.work = SUM, by_size(&a);
+    else if (a.work == SCATTER)
+        a.work = SCATTER, by_size(&a);
+    else
+        a.work = ADD_SMALL, by_size(&a);
+    return NULL;
+}
+
+/* A range of the target, with all copies. */
+static void *join_part(void *user)
+{
+    const part *a = user;
+    int64_t elements = a->records * a->n, lo = elements * a->number / a->threads;
+    int64_t hi = elements * (a->number + 1) / a->threads;
+    for (int t = 1; t < a->threads; t++)
+        for (int64_t k = lo; k < hi; k++)
+            a->to[k] += a->all[t].own[k];
+    return NULL;
+}
+
+typedef struct c_call {
+    part part[MOST_THREADS];
+    int threads, work;
+} c_call;
+
+static bool run_c(void *user)
+{
+    c_call *c = user;
+    run_parts(run_part, c->part, sizeof *c->part, c->threads);
+    if (c->work >= ADD_SMALL && c->threads > 1)
+        run_parts(join_part, c->part, sizeof *c->part, c->threads);
+    return true;
+}
+
+static c_call *prepare_c(const data *d, int work, int threads, float *to)
+{
+    c_call *c = allocate(1, sizeof *c);
+    c->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    c->work = work;
+    for (int t = 0; t < c->threads; t++) {
+        c->part[t] = (part){ .n = d->n, .work = work, .to = to, .points = d->points, .threads = c->threads };
+        c->part[t].index = work == ADD_SMALL ? d->index_small : d->index;
+        c->part[t].from = work == GATHER || work == SUM ? d->table : d->lanes;
+        c->part[t].lo = d->points * t / c->threads;
+        c->part[t].hi = d->points * (t + 1) / c->threads;
+        c->part[t].records = work == ADD_SMALL ? d->small : d->points;
+        c->part[t].all = c->part;
+        c->part[t].number = t;
+        if (work >= ADD_SMALL && t > 0)
+            c->part[t].own = allocate((size_t)(c->part[t].records * d->n), sizeof(float));
+    }
+    return c;
+}
+
+static void free_c(c_call *c)
+{
+    for (int t = 0; t < c->threads; t++)
+        free(c->part[t].own);
+    free(c);
+}
+
+/* ---- Weft ---- */
+static bool launch(void *kernel) { return wf_launch((const wf_kernel *)kernel, WF_NO_ARGS) == WF_OK; }
+
+static int64_t elements_of(const data *d, int work)
+{
+    return work == SUM ? d->points : work == ADD_SMALL ? d->small * d->n : d->points * d->n;
+}
+
+static wf_kernel *prepare(wf_context *ctx, const data *d, int work, float *to, bool packets)
+{
+    int64_t n = d->n, points = d->points;
+    uint32_t *at = work == ADD_SMALL ? d->index_small : d->index;
+    wf_shape records = WF_SHAPE(work == ADD_SMALL ? d->small : points, n);
+    bool reads = work == GATHER || work == SUM;
+    wf_array *index = wf_wrap(ctx, at, WF_U32, WF_SHAPE(points), NULL, NULL);
+    wf_array *from =
+        wf_wrap(ctx, reads ? d->table : d->lanes, WF_F32, reads ? records : WF_SHAPE(n, points), NULL, NULL);
+    wf_array *out = wf_wrap(ctx, to, WF_F32,
+                            work == GATHER ? WF_SHAPE(n, points)
+                            : work == SUM  ? WF_SHAPE(points)
+                                           : records,
+                            NULL, NULL);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(points), .name = "packet", .flags_off = packets ? 0 : WF_PACKETS);
+    wf_val i = wf_in(g, index), p = wf_index(g, 0), sum = wf_const(g, WF_F32, 0);
+    for (int k = 0; k < n; k++) {
+        wf_val x = reads ? wf_read(g, from, i, k) : wf_read(g, from, k, p);
+        if (work == GATHER)
+            wf_write(g, out, x, k, p);
+        else if (work == SUM)
+            sum = wf_add(sum, x);
+        else if (work == SCATTER)
+            wf_write(g, out, x, i, k);
+        else
+            wf_accumulate(g, WF_ADD, out, x, i, k);
+    }
+    if (work == SUM)
+        wf_write(g, out, sum, p);
+    wf_release(index), wf_release(from), wf_release(out);
+    return wf_compile(g);
+}
+
+static bool measure_work(wf_context *ctx, const data *d, int work, int at, results *out)
+{
+    size_t n = (size_t)elements_of(d, work);
+    float *want = allocate(n, sizeof *want), *got = allocate(n, sizeof *got);
+    c_call *c = prepare_c(d, work, wf_get_threads(ctx), want);
+    double scale = 1e9 / (double)(d->points * d->n);
+    bool ok = run_c(c);
+    for (int series = WEFT; series <= WEFT_OFF && ok; series++) {
+        memset(got, 0, n * sizeof *got);
+        wf_kernel *k = prepare(ctx, d, work, got, series == WEFT);
+        ok = k && launch(k);
+        if (ok && memcmp(want, got, n * sizeof *got) != 0)
+            ok = failed("%s of %d, %s: wrong", work_names[work], d->n, series_names[series]) == EXIT_OK;
+        if (ok)
+            out->ns[work][series][at] = scale * least_time(launch, k);
+        wf_kernel_free(k);
+    }
+    if (ok)
+        out->ns[work][C][at] = scale * least_time(run_c, c);
+    free_c(c);
+    free(want), free(got);
+    return ok;
+}
+
+/* ---- Dr.Jit, in a process of its own; the same work on the same data ---- */
+static const char peer_script[] =
+    "import sys,time\n"
+    "import drjit as dr\n"
+    "from drjit.llvm import UInt32,Float,ArrayXf\n"
+    "elements,threads=[int(x) for x in sys.argv[1:]]\n"
+    "dr.set_thread_count(threads)\n"
+    "print(\"version\",dr.__version__,flush=True)\n"
+    "def log2(x): return x.bit_length()-1\n"
+    "def least(f):\n"
+    "    best=1e9; spent=0\n"
+    "    for k in range(6):\n"
+    "        dr.sync_thread(); s=time.perf_counter(); f(); dr.sync_thread(); s=time.perf_counter()-s\n"
+    "        if k: best=min(best,s); spent+=s\n"
+    "        if k>1 and spent>2: break\n"
+    "    return best\n"
+    "for at,n in enumerate([1,2,3,4,6,8,16,24]):\n"
+    "    bits=log2(max(elements//n,2)); small=min(log2(65536//n),bits); p=1<<bits\n"
+    "    x=dr.arange(UInt32,p)\n"
+    "    for k in range(2):\n"
+    "        x=(x*2654435761)&(p-1); x=x^(x>>((bits+1)//2))\n"
+    "    xs=x&((1<<small)-1); dr.eval(x,xs)\n"
+    "    table=Float(dr.arange(UInt32,p*n)%13); dr.eval(table)\n"
+    "    v=ArrayXf([Float((dr.arange(UInt32,p)+k*p)%11) for k in range(n)]); dr.eval(v)\n"
+    "    def gather(): dr.eval(dr.gather(ArrayXf,table,x,shape=(n,p)))\n"
+    "    def total():\n"
+    "        r=dr.gather(ArrayXf,table,x,shape=(n,p)); s=r[0]\n"
+    "        for k in range(1,n): s=s+r[k]\n"
+    "        dr.eval(s)\n"
+    "    to=dr.zeros(Float,p*n); few=dr.zeros(Float,n<<small); dr.eval(to,few)\n"
+    "    def scatter(): dr.scatter(to,v,x); dr.eval(to)\n"
+    "    def add_small(): dr.scatter_add(few,v,xs); dr.eval(few)\n"
+    "    def add_large(): dr.scatter_add(to,v,x); dr.eval(to)\n"
+    "    for off in range(2):\n"
+    "        dr.set_flag(dr.JitFlag.PacketOps,not off)\n"
+    "        for w,f in enumerate([gather,total,scatter,add_small,add_large]):\n"
+    "            print(w,off,at,1e9*least(f)/(p*n),flush=True)\n";
+
+static bool measure_peer(const char *python, int64_t elements, int threads, results *out)
+{
+    char line[256], version[32];
+    char *numbers = append(NULL, "%lld %d", (long long)elements, threads);
+    FILE *from = run_python(python, peer_script, numbers);
+    free(numbers);
+    if (!from)
+        return false;
+    while (fgets(line, sizeof line, from)) {
+        int work, off, at;
+        double ns;
+        if (sscanf(line, "version %31s", version) == 1)
+            snprintf(out->peer, sizeof out->peer, "Dr.Jit %s", version);
+        else if (sscanf(line, "%d %d %d %lf", &work, &off, &at, &ns) == 4 && work >= 0 && work < WORKS && at >= 0 &&
+                 at < SIZES && (off == 0 || off == 1))
+            out->ns[work][PEER + off][at] = ns;
+    }
+    return pclose(from) == 0 && out->peer[0];
+}
+
+/* ---- output ---- */
+static void print_tables(const results *r, int64_t elements, int threads)
+{
+    int last = r->peer[0] ? SERIES : PEER;
+    printf("about %lld elements (f32) in records, nanoseconds for each, %d threads%s%s\n", (long long)elements, threads,
+           r->peer[0] ? "; " : "", r->peer);
+    for (int w = 0; w < WORKS; w++) {
+        printf("\n%-26s", work_names[w]);
+        for (int s = 0; s < last; s++)
+            printf(" %18s", series_names[s]);
+        printf("\n");
+        for (int k = 0; k < SIZES; k++) {
+            printf("%26d", sizes[k]);
+            for (int s = 0; s < last; s++)
+                printf(" %18.3f", r->ns[w][s][k]);
+            printf("\n");
+        }
+    }
+}
+
+static int draw_plot(wf_context *ctx, const results *r, int64_t elements)
+{
+    plot *p = allocate(1, sizeof *p);
+    char *title = append(NULL, "about %lld elements (f32) in records, %d threads%s%s", (long long)elements,
+                         wf_get_threads(ctx), r->peer[0] ? ", " : "", r->peer);
+    p->title = title;
+    p->x_title = "elements of a record";
+    p->y_unit = "ns";
+    p->points = SIZES;
+    p->series = SERIES;
+    p->charts = WORKS;
+    for (int k = 0; k < SIZES; k++)
+        p->x[k] = sizes[k];
+    for (int s = 0; s < SERIES; s++) {
+        p->name[s] = series_names[s];
+        p->colour[s] = colours[s];
+        p->dashed[s] = s == WEFT_OFF || s == PEER_OFF;
+        for (int w = 0; w < WORKS; w++) {
+            p->chart[w].title = work_names[w];
+            memcpy(p->chart[w].y[s], r->ns[w][s], sizeof r->ns[w][s]);
+        }
+    }
+    int status = plot_write(ctx, p, "packet");
+    free(title), free(p);
+    return status;
+}
+
+int bench_packet(wf_context *ctx, int64_t n, const char *python)
+{
+    results *r = allocate(1, sizeof *r);
+    bool ok = true;
+    for (int k = 0; k < SIZES && ok; k++) {
+        data d = make_data(sizes[k], n);
+        progress_begin("records");
+        for (int w = 0; w < WORKS && ok; w++)
+            ok = measure_work(ctx, &d, w, k, r);
+        progress_end();
+        free_data(&d);
+    }
+    int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
+    if (ok && python && !measure_peer(python, n, wf_get_threads(ctx), r))
+        status = failed("%s: no Dr.Jit there, or it failed", python);
+    if (ok) {
+        print_tables(r, n, wf_get_threads(ctx));
+        int drawn = draw_plot(ctx, r, n);
+        status = status == EXIT_OK ? drawn : status;
+    }
+    free(r);
+    return status;
+}
