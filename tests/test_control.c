@@ -454,13 +454,6 @@ static void test_mistakes(void **state)
     wf_out(g, out, local);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "block that has ended");
 
-    g = wf_begin(ctx);
-    WF_IF (g, wf_gt(wf_in(g, out), 1)) {
-    }
-    WF_END(g);
-    wf_out(g, out, 1);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "index spaces");
-
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_val i;
     WF_FOR (g, i, 0, 2.5, 1) {

@@ -268,10 +268,45 @@ static wf_status accumulation(wf_context *ctx)
     return status;
 }
 
+static wf_status loops(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *b = wf_arange(ctx, WF_F32, 4, 0, 1);
+    wf_array *h = wf_full(ctx, WF_F32, WF_SHAPE(2), 0), *kept = NULL, *sum = NULL;
+    wf_status status = a && b && h ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), k;
+        wf_var x = wf_local(g, WF_F32, v), n = wf_local(g, WF_F32, 0);
+        WF_FOR (g, k, 0, wf_cast(v, WF_I32), 1) {
+            WF_IF (g, wf_lt(k, 3)) {
+                wf_inc(n, wf_read(g, b, wf_add(k, 1)));
+            }
+            WF_END(g);
+            wf_accumulate(g, WF_ADD, h, 1, wf_and(k, 1));
+            wf_out(g, a, wf_add(wf_in(g, a), 1));
+            wf_inc(x, 1);
+        }
+        WF_END(g);
+        kept = wf_keep(wf_add(n, wf_in(g, a)));
+        sum = wf_keep(wf_div(wf_sum(x, WF_ALL_AXES), wf_sum(n, WF_ALL_AXES)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(kept, (const float[]){ 0, 3, 7, 12, 14, 16, 18, 20 }, 8, &status));
+    if (status == WF_OK)
+        assert_true(holds(sum, (const float[]){ 56.f / 34 }, 1, &status));
+    if (status == WF_OK)
+        assert_true(holds(h, (const float[]){ 16, 12 }, 2, &status));
+    wf_array *all[] = { a, b, h, kept, sum };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+    return status;
+}
+
 /* name: run on the interpreter, with every allocation failing once */
 #define SCENARIOS(X) \
     X(contexts)      \
-    X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation)
+    X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops)
 
 #define X(name)                           \
     static void test_##name(void **state) \

@@ -371,10 +371,15 @@ WF_API wf_val wf_get(wf_var var);
 WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
 WF_API void wf_inc(wf_var var, wf_val value);
 
-/* Control flow, in index spaces; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and
+/* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and
  * WF_FOR(g, i, lo, hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points
  * is a real branch. All branches are recorded: these functions return true, always. Values of a block are not seen
- * after it, variables are. `here` names the source line for messages and is borrowed until the recording ends. */
+ * after it, variables are. `here` names the source line for messages and is borrowed until the recording ends.
+ * In array graphs a condition is a whole array, of which each element decides for its own; variables broadcast against it: one
+ * that a block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects (wf_out,
+ * wf_write, ...) take place once, where lanes are on. In a block memory is as in an index space: what its effects write,
+ * its reads see only of the same element or point, wf_accumulate not at all; what comes after the block sees all. A loop,
+ * what feeds it and what follows are one kernel as far as they have one shape. Not in a block: wf_reduce, wf_keep. */
 WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
 WF_API bool wf_else_(wf_graph *graph, const char *here);
 WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */

@@ -216,6 +216,10 @@ wf_var wf__new_variable(wf_graph *g, wf__variable var);                         
 wf__ref wf__lanes_on(const wf_graph *g);
 bool wf__is_outer(const wf_graph *g, uint32_t var);
 void wf__check_blocks(wf_graph *g);
+/* Array graphs: do value, what a variable holds and the lanes that are on broadcast? False after poisoning, with the block's
+ * line. And: is no block open? */
+bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
+bool wf__no_block(wf_graph *g, const char *function, const char *instead);
 /* variable.c: the contract of an operator (apply.c) */
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);

@@ -6,6 +6,7 @@
  * that take part now. What is written to memory or to a variable from outside is written where `on` holds.
  */
 #include "api/api.h"
+#include <stdio.h>
 
 typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
 
@@ -79,6 +80,18 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
     return innermost(g);
 }
 
+/* A variable that no turn changes holds after the block what it held before. */
+static wf__ref after_block(const wf__ir *ir, wf__ref next, wf__ref state)
+{
+    return next == state && ir->status == WF_OK ? ir->node[state].b : state;
+}
+
+static void add_place(wf__ir *ir, const wf__block *b)
+{
+    size_t n = strlen(ir->error);
+    snprintf(ir->error + n, sizeof ir->error - n, ", in the block opened at %s", b->here ? b->here : "?");
+}
+
 static void close_block(wf_graph *g)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -87,10 +100,13 @@ static void close_block(wf_graph *g)
     for (uint32_t i = 0; i < b->vars; ++i)
         if (state[i])
             wf__next(ir, state[i], *wf__holds(g, &g->var[i]));
+    bool was_ok = ir->status == WF_OK;
     wf__end(ir, b->loop);
+    if (was_ok && ir->status != WF_OK) /* a state does not go with its next value */
+        add_place(ir, b);
     for (uint32_t i = 0; i < g->var_n; ++i)
         if (i >= b->vars || state[i])
-            *wf__holds(g, &g->var[i]) = i < b->vars ? state[i] : 0;
+            *wf__holds(g, &g->var[i]) = i < b->vars ? after_block(ir, *wf__holds(g, &g->var[i]), state[i]) : 0;
     *wf__holds(g, &g->var[b->guard]) = 0; /* nobody asks for it again */
     g->state_n = b->states;
     --g->block_n;
@@ -101,13 +117,9 @@ static bool may_branch(wf_graph *g, const char *function)
 {
     if (!wf__is_recording(g))
         return false;
-    if (g->program.rec.kind != WF__ARRAYS && g->section != WF_POST && g->section != WF_JOIN)
+    if (g->section != WF_POST && g->section != WF_JOIN)
         return true;
-    wf__poison(g, WF_ERR_UNSUPPORTED,
-               g->section == WF_CALL
-                   ? "%s: control flow is for index spaces; say wf_begin(ctx, .shape = ...), or wf_select"
-                   : "%s: no control flow in sections WF_JOIN and WF_POST",
-               function);
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: no control flow in sections WF_JOIN and WF_POST", function);
     return false;
 }
 
@@ -277,6 +289,39 @@ void wf_end_(wf_graph *g, const char *here)
         *wf__holds(g, &g->var[b->guard]) = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
     g->surely_set = b->set_before | (b->kind == ELSE ? b->set_then & g->surely_set : 0);
     close_block(g);
+}
+
+/* Does a value of that shape fit a variable (or array) of an array graph inside the innermost block? */
+bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function)
+{
+    const wf__ir *ir = wf__graph_ir(g);
+    const wf__block *b = innermost(g);
+    wf__ref on = wf__lanes_on(g);
+    if (!b || !ir->arrays)
+        return true;
+    const wf_shape *x = &ir->shape[ir->node[value].shape], *y = &ir->shape[ir->node[holder].shape];
+    const wf_shape *lanes = &ir->shape[ir->node[on].shape];
+    wf_shape both;
+    if (wf__broadcast(x, y, &both) && wf__broadcast(&both, lanes, &both))
+        return true;
+    char have[160], want[160], where[160];
+    wf__shape_text(x, have, sizeof have);
+    wf__shape_text(y, want, sizeof want);
+    wf__shape_text(lanes, where, sizeof where);
+    wf__poison(g, WF_ERR_SHAPE,
+               "%s: a value of shape %s, a variable of shape %s and lanes of shape %s do not broadcast, in the block "
+               "opened at %s",
+               function, have, want, where, b->here ? b->here : "?");
+    return false;
+}
+
+bool wf__no_block(wf_graph *g, const char *function, const char *instead)
+{
+    const wf__block *b = innermost(g);
+    if (b)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not inside a block (the one opened at %s); %s", function,
+                   b->here ? b->here : "?", instead);
+    return !b;
 }
 
 void wf__check_blocks(wf_graph *g)

@@ -148,9 +148,10 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
     if (!wf__is_recording(g) || !has_elements(g, array, "wf_out") || !acceptable(g, array, false, "wf_out"))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
-    if (!value || !fits_array(g, value, array) || !slot_of(g, array, true, &slot))
+    wf__ref on = wf__lanes_on(g);
+    if (!value || !fits_array(g, value, array) || (on && !fits_array(g, on, array)) || !slot_of(g, array, true, &slot))
         return;
-    wf__store(wf__graph_ir(g), slot, 0, value, wf__lanes_on(g));
+    wf__store(wf__graph_ir(g), slot, 0, value, on);
     note_store(g, slot);
 }
 
@@ -384,7 +385,7 @@ wf_array *(wf_keep)(wf_val v)
         return NULL;
     }
     wf__ref value = wf__resolve(g, v, "wf_keep", &number);
-    if (!value)
+    if (!value || !wf__no_block(g, "wf_keep", "keep a variable after it"))
         return NULL;
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     for (int d = 0; d < shape.rank; ++d)

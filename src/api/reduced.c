@@ -235,7 +235,7 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
         return wf__no_value(g);
     }
     wf__ref value = wf__resolve(g, v, "wf_reduce", &number);
-    if (!value)
+    if (!value || !wf__no_block(g, "wf_reduce", "reduce a variable before or after it"))
         return wf__no_value(g);
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {

@@ -80,8 +80,13 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
                    "wf_set: the variable was declared in another section, or in a block that has ended");
     else if (!*now && g->section == WF_CALL)
         wf__poison(g, WF_ERR_CONTRACT, "wf_set: the variable was declared in a block that has ended");
-    else if (wf__is_outer(g, var))
+    else if (value == *now)
+        return;
+    else if (wf__is_outer(g, var)) {
+        if (!wf__fits_block(g, value, *now, "wf_set"))
+            return;
         value = wf__op3(wf__graph_ir(g), WF__OP_select, wf__lanes_on(g), value, *now);
+    }
     *now = value;
 }
 

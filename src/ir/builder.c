@@ -435,9 +435,11 @@ wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border borde
         .op = WF__LOAD, .dtype = s->dtype, .aux = (uint8_t)border, .a = slot, .b = tuple, .c = other, .d = s->epoch
     };
     if (ir->arrays) {
+        if (border == WF_BORDER_NONE)
+            n.c = when;
         n.shape = tuple ? tuple_shape(ir, tuple) : s->shape;
-        if (other)
-            n.shape = wf__broadcast_id(ir, "read", n.shape, ir->node[other].shape);
+        if (n.c)
+            n.shape = wf__broadcast_id(ir, "read", n.shape, ir->node[n.c].shape);
     } else
         n.when = when;
     return wf__append(ir, &n);

@@ -25,7 +25,8 @@ typedef enum wf__op {
     WF__ARG,    /* a: argument number of a cold body */
     WF__LOAD,   /* a: slot, b: tuple of i64 indices (0: element-wise), c: value outside (or 0), aux: wf_border,
                    d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
-                   false, nothing is read and the value is that outside. Index spaces only */
+                   false, nothing is read and the value is that outside. Array graphs have it in c, without a border:
+                   ask wf__when and wf__otherwise */
     WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
     WF__ACCUM,  /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
                    aux: join | mode << 4 (WF__MODE). The element becomes join(element, value). Effect */
@@ -40,7 +41,7 @@ typedef enum wf__op {
      * for all lanes: what it does must depend on the guard where that matters. Values of the body are not seen outside */
     WF__LOOP,   /* aux: 1 if the body runs once at most (a condition): its guards' NEXTs are false */
     WF__STATE,  /* a: LOOP, b: initial value, aux: 1 for a guard (bool). In the body its value at the start of the turn,
-                  after END the last one */
+                  after END the last one. Array graphs: of the shape of all it ever holds and of the loop's guards */
     WF__NEXT,   /* a: STATE, b: its value in the next turn. All take place together at END. Effect */
     WF__END,    /* a: LOOP. Effect */
     WF__REDUCE, /* array graphs only. a: value, b: wf_join, c: wf_axes, bits of the value's axes only */
@@ -275,7 +276,18 @@ static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->
 static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
 /* Id of a value's shape; 0 in index spaces, where loads have their condition in that place. */
 static inline uint32_t wf__shape_of(const wf__ir *ir, wf__ref r) { return ir->arrays ? ir->node[r].shape : 0; }
-static inline wf__ref wf__when(const wf__ir *ir, const wf__node *load) { return ir->arrays ? 0 : load->when; }
+static inline bool wf__when_is_c(const wf__ir *ir, const wf__node *load)
+{
+    return ir->arrays && load->aux == WF_BORDER_NONE;
+}
+static inline wf__ref wf__when(const wf__ir *ir, const wf__node *load)
+{
+    return !ir->arrays ? load->when : wf__when_is_c(ir, load) ? load->c : 0;
+}
+static inline wf__ref wf__otherwise(const wf__ir *ir, const wf__node *load)
+{
+    return wf__when_is_c(ir, load) ? 0 : load->c;
+}
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
 static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return ir->tuple + t + 1; }

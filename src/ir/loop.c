@@ -32,10 +32,67 @@ void wf__next(wf__ir *ir, wf__ref state, wf__ref value)
     wf__append(ir, &n);
 }
 
+/* ---- shapes of array graphs ---- */
+static bool widen(wf__ir *ir, wf__ref r, wf__ref by)
+{
+    const wf__node *n = &ir->node[r];
+    uint32_t shape = wf__broadcast_id(ir, wf__op_table[n->op].name, n->shape, ir->node[by].shape);
+    bool wider = ir->status == WF_OK && shape != n->shape;
+    if (wider)
+        ir->node[r].shape = shape;
+    return wider;
+}
+
+static bool fits_into(const wf_shape *have, const wf_shape *want)
+{
+    wf_shape both;
+    bool ok = wf__broadcast(have, want, &both) && both.rank == want->rank;
+    for (int d = 0; ok && d < both.rank; ++d)
+        ok = both.dim[d] == want->dim[d] || want->dim[d] < 0;
+    return ok;
+}
+
+/* The shape of node r, now that its operands may have grown. */
+static bool widen_node(wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    bool wider = false;
+    if (n->op == WF__NEXT)
+        return widen(ir, n->a, n->b);
+    if (n->op == WF__END) {
+        for (wf__ref guard = n->a + 1; ir->node[guard].op == WF__STATE; ++guard)
+            for (wf__ref s = n->a + 1; ir->node[guard].aux && ir->node[s].op == WF__STATE; ++s)
+                wider |= widen(ir, s, guard);
+        return wider;
+    }
+    bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's */
+    uint32_t count = wf__operands(ir, n, operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (!element)
+            wider |= widen(ir, r, operand[i]);
+        else if (!fits_into(&ir->shape[ir->node[operand[i]].shape], &ir->shape[n->shape]))
+            wf__ir_fail(ir, WF_ERR_SHAPE, "wf_out: what is assigned grows beyond the array, or its lanes do");
+    return wider;
+}
+
+/* States take the shape of all that they ever hold and of the lanes that go on, and what depends on them follows: it was
+ * recorded with the shape of what they held at first. */
+static void widen_states(wf__ir *ir, wf__ref loop, wf__ref end)
+{
+    for (bool wider = true; wider && ir->status == WF_OK;) {
+        wider = false;
+        for (wf__ref r = loop + 1; r <= end && ir->status == WF_OK; ++r)
+            wider |= widen_node(ir, r);
+    }
+}
+
 void wf__end(wf__ir *ir, wf__ref loop)
 {
     wf__node n = { .op = WF__END, .dtype = WF_BOOL, .a = loop };
     wf__ref end = loop ? wf__append(ir, &n) : 0;
+    if (end && ir->arrays)
+        widen_states(ir, loop, end);
     if (end)
         wf__close_range(ir, wf__loop_body(ir, loop), end);
     wf__forget_stores(ir);
@@ -63,6 +120,17 @@ wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop)
     for (wf__ref r = loop + 1; r < ir->n; ++r)
         if (ir->node[r].op == WF__END && ir->node[r].a == loop)
             return r;
+    return 0;
+}
+
+wf__ref wf__turns_end(const wf__ir *ir, wf__ref r)
+{
+    for (wf__ref q = 1; ir->loops && q < r; ++q) {
+        wf__ref end = ir->node[q].op == WF__LOOP && !ir->node[q].aux ? wf__loop_end(ir, q) : q;
+        if (end > r)
+            return end;
+        q = end;
+    }
     return 0;
 }
 
@@ -101,12 +169,12 @@ static bool mark(uint8_t *live, wf__ref r, bool keep)
     return true;
 }
 
-bool wf__mark_loops(const wf__ir *ir, uint8_t *live)
+bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last)
 {
     wf__ref around[WF__MOST_NESTED + 1] = { 0 };
     uint32_t depth = 0;
     bool changed = false;
-    for (wf__ref r = 1; r < ir->n; ++r) {
+    for (wf__ref r = first; r <= last; ++r) {
         const wf__node *n = &ir->node[r];
         if (n->op == WF__STATE)
             changed |= mark(live, r, n->aux && live[n->a]);

@@ -241,8 +241,8 @@ static void fields(reader *r, wf__node *n)
         n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, 6, "a border mode") : 0;
         n->c = word(r, "other") ? ref(r) : 0;
         n->d = word(r, "epoch") ? number32(r) : 0;
-        if (!r->ir->arrays)
-            n->when = word(r, "if") ? ref(r) : 0;
+        if ((!r->ir->arrays || wf__when_is_c(r->ir, n)) && word(r, "if"))
+            *(r->ir->arrays ? &n->c : &n->when) = ref(r);
         if (r->ok)
             r->ir->slot[n->a].read = true;
         break;

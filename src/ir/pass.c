@@ -15,10 +15,10 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
     switch (n->op) {
     case WF__LOAD:
         tuple = n->b;
-        if (n->c)
+        if (wf__otherwise(ir, n))
             out[count++] = n->c;
         if (wf__when(ir, n))
-            out[count++] = n->when;
+            out[count++] = wf__when(ir, n);
         break;
     case WF__STORE:
         tuple = n->b;
@@ -74,7 +74,7 @@ void wf__mark_live(const wf__ir *ir, uint8_t *live)
             for (uint32_t i = 0; i < count; ++i)
                 live[operand[i]] = 1;
         }
-    } while (ir->loops && wf__mark_loops(ir, live));
+    } while (ir->loops && wf__mark_loops(ir, live, 1, ir->n - 1));
 }
 
 void wf__mark_effects(const wf__ir *ir, uint8_t *live)
@@ -156,8 +156,8 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
             out->slot[n->a].epoch = n->d;
             out->slot[n->a].last_store = 0;
         }
-        return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux, n->c ? map[n->c] : 0,
-                             map[wf__when(in, n)]);
+        return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux,
+                             map[wf__otherwise(in, n)], map[wf__when(in, n)]);
     case WF__STORE:
         wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;

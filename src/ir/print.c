@@ -119,11 +119,11 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         tuple(ir, n->b, out);
         if (n->aux)
             wf__str_addf(out, " border %s", wf__border_names[n->aux]);
-        if (n->c)
+        if (wf__otherwise(ir, n))
             wf__str_addf(out, " other %%%u", (unsigned)n->c);
         wf__str_addf(out, " epoch %u", (unsigned)n->d);
         if (wf__when(ir, n))
-            wf__str_addf(out, " if %%%u", (unsigned)n->when);
+            wf__str_addf(out, " if %%%u", (unsigned)wf__when(ir, n));
         break;
     case WF__LOOP:
         wf__str_add(out, n->aux ? " once" : "");

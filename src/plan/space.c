@@ -78,24 +78,12 @@ static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
     return true;
 }
 
-/* The end of the outermost loop around node r that may have several turns; 0: none. */
-static wf__ref end_around(const wf__ir *ir, wf__ref r)
-{
-    for (wf__ref q = 1; ir->loops && q < r; ++q) {
-        wf__ref end = ir->node[q].op == WF__LOOP && !ir->node[q].aux ? wf__loop_end(ir, q) : q;
-        if (end > r)
-            return end;
-        q = end;
-    }
-    return 0;
-}
-
 /* Must this load read a copy? `ir` is the operator. */
 static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 {
     const wf__node *load = &ir->node[r];
     const wf__bind *source = &s->bind[ir->slot[load->a].object];
-    wf__ref last = end_around(ir, r); /* a store further down the loop comes before the load of the next turn */
+    wf__ref last = wf__turns_end(ir, r); /* a store further down the loop comes before the load of the next turn */
     bool elsewhere = false;
     if (last < r)
         last = r;

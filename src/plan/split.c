@@ -8,65 +8,17 @@
  *   - an assignment whose operands overlap its own target shifted goes through a temporary; one by index, where points
  *     may meet in any element, has operands from a copy.
  */
-#include "ir/pass.h"
-#include "plan/plan.h"
-
-typedef struct pending { /* an effect, appended when its stage is complete */
-    wf__node node;
-    uint32_t result; /* slot + 1 for the value of an atomic operation; 0: none */
-} pending;
-
-typedef struct group { /* a stage in the making */
-    wf_shape shape;
-    wf_axes axes; /* that its reductions reduce; what it has if there are any */
-    wf__ir ir;
-    wf__ref *map;      /* recording node -> node of ir */
-    uint32_t *slot_of; /* object * 2 + indexed -> slot + 1 */
-    uint32_t slot_of_n;
-    pending *store;
-    uint32_t store_n, store_cap;
-    uint32_t *reduce; /* REDUCE nodes of the recording, in order */
-    uint32_t reduce_n, reduce_cap;
-} group;
-
-typedef struct touch { /* memory that a placed root reads or writes */
-    uint32_t object, group;
-    wf__ref node;
-    bool store, gather;
-} touch;
-
-typedef struct splitter {
-    wf__plan *plan;
-    const wf__recording *rec;
-    const wf__ir *ir;
-    const wf__bind *bind;
-    wf_shape *shape;    /* of each node, with the arrays' real extents */
-    uint8_t *cone;      /* scratch: nodes of the current root */
-    uint32_t *home;     /* REDUCE: its group; others: UINT32_MAX */
-    uint32_t *result;   /* REDUCE: object of its temp */
-    uint8_t *wide;      /* REDUCE: dtype that it accumulates in */
-    uint32_t *redirect; /* LOAD: object that replaces it in the current root, or UINT32_MAX */
-    uint32_t *saved;    /* LOAD: the temp that holds what it saw, or UINT32_MAX */
-    uint8_t *live;      /* nodes that some root needs */
-    group *group;
-    uint32_t group_n, group_cap;
-    touch *touch;
-    uint32_t touch_n, touch_cap;
-} splitter;
+#include "plan/split.h"
 
 static bool is_root(unsigned op) { return op == WF__STORE || op == WF__REDUCE || wf__op_is_update(op); }
-/* Roots whose results others may use, from a temporary. */
-static bool has_result(unsigned op) { return op == WF__REDUCE || op == WF__ATOMIC || op == WF__CAS; }
-/* Effects that touch the elements of their target in any order. */
-static bool by_index(const wf__node *n) { return wf__op_is_update(n->op) || (n->op == WF__STORE && n->b); }
 
-static bool fail(splitter *s, wf_status status, const char *text)
+bool wf__split_fail(splitter *s, wf_status status, const char *text)
 {
     wf__plan_fail(s->plan, status, "%s", text);
     return false;
 }
 
-static bool no_memory(splitter *s) { return fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
+static bool no_memory(splitter *s) { return wf__split_fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
 
 /* ---- shapes, now that formals have extents ---- */
 static wf_shape bind_shape(const wf__bind *b)
@@ -90,33 +42,75 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     return false;
 }
 
+/* A state has the shape of all that it holds, and of the lanes that go on. *wider: one has grown. */
+static bool widen(splitter *s, wf__ref state, wf__ref by, bool *wider)
+{
+    const wf_shape before = s->shape[state], *now = &s->shape[state];
+    bool ok = meet(s, state, &s->shape[by]);
+    *wider =
+        *wider || before.rank != now->rank || memcmp(before.dim, now->dim, (size_t)before.rank * sizeof *before.dim);
+    return ok;
+}
+
+static bool infer_states(splitter *s, wf__ref end, bool *wider)
+{
+    const wf__ir *ir = s->ir;
+    wf__ref loop = ir->node[end].a;
+    bool ok = true;
+    for (wf__ref guard = loop + 1; ok && ir->node[guard].op == WF__STATE; ++guard)
+        for (wf__ref r = loop + 1; ok && ir->node[guard].aux && ir->node[r].op == WF__STATE; ++r)
+            ok = widen(s, r, guard, wider);
+    return ok;
+}
+
+static bool infer_node(splitter *s, wf__ref r, bool *wider)
+{
+    const wf__node *n = &s->ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(s->ir, n, operand);
+    if (n->op == WF__NEXT)
+        return widen(s, n->a, n->b, wider);
+    if (n->op == WF__END)
+        return infer_states(s, r, wider);
+    if (n->op == WF__LOAD && !n->b)
+        s->shape[r] = bind_shape(&s->bind[s->ir->slot[n->a].object]);
+    else if (n->op == WF__IOTA)
+        s->shape[r] = s->ir->shape[n->shape];
+    for (uint32_t i = 0; i < count; ++i)
+        if (!meet(s, r, &s->shape[operand[i]]))
+            return false;
+    if (n->op == WF__REDUCE)
+        s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
+    if (n->op == WF__STORE && !n->b) {
+        wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
+        if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
+            memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
+            char want[160], have[160];
+            wf__shape_text(&target, want, sizeof want);
+            wf__shape_text(&s->shape[r], have, sizeof have);
+            wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have, want);
+            return false;
+        }
+        s->shape[r] = target;
+    }
+    return true;
+}
+
+/* A block is gone through again until its states have stopped to grow. */
 static bool infer(splitter *s)
 {
+    wf__ref outer = 0;
+    bool wider = false;
     for (wf__ref r = 1; r < s->ir->n; ++r) {
         const wf__node *n = &s->ir->node[r];
-        wf__ref operand[WF__MAX_OPERANDS];
-        uint32_t count = wf__operands(s->ir, n, operand);
-        if (n->op == WF__LOAD && !n->b)
-            s->shape[r] = bind_shape(&s->bind[s->ir->slot[n->a].object]);
-        else if (n->op == WF__IOTA)
-            s->shape[r] = s->ir->shape[n->shape];
-        for (uint32_t i = 0; i < count; ++i)
-            if (!meet(s, r, &s->shape[operand[i]]))
-                return false;
-        if (n->op == WF__REDUCE)
-            s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
-        if (n->op == WF__STORE && !n->b) {
-            wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
-            if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
-                memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
-                char want[160], have[160];
-                wf__shape_text(&target, want, sizeof want);
-                wf__shape_text(&s->shape[r], have, sizeof have);
-                wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have,
-                              want);
-                return false;
-            }
-            s->shape[r] = target;
+        if (!infer_node(s, r, &wider))
+            return false;
+        if (n->op == WF__LOOP && !outer)
+            outer = r;
+        else if (n->op == WF__END && n->a == outer) {
+            r = wider ? outer : r;
+            outer = wider ? outer : 0;
+            wider = false;
         }
     }
     return true;
@@ -152,7 +146,7 @@ static group *add_group(splitter *s, uint32_t at, const wf_shape *shape)
     return g;
 }
 
-static bool slot_in(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out)
+bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out)
 {
     uint32_t key = object * 2 + indexed, old = g->slot_of_n;
     if (key >= old) {
@@ -171,10 +165,10 @@ static bool record_load(splitter *s, group *g, wf__ref r)
     const wf__node *n = &s->ir->node[r];
     const wf__slot *slot = &s->ir->slot[n->a];
     uint32_t object = s->redirect[r] != UINT32_MAX ? s->redirect[r] : slot->object, at;
-    if (!slot_in(s, g, object, n->b != 0, slot->dtype, slot->rank, &at))
+    if (!wf__split_slot(s, g, object, n->b != 0, slot->dtype, slot->rank, &at))
         return false;
-    g->map[r] =
-        wf__load(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux, n->c ? g->map[n->c] : 0);
+    g->map[r] = wf__load_when(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux,
+                              g->map[wf__otherwise(s->ir, n)], g->map[wf__when(s->ir, n)]);
     return true;
 }
 
@@ -203,7 +197,7 @@ static bool record_result(splitter *s, group *g, wf__ref r)
         g->map[r] = wf__cast(&g->ir, wf__const_bits(&g->ir, dtype, result_of_nothing((wf_join)n->b, dtype)), n->dtype);
         return true;
     }
-    if (!slot_in(s, g, s->result[r], false, dtype, s->shape[r].rank, &at))
+    if (!wf__split_slot(s, g, s->result[r], false, dtype, s->shape[r].rank, &at))
         return false;
     g->map[r] = wf__cast(&g->ir, wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0), n->dtype);
     return true;
@@ -213,11 +207,24 @@ static bool record_node(splitter *s, group *g, wf__ref r)
 {
     const wf__node *n = &s->ir->node[r];
     uint32_t at;
+    bool cut = wf__is_cut(s, r);
+    if (wf__op_is_effect(n->op) && !cut) { /* in a block */
+        pending p = { 0 };
+        if (!wf__split_effect(s, g, r, &p))
+            return false;
+        g->map[r] = wf__split_append(&g->ir, &p);
+        return true;
+    }
     switch (n->op) {
+    case WF__STATE:
+        if (cut)
+            return wf__split_state(s, g, r);
+        g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir);
+        return true;
     case WF__LOAD:
         return record_load(s, g, r);
     case WF__DIM:
-        if (!slot_in(s, g, s->ir->slot[n->a].object, true, s->ir->slot[n->a].dtype, s->ir->slot[n->a].rank, &at))
+        if (!wf__split_slot(s, g, s->ir->slot[n->a].object, true, s->ir->slot[n->a].dtype, s->ir->slot[n->a].rank, &at))
             return false;
         g->map[r] = wf__dim(&g->ir, at, (int)n->b);
         return true;
@@ -225,7 +232,7 @@ static bool record_node(splitter *s, group *g, wf__ref r)
         return record_result(s, g, r);
     case WF__ATOMIC:
     case WF__CAS:
-        if (!slot_in(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
+        if (!wf__split_slot(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
             return false;
         g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
         return true;
@@ -239,12 +246,12 @@ static bool record_node(splitter *s, group *g, wf__ref r)
     }
 }
 
-/* Records the current cone (but `root` itself) in group g. */
-static bool record_cone(splitter *s, group *g, wf__ref root)
+/* Records the current cone (but what is being placed itself, if it is a root) in group g. */
+static bool record_cone(splitter *s, group *g)
 {
-    for (wf__ref r = 1; r < root; ++r) {
+    for (wf__ref r = 1; r <= s->last; ++r) {
         bool renewed = s->redirect[r] != UINT32_MAX; /* a redirected load and its users are recorded anew */
-        if (!s->cone[r] || (g->map[r] && !renewed && s->cone[r] < 2))
+        if (!s->cone[r] || r == s->root || (g->map[r] && !renewed && s->cone[r] < 2))
             continue;
         if (!record_node(s, g, r))
             return false;
@@ -254,10 +261,10 @@ static bool record_cone(splitter *s, group *g, wf__ref root)
     return g->ir.status == WF_OK;
 }
 
-static bool push_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value)
+bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value)
 {
     uint32_t slot;
-    if (!slot_in(s, g, object, false, like->dtype, rank, &slot) ||
+    if (!wf__split_slot(s, g, object, false, like->dtype, rank, &slot) ||
         !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
         return no_memory(s);
     g->ir.slot[slot].written = true;
@@ -265,23 +272,33 @@ static bool push_store(splitter *s, group *g, uint32_t object, const wf__node *l
     return true;
 }
 
-/* An effect by index, with its operands as group g has them now. */
+bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out)
+{
+    const wf__node *n = &s->ir->node[r];
+    const wf__slot *slot = &s->ir->slot[n->a];
+    *out = (pending){ .node = *n };
+    if (!wf__split_slot(s, g, slot->object, wf__by_index(n), slot->dtype, slot->rank, &out->node.a))
+        return false;
+    out->node.b = wf__copy_tuple(s->ir, n->b, g->map, &g->ir);
+    out->node.c = n->op == WF__CAS ? wf__copy_tuple(s->ir, n->c, g->map, &g->ir) : g->map[n->c];
+    out->node.d = n->d ? g->map[n->d] : 0;
+    g->ir.slot[out->node.a].written = true;
+    return g->ir.status == WF_OK || no_memory(s);
+}
+
+/* An effect by index, at the end of the group. */
 static bool push_update(splitter *s, group *g, wf__ref root)
 {
     const wf__node *n = &s->ir->node[root];
-    const wf__slot *slot = &s->ir->slot[n->a];
-    pending p = { .node = *n };
-    if (!slot_in(s, g, slot->object, true, slot->dtype, slot->rank, &p.node.a) ||
-        !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
+    pending p;
+    if (!wf__split_effect(s, g, root, &p))
+        return false;
+    if (!wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
         return no_memory(s);
-    p.node.b = wf__copy_tuple(s->ir, n->b, g->map, &g->ir);
-    p.node.c = n->op == WF__CAS ? wf__copy_tuple(s->ir, n->c, g->map, &g->ir) : g->map[n->c];
-    p.node.d = n->d ? g->map[n->d] : 0;
-    g->ir.slot[p.node.a].written = true;
-    if (has_result(n->op)) {
+    if (wf__has_result(n->op)) {
         s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
         if (s->result[root] == UINT32_MAX ||
-            !slot_in(s, g, s->result[root], false, n->dtype, s->shape[root].rank, &p.result))
+            !wf__split_slot(s, g, s->result[root], false, n->dtype, s->shape[root].rank, &p.result))
             return false;
         g->ir.slot[p.result++].written = true;
     }
@@ -296,37 +313,43 @@ static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
     wf_shape shape = bind_shape(b);
     uint32_t temp = wf__plan_add_temp(s->plan, b->dtype, &shape), source;
     group *g = temp == UINT32_MAX ? NULL : add_group(s, at, &shape);
-    if (!g || !slot_in(s, g, from, false, b->dtype, b->rank, &source))
+    if (!g || !wf__split_slot(s, g, from, false, b->dtype, b->rank, &source))
         return UINT32_MAX;
     wf__node like = { .dtype = b->dtype };
     wf__ref value = wf__load(&g->ir, source, 0, WF_BORDER_NONE, 0);
-    return push_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
+    return wf__split_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
 }
 
 /* ---- placing one root ---- */
-static void mark_cone(splitter *s, wf__ref root)
+void wf__split_spread(splitter *s)
 {
-    memset(s->cone, 0, s->ir->n);
     wf__ref operand[WF__MAX_OPERANDS];
-    s->cone[root] = 1;
-    for (wf__ref r = root; r >= 1; --r) {
-        if (!s->cone[r] || (r != root && has_result(s->ir->node[r].op)))
-            continue;
-        uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
-        for (uint32_t i = 0; i < count; ++i)
-            s->cone[operand[i]] = 1;
-    }
+    do {
+        for (wf__ref r = s->last; r >= 1; --r) {
+            if (!s->cone[r] || wf__is_cut(s, r))
+                continue;
+            uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
+            for (uint32_t i = 0; i < count; ++i)
+                s->cone[operand[i]] = 1;
+        }
+    } while (s->in && wf__mark_loops(s->ir, s->cone, s->in, s->last));
+}
+
+bool wf__split_touch(splitter *s, const touch *t)
+{
+    if (!wf__grow(&s->touch, &s->touch_cap, s->touch_n + 1, sizeof *s->touch))
+        return no_memory(s);
+    s->touch[s->touch_n++] = *t;
+    return true;
 }
 
 static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bool store, bool gather)
 {
-    if (!wf__grow(&s->touch, &s->touch_cap, s->touch_n + 1, sizeof *s->touch))
-        return no_memory(s);
-    s->touch[s->touch_n++] = (touch){ object, g, node, store, gather };
-    return true;
+    const touch t = { .object = object, .group = g, .node = node, .store = store, .gather = gather };
+    return wf__split_touch(s, &t);
 }
 
-static wf__overlap between(const splitter *s, uint32_t a, uint32_t b, bool gather)
+wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
 {
     wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
     return o == WF__SAME && gather ? WF__PARTIAL : o;
@@ -339,12 +362,13 @@ static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t boun
     uint32_t target = s->ir->slot[s->ir->node[root].a].object;
     for (wf__ref r = 1; r < root; ++r) {
         const wf__node *m = &s->ir->node[r];
-        if (!s->live[r] || m->op != WF__LOAD || between(s, target, s->ir->slot[m->a].object, false) == WF__APART)
+        if (!s->live[r] || m->op != WF__LOAD ||
+            wf__split_overlap(s, target, s->ir->slot[m->a].object, false) == WF__APART)
             continue;
         for (uint32_t i = 0; i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (t->store && t->node < r && t->group + 1 > bound &&
-                between(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
                 bound = t->group + 1;
         }
     }
@@ -359,40 +383,45 @@ static bool commute(const splitter *s, const wf__node *n, const touch *t)
            s->ir->slot[n->a].object == t->object;
 }
 
-/* The first group that may hold the root. */
-static uint32_t lower_bound(const splitter *s, wf__ref root)
+uint32_t wf__split_bound(const splitter *s)
 {
     uint32_t bound = 0;
-    const wf__node *n = &s->ir->node[root];
-    for (wf__ref r = 1; r < root; ++r) {
-        if (!s->cone[r])
+    for (wf__ref r = 1; r <= s->last; ++r) {
+        if (!s->cone[r] || r == s->root)
             continue;
         const wf__node *m = &s->ir->node[r];
-        if (has_result(m->op) && s->home[r] + 1 > bound)
-            bound = s->home[r] + 1;
+        uint32_t home = !wf__is_cut(s, r) ? 0 : s->home[r] + (m->op != WF__STATE); /* a state may be used right there */
+        if (home > bound)
+            bound = home;
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (t->store && t->node < r && t->group + 1 > bound &&
-                between(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
                 bound = t->group + 1;
         }
     }
-    for (uint32_t i = 0; n->op != WF__REDUCE && i < s->touch_n; ++i) {
+    return bound;
+}
+
+uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t bound)
+{
+    const wf__node *n = &s->ir->node[effect];
+    for (uint32_t i = 0; i < s->touch_n; ++i) {
         const touch *t = &s->touch[i];
-        wf__overlap o = between(s, t->object, s->ir->slot[n->a].object, t->gather || by_index(n));
-        uint32_t least = o == WF__APART ? 0 : o == WF__SAME || commute(s, n, t) ? t->group : t->group + 1;
+        wf__overlap o = wf__split_overlap(s, t->object, s->ir->slot[n->a].object, t->gather || wf__by_index(n));
+        bool together = o == WF__SAME && !(s->in && t->store && !t->early); /* else the order would be the wrong one */
+        uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
         if (least > bound)
             bound = least;
     }
-    return n->op != WF__REDUCE ? after_seen_stores(s, root, bound) : bound;
+    return after_seen_stores(s, effect, bound);
 }
 
-static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
+uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
 {
-    const wf__node *n = &s->ir->node[root];
-    for (uint32_t g = lower_bound(s, root); g < s->group_n; ++g) {
+    for (uint32_t g = bound; g < s->group_n; ++g) {
         const group *to = &s->group[g];
-        bool fits = n->op != WF__REDUCE || !to->reduce_n || to->axes == n->c;
+        bool fits = !reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c;
         if (fits && to->shape.rank == shape->rank &&
             !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
             return g;
@@ -402,22 +431,24 @@ static uint32_t choose(splitter *s, wf__ref root, const wf_shape *shape)
 
 /* Loads that would see an assignment made after them read a copy saved before it. Returns the root's group, which moves
  * when stages are inserted. */
-static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
+static uint32_t save_old_contents(splitter *s, uint32_t g)
 {
-    for (wf__ref r = 1; r < root; ++r) {
+    const wf__node *n = &s->ir->node[s->root];
+    for (wf__ref r = 1; r <= s->last; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (!s->cone[r] || m->op != WF__LOAD)
             continue;
         uint32_t object = s->ir->slot[m->a].object, first = UINT32_MAX;
-        const wf__node *n = &s->ir->node[root];
-        if (by_index(n) && between(s, s->ir->slot[n->a].object, object, true) != WF__APART)
+        if (s->in ? wf__split_reads_old(s, r)
+                  : wf__by_index(n) && wf__split_overlap(s, s->ir->slot[n->a].object, object, true) != WF__APART)
             first = g;
         for (uint32_t i = 0; i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (!t->store || t->node < r || t->object >= s->plan->objects)
                 continue;
-            wf__overlap o = between(s, t->object, object, m->b != 0 || t->gather);
-            bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && t->group < g;
+            wf__overlap o = wf__split_overlap(s, t->object, object, m->b != 0 || t->gather);
+            bool behind = t->group < g || (t->early && t->group == g && !s->group[g].map[r]);
+            bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && behind;
             if (late && t->group < first)
                 first = t->group;
         }
@@ -433,8 +464,8 @@ static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
     }
     /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
     wf__ref operand[WF__MAX_OPERANDS];
-    for (wf__ref r = 1; r < root; ++r) {
-        if (!s->cone[r])
+    for (wf__ref r = 1; r <= s->last; ++r) {
+        if (!s->cone[r] || r == s->root || wf__is_cut(s, r))
             continue;
         uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
         for (uint32_t i = 0; i < count; ++i)
@@ -444,9 +475,9 @@ static uint32_t save_old_contents(splitter *s, wf__ref root, uint32_t g)
     return g;
 }
 
-static bool note_loads(splitter *s, wf__ref root, uint32_t g)
+static bool note_loads(splitter *s, uint32_t g)
 {
-    for (wf__ref r = 1; r < root; ++r) {
+    for (wf__ref r = 1; r <= s->last; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
             !add_touch(s, s->ir->slot[m->a].object, g, r, false, m->b != 0))
@@ -461,7 +492,7 @@ static bool overlaps_itself(const splitter *s, wf__ref root)
     for (wf__ref r = 1; r < root; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
-            between(s, target, s->ir->slot[m->a].object, m->b != 0) == WF__PARTIAL)
+            wf__split_overlap(s, target, s->ir->slot[m->a].object, m->b != 0) == WF__PARTIAL)
             return true;
     }
     return false;
@@ -473,25 +504,25 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     const wf__slot *slot = &s->ir->slot[n->a];
     wf_shape shape = s->shape[root];
     if (!overlaps_itself(s, root))
-        return push_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
-               note_loads(s, root, g) && add_touch(s, slot->object, g, root, true, false);
+        return wf__split_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
+               note_loads(s, g) && add_touch(s, slot->object, g, root, true, false);
     /* through a temporary: the whole value first, then the array */
     uint32_t temp = wf__plan_add_temp(s->plan, n->dtype, &shape), source;
-    if (temp == UINT32_MAX || !push_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
-        !note_loads(s, root, g))
+    if (temp == UINT32_MAX || !wf__split_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
+        !note_loads(s, g))
         return false;
     group *copy = add_group(s, g + 1, &shape);
-    if (!copy || !slot_in(s, copy, temp, false, n->dtype, slot->rank, &source))
+    if (!copy || !wf__split_slot(s, copy, temp, false, n->dtype, slot->rank, &source))
         return false;
     wf__ref value = wf__load(&copy->ir, source, 0, WF_BORDER_NONE, 0);
-    return push_store(s, copy, slot->object, n, slot->rank, value) &&
+    return wf__split_store(s, copy, slot->object, n, slot->rank, value) &&
            add_touch(s, slot->object, g + 1, root, true, false);
 }
 
 static bool place_update(splitter *s, wf__ref root, uint32_t g)
 {
     s->home[root] = g;
-    return push_update(s, &s->group[g], root) && note_loads(s, root, g) &&
+    return push_update(s, &s->group[g], root) && note_loads(s, g) &&
            add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
@@ -515,23 +546,34 @@ static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
         return no_memory(s);
     wf__ref value = wf__cast(&to->ir, to->map[n->a], dtype);
     wf__setred(&to->ir, k, 0, wf__op2(&to->ir, wf__join_op((wf_join)n->b), wf__red(&to->ir, k, 0), value));
-    return note_loads(s, root, g);
+    return note_loads(s, g);
+}
+
+uint32_t wf__split_record(splitter *s, uint32_t g)
+{
+    memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
+    g = save_old_contents(s, g);
+    return g != UINT32_MAX && record_cone(s, &s->group[g]) ? g : UINT32_MAX;
 }
 
 static bool place(splitter *s, wf__ref root)
 {
     const wf__node *n = &s->ir->node[root];
-    memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
-    mark_cone(s, root);
-    const wf_shape *shape = &s->shape[n->op == WF__REDUCE ? n->a : root];
-    uint32_t g = choose(s, root, shape);
+    bool reduces = n->op == WF__REDUCE;
+    s->root = s->last = root;
+    s->in = 0;
+    memset(s->cone, 0, s->ir->n);
+    s->cone[root] = 1;
+    wf__split_spread(s);
+    uint32_t bound = wf__split_bound(s);
+    if (!reduces)
+        bound = wf__split_effect_bound(s, root, bound);
+    uint32_t g = wf__split_choose(s, bound, &s->shape[reduces ? n->a : root], reduces ? root : 0);
     if (g != UINT32_MAX)
-        g = save_old_contents(s, root, g);
-    if (g == UINT32_MAX || !record_cone(s, &s->group[g], root))
-        return false;
-    return n->op == WF__REDUCE ? place_reduce(s, root, g)
-           : by_index(n)       ? place_update(s, root, g)
-                               : place_store(s, root, g);
+        g = wf__split_record(s, g);
+    return g != UINT32_MAX && (reduces           ? place_reduce(s, root, g)
+                               : wf__by_index(n) ? place_update(s, root, g)
+                                                 : place_store(s, root, g));
 }
 
 /* ---- groups become stages ---- */
@@ -574,7 +616,7 @@ static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
     return ir->status == WF_OK || no_memory(s);
 }
 
-static void append_effect(wf__ir *ir, const pending *p)
+wf__ref wf__split_append(wf__ir *ir, const pending *p)
 {
     const wf__node *n = &p->node;
     const wf__ref *pair = wf__tuple_at(ir, n->c); /* CAS */
@@ -588,6 +630,7 @@ static void append_effect(wf__ir *ir, const pending *p)
                                : wf__atomic(ir, n->a, n->b, wf__node_join(n), n->c, n->d);
     if (p->result)
         wf__store(ir, p->result - 1, 0, old, 0);
+    return old;
 }
 
 static bool finish(splitter *s, group *g)
@@ -596,7 +639,7 @@ static bool finish(splitter *s, group *g)
     if (!stage)
         return false;
     for (uint32_t i = 0; i < g->store_n; ++i)
-        append_effect(&g->ir, &g->store[i]);
+        wf__split_append(&g->ir, &g->store[i]);
     stage->space = g->shape;
     stage->proto = g->ir;
     bool ok = g->ir.status == WF_OK || no_memory(s);
@@ -627,9 +670,14 @@ static bool run(splitter *s)
         for (wf__ref r = 1; r < n; ++r)
             s->live[r] = wf__op_is_effect(s->ir->node[r].op);
         wf__mark_live(s->ir, s->live);
-        for (wf__ref r = 1; ok && r < n; ++r)
-            if (s->live[r] && is_root(s->ir->node[r].op))
+        ok = !s->ir->loops || wf__split_find_blocks(s) || no_memory(s);
+        for (wf__ref r = 1; ok && r < n; ++r) {
+            bool blocked = s->block && s->block[r];
+            if (s->live[r] && blocked && s->block[r] == r)
+                ok = wf__split_block(s, r);
+            else if (s->live[r] && !blocked && is_root(s->ir->node[r].op))
                 ok = place(s, r);
+        }
     }
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
@@ -657,5 +705,7 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
     wf__free(s.redirect);
     wf__free(s.saved);
     wf__free(s.live);
+    wf__free(s.block);
+    wf__free(s.leaves);
     return ok;
 }

@@ -1,0 +1,93 @@
+/* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and split_block.c
+ * (conditions and loops). */
+#ifndef WEFT_PLAN_SPLIT_H
+#define WEFT_PLAN_SPLIT_H
+#include "ir/pass.h"
+#include "plan/plan.h"
+
+typedef struct pending { /* an effect, appended when its stage is complete */
+    wf__node node;
+    uint32_t result; /* slot + 1 for the value of an atomic operation; 0: none */
+} pending;
+
+typedef struct group { /* a stage in the making */
+    wf_shape shape;
+    wf_axes axes; /* that its reductions reduce; what it has if there are any */
+    wf__ir ir;
+    wf__ref *map;      /* recording node -> node of ir */
+    uint32_t *slot_of; /* object * 2 + indexed -> slot + 1 */
+    uint32_t slot_of_n;
+    pending *store;
+    uint32_t store_n, store_cap;
+    uint32_t *reduce; /* REDUCE nodes of the recording, in order */
+    uint32_t reduce_n, reduce_cap;
+} group;
+
+typedef struct touch { /* memory that a placed root reads or writes */
+    uint32_t object, group;
+    wf__ref node;
+    bool store, gather;
+    bool early; /* a store in a block: not at the end of its stage */
+} touch;
+
+typedef struct splitter {
+    wf__plan *plan;
+    const wf__recording *rec;
+    const wf__ir *ir;
+    const wf__bind *bind;
+    wf_shape *shape;    /* of each node, with the arrays' real extents */
+    uint8_t *cone;      /* scratch: nodes of the current root */
+    uint32_t *home;     /* of what has its result in one group (REDUCE, ...), that group; others: UINT32_MAX */
+    uint32_t *result;   /* REDUCE: object of its temp */
+    uint8_t *wide;      /* REDUCE: dtype that it accumulates in */
+    uint32_t *redirect; /* LOAD: object that replaces it in the current root, or UINT32_MAX */
+    uint32_t *saved;    /* LOAD: the temp that holds what it saw; STATE: its last value; or UINT32_MAX */
+    uint8_t *live;      /* nodes that some root needs */
+    wf__ref *block;     /* the outermost LOOP that has the node in it, up to its END; or 0 */
+    uint8_t *leaves;    /* STATE: its last value is used behind the outermost block */
+    wf__ref root, last; /* what is being placed: a root, or (0) a part of the block `in`, which ends at `last` */
+    wf__ref in;
+    group *group;
+    uint32_t group_n, group_cap;
+    touch *touch;
+    uint32_t touch_n, touch_cap;
+} splitter;
+
+/* ---- split.c ---- */
+bool wf__split_fail(splitter *s, wf_status status, const char *text); /* false */
+bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out);
+/* A store of a whole value of group g, at its end. */
+bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value);
+/* An effect with its operands as group g has them now. */
+bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out);
+wf__ref wf__split_append(wf__ir *ir, const pending *p);
+wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather);
+/* Marks all that the marked nodes up to s->last need, without what other groups leave in temporaries. */
+void wf__split_spread(splitter *s);
+/* The first group that may hold the marked nodes, as far as their operands tell; and an effect, as far as memory does. */
+uint32_t wf__split_bound(const splitter *s);
+uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t bound);
+/* The first group from `bound` on of that shape, a new one if need be; for a REDUCE, or 0. UINT32_MAX: without memory. */
+uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
+/* Records the marked nodes before s->last in group g, with copies of what changes too early. UINT32_MAX, or its number now. */
+uint32_t wf__split_record(splitter *s, uint32_t g);
+bool wf__split_touch(splitter *s, const touch *t);
+
+/* Effects that touch the elements of their target in any order. */
+static inline bool wf__by_index(const wf__node *n) { return wf__op_is_update(n->op) || (n->op == WF__STORE && n->b); }
+/* Roots whose results others may use, from a temporary. */
+static inline bool wf__has_result(unsigned op) { return op == WF__REDUCE || op == WF__ATOMIC || op == WF__CAS; }
+/* Is the node computed elsewhere, as seen from what is being placed? */
+static inline bool wf__is_cut(const splitter *s, wf__ref r)
+{
+    wf__ref in = s->block ? s->block[r] : 0;
+    return r != s->root && (in ? in != s->in : wf__has_result(s->ir->node[r].op));
+}
+
+/* ---- split_block.c ---- */
+bool wf__split_find_blocks(splitter *s);         /* fills block and leaves; false: without memory */
+bool wf__split_block(splitter *s, wf__ref loop); /* places all of a block */
+/* Must a load of the block's part that is placed read what was there before the part's group? */
+bool wf__split_reads_old(splitter *s, wf__ref load);
+bool wf__split_state(splitter *s, group *g, wf__ref state); /* what it held last, in group g */
+#endif
