@@ -1,0 +1,354 @@
+/* decode_memory.c - ld, st, atom, red, cp.async, fences and hints. */
+#include <stdio.h>
+#include "emu/alu.h"
+#include "emu/parse.h"
+
+#define BITS (EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64))
+
+static void take_levels(emu_parser *p) /* hints to the caches: nothing here depends on them */
+{
+    while (p->mod < p->n_mods && p->mods[p->mod].n > 4 &&
+           (!memcmp(p->mods[p->mod].at, "L1::", 4) || !memcmp(p->mods[p->mod].at, "L2::", 4)))
+        p->mod++;
+}
+static bool cache_policy(const emu_parser *p)
+{
+    for (uint32_t i = 0; i < p->n_mods; i++)
+        if (wf__emu_is(p->mods[i], "L2::cache_hint"))
+            return true;
+    return false;
+}
+
+static bool take_space(emu_parser *p)
+{
+    static const char *const names[] = { "global", "shared",       "shared::cta", "local",           "const",
+                                         "param",  "param::entry", "param::func", "shared::cluster", NULL };
+    static const uint8_t spaces[] = { EMU_GLOBAL, EMU_SHARED, EMU_SHARED, EMU_LOCAL, EMU_CONST,
+                                      EMU_PARAM,  EMU_PARAM,  EMU_PARAM,  EMU_SHARED };
+    int i = wf__emu_take_of(p, names);
+    p->inst.space = i < 0 ? EMU_GENERIC : spaces[i];
+    return i >= 0;
+}
+
+/* .weak; .relaxed .acquire .release .acq_rel with a scope; .volatile; .mmio.relaxed.sys */
+static bool take_order(emu_parser *p)
+{
+    emu_inst *in = &p->inst;
+    if (wf__emu_take(p, "weak"))
+        return true;
+    if (wf__emu_take(p, "volatile")) {
+        in->strong = true;
+        in->scope = EMU_SCOPE_SYS;
+        return true;
+    }
+    wf__emu_take(p, "mmio");
+    bool relaxed = wf__emu_take(p, "relaxed");
+    in->acquire = wf__emu_take(p, "acquire");
+    in->release = !in->acquire && wf__emu_take(p, "release");
+    if (wf__emu_take(p, "acq_rel"))
+        in->acquire = in->release = true;
+    in->strong = relaxed || in->acquire || in->release;
+    wf__emu_take_scope(p);
+    if (in->strong && !in->scope && (in->kind == EMU_LD || in->kind == EMU_ST))
+        return wf__emu_fail(p, "'%.*s' with an order needs a scope", (int)p->opcode.n, p->opcode.at);
+    return true;
+}
+
+static uint32_t memory_types(void)
+{
+    uint32_t all = 0;
+    for (int t = EMU_B8; t <= EMU_S64; t++)
+        all |= EMU_BIT(t);
+    return (all | EMU_BIT(EMU_F32) | EMU_BIT(EMU_F64));
+}
+
+static bool take_vector_type(emu_parser *p)
+{
+    static const char *const vectors[] = { "v2", "v4", "v8", NULL };
+    emu_inst *in = &p->inst;
+    emu_type t;
+    int v = wf__emu_take_of(p, vectors);
+    in->vector = (uint8_t)(1 << (v + 1));
+    if (!wf__emu_need_type(p, &t, memory_types()))
+        return false;
+    in->type = (uint8_t)t;
+    in->bytes = (uint8_t)wf__emu_size(t);
+    unsigned bytes = (unsigned)in->bytes * in->vector;
+    if (bytes > 32 || (in->vector == 8 && in->bytes != 4) ||
+        (bytes == 32 && in->space != EMU_GLOBAL && in->space != EMU_GENERIC))
+        return wf__emu_fail(p, "no access of %u elements of type .%s", in->vector, wf__emu_type_name(t));
+    if (t == EMU_B128 && in->vector > 1)
+        return wf__emu_fail(p, "no vectors of .b128");
+    return bytes < 32 || wf__emu_need_sm(p, 100);
+}
+
+static bool data(emu_parser *p, uint32_t i, bool is_dst)
+{
+    emu_operand *o = &p->operands[i];
+    emu_inst *in = &p->inst;
+    emu_type t = (emu_type)in->type;
+    if ((o->kind == EMU_OP_VECTOR) != (in->vector > 1) || (o->kind == EMU_OP_VECTOR && o->n != in->vector))
+        return wf__emu_fail(p, "'%.*s' needs %u elements here", (int)p->opcode.n, p->opcode.at, in->vector);
+    uint8_t widest = 0;
+    for (unsigned k = 0; k < in->vector; k++) {
+        const emu_operand *e = in->vector > 1 ? &p->elements[o->first + k] : o;
+        if (!(is_dst ? wf__emu_dst_of(p, e, t, true) : wf__emu_src_of(p, e, t, true)))
+            return false;
+        if (k > 0 && widest != in->dst_bytes && is_dst)
+            return wf__emu_fail(p, "registers of one width are needed");
+        widest = in->dst_bytes;
+    }
+    if (t == EMU_B128) { /* two rows */
+        if (is_dst)
+            p->dst[p->n_dst] = p->dst[p->n_dst - 1] + 1, p->n_dst++;
+        else
+            return wf__emu_push_src(p, p->src[p->n_src - 1] + 1);
+    }
+    return true;
+}
+
+static bool d_ld(emu_parser *p)
+{
+    static const char *const cached[] = { "ca", "cg", "cs", "lu", "cv", NULL };
+    emu_inst *in = &p->inst;
+    in->kind = EMU_LD;
+    if (!take_order(p))
+        return false;
+    take_space(p);
+    wf__emu_take_of(p, cached);
+    if (wf__emu_take(p, "nc") && in->space != EMU_GLOBAL)
+        return wf__emu_fail(p, ".nc is for global memory only");
+    take_levels(p);
+    if (!take_vector_type(p))
+        return false;
+    uint32_t n = cache_policy(p) ? 3 : 2;
+    return wf__emu_need_operands(p, n, n) && data(p, 0, true) && wf__emu_address(p, 1) &&
+           (n < 3 || wf__emu_src(p, 2, EMU_B64));
+}
+
+static bool d_st(emu_parser *p)
+{
+    static const char *const cached[] = { "wb", "cg", "cs", "wt", NULL };
+    emu_inst *in = &p->inst;
+    in->kind = EMU_ST;
+    if (!take_order(p))
+        return false;
+    take_space(p);
+    wf__emu_take_of(p, cached);
+    take_levels(p);
+    if (!take_vector_type(p))
+        return false;
+    if (in->space == EMU_CONST)
+        return wf__emu_fail(p, "constants cannot be stored to");
+    uint32_t n = cache_policy(p) ? 3 : 2;
+    if (!wf__emu_need_operands(p, n, n) || !wf__emu_address(p, 0) || !data(p, 1, false))
+        return false;
+    return in->space != EMU_PARAM || wf__emu_fail(p, "parameters of the kernel cannot be stored to");
+}
+
+/* ---- atom, red ---- */
+enum { AND, OR, XOR, CAS, EXCH, ADD, INC, DEC, MIN, MAX };
+static const char *const operations[] = { "and", "or", "xor", "cas", "exch", "add", "inc", "dec", "min", "max", NULL };
+
+static uint32_t atomic_types(emu_parser *p, int op)
+{
+    uint32_t b128 = p->m->target >= 90 ? EMU_BIT(EMU_B128) : 0, halves = 0;
+    for (int t = EMU_F16; t <= EMU_BF16X2; t++)
+        halves |= EMU_BIT(t);
+    switch (op) {
+    case AND:
+    case OR:
+    case XOR:
+        return BITS;
+    case CAS:
+        return BITS | b128 | EMU_BIT(EMU_B16);
+    case EXCH:
+        return BITS | b128;
+    case ADD:
+        return EMU_BIT(EMU_U32) | EMU_BIT(EMU_S32) | EMU_BIT(EMU_U64) | EMU_BIT(EMU_F32) | EMU_BIT(EMU_F64) | halves;
+    case INC:
+    case DEC:
+        return EMU_BIT(EMU_U32);
+    default:
+        return EMU_BIT(EMU_U32) | EMU_BIT(EMU_S32) | EMU_BIT(EMU_U64) | EMU_BIT(EMU_S64) |
+               (p->inst.vector > 1 ? halves : 0);
+    }
+}
+
+static bool atomic_targets(emu_parser *p, emu_type t, int op, bool noftz)
+{
+    bool half = t >= EMU_F16 && t <= EMU_BF16X2;
+    if (half != noftz)
+        return wf__emu_fail(p, half ? "atomic operations on halves need .noftz" : ".noftz is for halves only");
+    if ((t == EMU_BF16 || t == EMU_BF16X2) && !wf__emu_need_sm(p, 90))
+        return false;
+    if (p->inst.vector > 1) {
+        if (!wf__emu_need_sm(p, 90) || (t != EMU_F32 && !half) || (t == EMU_F32 && (p->inst.vector > 4 || op != ADD)) ||
+            p->inst.space != EMU_GLOBAL || (unsigned)p->inst.vector * wf__emu_size(t) > 16)
+            return wf__emu_fail(p, "no atomic operation on %u elements of type .%s here", p->inst.vector,
+                                wf__emu_type_name(t));
+    }
+    return true;
+}
+
+/* {.sem}{.scope}{.space}.op{.noftz}{.level}{.vec}.type */
+static bool atomic(emu_parser *p, bool gives_old)
+{
+    static const char *const vectors[] = { "v2", "v4", "v8", NULL };
+    emu_inst *in = &p->inst;
+    emu_type t;
+    in->kind = EMU_ATOM;
+    in->strong = true;
+    bool spaced = take_space(p); /* ptxas takes the space before the order too */
+    if (!take_order(p))
+        return false;
+    in->strong = true;
+    if (!in->scope)
+        in->scope = EMU_SCOPE_GPU;
+    if ((spaced || take_space(p)) && in->space != EMU_GLOBAL && in->space != EMU_SHARED)
+        return wf__emu_fail(p, "atomic operations are for global and shared memory");
+    int op = wf__emu_take_of(p, operations);
+    if (op < 0)
+        return false;
+    if (!gives_old && (op == CAS || op == EXCH))
+        return wf__emu_fail(p, "red has no .%s", operations[op]);
+    bool noftz = wf__emu_take(p, "noftz");
+    take_levels(p);
+    in->vector = (uint8_t)(1 << (wf__emu_take_of(p, vectors) + 1));
+    if (!wf__emu_need_type(p, &t, atomic_types(p, op)) || !atomic_targets(p, t, op, noftz))
+        return false;
+    in->type = (uint8_t)t;
+    in->bytes = (uint8_t)wf__emu_size(t);
+    in->what = (uint8_t)op;
+    if (t != EMU_B128) {
+        in->fn = wf__emu_alu(operations[op], t);
+        if (!in->fn)
+            return wf__emu_fail(p, "no atomic .%s of type .%s", operations[op], wf__emu_type_name(t));
+    }
+    uint32_t first = gives_old ? 1 : 0, n = first + (op == CAS ? 3 : 2), all = n + (cache_policy(p) ? 1 : 0);
+    if (op == CAS && t == EMU_B16 && !wf__emu_need_sm(p, 70))
+        return false;
+    if (!wf__emu_need_operands(p, all, all) || (gives_old && !data(p, 0, true)) || !wf__emu_address(p, first) ||
+        !data(p, first + 1, false) || (op == CAS && !data(p, first + 2, false)))
+        return false;
+    in->has_count = op == CAS;
+    return true;
+}
+static bool d_atom(emu_parser *p) { return atomic(p, true); }
+static bool d_red(emu_parser *p)
+{
+    if (wf__emu_take(p, "async"))
+        return wf__emu_fail(p, "red.async is not supported by the emulator");
+    return atomic(p, false);
+}
+
+/* ---- copies ---- */
+static bool literal(emu_parser *p, uint32_t i, uint64_t *out)
+{
+    if (p->operands[i].kind != EMU_OP_INT)
+        return wf__emu_fail(p, "'%.*s' needs a literal here", (int)p->opcode.n, p->opcode.at);
+    *out = p->operands[i].number;
+    return true;
+}
+
+/* cp.async.ca|cg.shared.global{.level} [dst], [src], 4|8|16{, src-size} */
+static bool async_copy(emu_parser *p, bool cg)
+{
+    emu_inst *in = &p->inst;
+    uint64_t bytes = 0;
+    take_space(p);
+    if (in->space != EMU_SHARED || !wf__emu_take(p, "global"))
+        return false;
+    take_levels(p);
+    if (!wf__emu_need_operands(p, 3, 4) || !literal(p, 2, &bytes))
+        return false;
+    if (bytes != 16 && (cg || (bytes != 4 && bytes != 8)))
+        return wf__emu_fail(p, "cp.async copies 4, 8 or 16 bytes (.cg: 16), not %llu", (unsigned long long)bytes);
+    in->kind = EMU_COPY;
+    in->bytes = (uint8_t)bytes;
+    if (!wf__emu_address(p, 0))
+        return false;
+    int64_t to = in->offset;
+    if (in->symbol || in->frame)
+        return wf__emu_fail(p, "cp.async stores to shared memory");
+    bool narrow = in->narrow;
+    in->space = EMU_GLOBAL;
+    if (!wf__emu_address(p, 1))
+        return false;
+    in->lut = narrow;
+    in->target = (uint32_t)to; /* of the shared address; `offset` is of the global one */
+    in->has_count = p->n_operands == 4;
+    return !in->has_count || wf__emu_src(p, 3, EMU_B32);
+}
+
+static bool d_cp(emu_parser *p)
+{
+    emu_inst *in = &p->inst;
+    uint64_t n = 0;
+    if (!wf__emu_take(p, "async"))
+        return false;
+    if (p->mod < p->n_mods && wf__emu_is(p->mods[p->mod], "bulk"))
+        return wf__emu_fail(p, "cp.async.bulk is not supported by the emulator");
+    if (!wf__emu_need_sm(p, 80))
+        return false;
+    if (wf__emu_take(p, "commit_group")) {
+        in->kind = EMU_COPY_COMMIT;
+        return wf__emu_need_operands(p, 0, 0);
+    }
+    if (wf__emu_take(p, "wait_all")) {
+        in->kind = EMU_COPY_WAIT;
+        in->what = 1;
+        return wf__emu_need_operands(p, 0, 0);
+    }
+    if (wf__emu_take(p, "wait_group")) {
+        in->kind = EMU_COPY_WAIT;
+        if (!wf__emu_need_operands(p, 1, 1) || !literal(p, 0, &n))
+            return false;
+        in->target = n > 1000 ? 1000 : (uint32_t)n;
+        return true;
+    }
+    bool cg = wf__emu_take(p, "cg");
+    return (cg || wf__emu_take(p, "ca")) && async_copy(p, cg);
+}
+
+/* membar.cta .gl .sys; fence{.sc .acq_rel}.scope; fence.proxy.* orders nothing that exists here */
+static bool d_fence(emu_parser *p)
+{
+    static const char *const levels[] = { "cta", "gl", "sys", NULL };
+    emu_inst *in = &p->inst;
+    in->kind = EMU_FENCE;
+    if (wf__emu_is(p->opcode, "membar")) {
+        int level = wf__emu_take_of(p, levels);
+        if (level < 0)
+            return false;
+        in->scope = (uint8_t)(EMU_SCOPE_CTA + level);
+        return wf__emu_need_operands(p, 0, 0);
+    }
+    if (wf__emu_take(p, "proxy")) {
+        p->mod = p->n_mods;
+        in->kind = EMU_NOP;
+        return wf__emu_need_operands(p, 0, 0);
+    }
+    if (!wf__emu_take(p, "sc"))
+        wf__emu_take(p, "acq_rel");
+    wf__emu_take_scope(p);
+    return in->scope ? wf__emu_need_operands(p, 0, 0) : false;
+}
+
+/* prefetch{.space}.L1|.L2 [a], prefetchu.L1, applypriority, discard: nothing to see */
+static bool d_prefetch(emu_parser *p)
+{
+    take_space(p);
+    if (!wf__emu_take(p, "L1") && !wf__emu_take(p, "L2"))
+        return false;
+    p->inst.kind = EMU_NOP;
+    if (!wf__emu_need_operands(p, 1, 1) || !wf__emu_address(p, 0))
+        return false;
+    p->inst.symbol = false;
+    return true;
+}
+
+const emu_decoder wf__emu_decode_memory[] = {
+    { "ld", d_ld }, { "ldu", d_ld },       { "st", d_st },       { "atom", d_atom },         { "red", d_red },
+    { "cp", d_cp }, { "membar", d_fence }, { "fence", d_fence }, { "prefetch", d_prefetch }, { NULL, NULL },
+};

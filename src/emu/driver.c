@@ -1,0 +1,607 @@
+/* driver.c - the driver API: start, errors, devices, contexts. Environment:
+ *
+ *   WEFT_EMU=races,uninit,registers    what is looked for besides faults; default all; "none" for nothing
+ *   WEFT_EMU_SM=90                     compute capability, times ten
+ *   WEFT_EMU_DEVICES=1                 number of devices
+ *   WEFT_EMU_MEMORY=4096               MiB of each device
+ *   WEFT_EMU_LIMIT=4000000000          instructions of warps after which a launch counts as endless; 0: never
+ */
+#include "emu/driver.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+emu_driver wf__emu_driver = { .lock = WF__MUTEX_INIT };
+enum { STACK = 64 };
+static _Thread_local CUcontext stack[STACK];
+static _Thread_local int depth;
+
+static const struct {
+    const char *name, *text;
+    int number;
+} errors[] = {
+#define ERROR(name, number, text) { #name, text, number },
+#include "emu/cuda_errors.def"
+#undef ERROR
+};
+
+static uint64_t number_from(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
+{
+    const char *text = wf__getenv(name);
+    char *end;
+    if (!text)
+        return otherwise;
+    unsigned long long x = strtoull(text, &end, 10);
+    return *end || x < least || x > most ? otherwise : x;
+}
+
+static uint32_t finders(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t bits;
+    } names[] = { { "races", EMU_FIND_RACES },
+                  { "uninit", EMU_FIND_UNINIT },
+                  { "registers", EMU_FIND_REGISTERS },
+                  { "all", EMU_FIND_ALL },
+                  { "none", 0 } };
+    const char *text = wf__getenv("WEFT_EMU");
+    uint32_t find = 0;
+    if (!text)
+        return EMU_FIND_ALL;
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        for (size_t i = 0; i < WF__COUNT(names); i++)
+            if (strlen(names[i].name) == n && !memcmp(names[i].name, text, n))
+                find |= names[i].bits;
+        text += n + (text[n] == ',');
+    }
+    return find;
+}
+
+EMU_EXPORT CUresult cuInit(unsigned flags)
+{
+    emu_driver *d = &wf__emu_driver;
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    wf__mutex_lock(&d->lock);
+    if (!d->ready) {
+        d->devices = (int)number_from("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
+        d->sm = (int)number_from("WEFT_EMU_SM", 90, 70, 120);
+        d->find = finders();
+        d->limit = number_from("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
+        for (int i = 0; i < EMU_MAX_DEVICES; i++) {
+            d->memory[i] = number_from("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
+            d->pools[i].device = i;
+        }
+        d->ready = true;
+    }
+    int devices = d->devices;
+    wf__mutex_unlock(&d->lock);
+    return devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult wf__emu_leave(CUresult status)
+{
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return status;
+}
+CUresult wf__emu_enter(CUcontext *context)
+{
+    *context = NULL;
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!wf__emu_driver.ready)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    CUcontext now = depth ? stack[depth - 1] : NULL;
+    *context = now;
+    if (!now)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return wf__emu_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+bool wf__emu_keep_handle(void *at, emu_object kind)
+{
+    emu_driver *d = &wf__emu_driver;
+    if (!wf__grow(&d->handles, &d->cap_handles, d->n_handles + 1, sizeof *d->handles))
+        return false;
+    d->handles[d->n_handles++] = (emu_handle){ at, (uint8_t)kind };
+    return true;
+}
+bool wf__emu_known(const void *at, emu_object kind)
+{
+    const emu_driver *d = &wf__emu_driver;
+    for (uint32_t i = d->n_handles; at && i-- > 0;)
+        if (d->handles[i].at == at && d->handles[i].kind == kind)
+            return true;
+    return false;
+}
+void wf__emu_forget(void *at)
+{
+    emu_driver *d = &wf__emu_driver;
+    for (uint32_t i = d->n_handles; i-- > 0;) {
+        if (d->handles[i].at == at) {
+            d->handles[i] = d->handles[--d->n_handles];
+            return;
+        }
+    }
+}
+void wf__emu_set_report(const char *text)
+{
+    wf__str_free(&wf__emu_driver.report);
+    wf__str_add(&wf__emu_driver.report, text);
+}
+
+EMU_EXPORT size_t weftEmuLastReport(char *buffer, size_t size)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    const char *text = wf__str_get(&wf__emu_driver.report);
+    size_t n = strlen(text), copied = size == 0 ? 0 : n < size ? n : size - 1;
+    if (size) {
+        memcpy(buffer, text, copied);
+        buffer[copied] = 0;
+    }
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return n;
+}
+EMU_EXPORT void weftEmuClearReport(void)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__str_free(&wf__emu_driver.report);
+    wf__mutex_unlock(&wf__emu_driver.lock);
+}
+EMU_EXPORT uint64_t weftEmuInstructions(void)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    uint64_t n = wf__emu_driver.instructions;
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return n;
+}
+
+/* ---- errors, entry points ---- */
+EMU_EXPORT CUresult cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    for (size_t i = 0; name && i < WF__COUNT(errors); i++) {
+        if (errors[i].number == (int)error) {
+            *name = errors[i].name;
+            return CUDA_SUCCESS;
+        }
+    }
+    if (name)
+        *name = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+EMU_EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    for (size_t i = 0; text && i < WF__COUNT(errors); i++) {
+        if (errors[i].number == (int)error) {
+            *text = errors[i].text;
+            return CUDA_SUCCESS;
+        }
+    }
+    if (text)
+        *text = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+typedef void (*entry)(void);
+static const struct {
+    const char *name;
+    entry fn;
+} entries[] = {
+#define WEFT_CUDA_FUNCTION(name, arguments) { #name, (entry)name },
+#include "emu/cuda_functions.def"
+#undef WEFT_CUDA_FUNCTION
+};
+
+/* The newest version of a name: cuMemAlloc is cuMemAlloc_v2. */
+EMU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
+{
+    (void)version, (void)flags;
+    if (!symbol || !out)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t n = strlen(symbol), best = WF__COUNT(entries);
+    for (size_t i = 0; i < WF__COUNT(entries); i++) {
+        const char *rest = strncmp(entries[i].name, symbol, n) == 0 ? entries[i].name + n : NULL;
+        if (rest && (!*rest || (rest[0] == '_' && rest[1] == 'v' && !rest[3])))
+            best = i; /* the table has the versions in order */
+    }
+    *out = NULL;
+    if (status)
+        *status = best == WF__COUNT(entries); /* 1: not found */
+    if (best == WF__COUNT(entries))
+        return CUDA_ERROR_NOT_FOUND;
+    memcpy(out, &entries[best].fn, sizeof *out);
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
+}
+
+/* ---- devices ---- */
+static CUresult device_status(CUdevice device)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    bool ready = wf__emu_driver.ready, good = device >= 0 && device < wf__emu_driver.devices;
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return !ready ? CUDA_ERROR_NOT_INITIALIZED : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+EMU_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    CUresult status = device ? device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS)
+        *device = ordinal;
+    return status;
+}
+EMU_EXPORT CUresult cuDeviceGetCount(int *count)
+{
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!wf__emu_driver.ready)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    *count = wf__emu_driver.devices;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuDeviceGetName(char *name, int size, CUdevice device)
+{
+    CUresult status = name && size > 0 ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS)
+        snprintf(name, (size_t)size, "Weft PTX emulator");
+    return status;
+}
+EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+    CUresult status = uuid ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS) {
+        memcpy(uuid->bytes, "weft-emulator-00", 16);
+        uuid->bytes[15] = (char)('0' + device);
+    }
+    return status;
+}
+EMU_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
+EMU_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    CUresult status = bytes ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS)
+        *bytes = (size_t)wf__emu_driver.memory[device];
+    return status;
+}
+EMU_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
+{
+    CUresult status = id && size > 12 ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS)
+        snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)device + 1);
+    return status;
+}
+
+EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+    static const int table[][2] = {
+        { 1, EMU_MAX_THREADS },
+        { 2, 1024 },
+        { 3, 1024 },
+        { 4, 64 },
+        { 5, INT32_MAX },
+        { 6, 65535 },
+        { 7, 65535 },
+        { 8, EMU_MAX_STATIC },
+        { 9, 65536 },
+        { 10, EMU_LANES },
+        { 11, INT32_MAX },
+        { 12, 65536 },
+        { 13, 1000000 },
+        { 14, 512 },
+        { 15, 1 },
+        { 16, EMU_SMS },
+        { 17, 0 },
+        { 18, 0 },
+        { 19, 1 },
+        { 20, 0 },
+        { 31, 1 },
+        { 32, 0 },
+        { 34, 0 },
+        { 35, 0 },
+        { 36, 1000000 },
+        { 37, 512 },
+        { 38, 4 << 20 },
+        { 39, EMU_THREADS_PER_SM },
+        { 40, 1 },
+        { 41, 1 },
+        { 50, 0 },
+        { 78, 1 },
+        { 79, 1 },
+        { 80, 1 },
+        { 81, 228 << 10 },
+        { 82, 65536 },
+        { 83, 1 },
+        { 84, 0 },
+        { 86, 0 },
+        { 87, 2 },
+        { 88, 0 },
+        { 89, 1 },
+        { 90, 1 },
+        { 91, 1 },
+        { 95, 1 },
+        { 96, 0 },
+        { 97, EMU_MAX_SHARED },
+        { 99, 1 },
+        { 100, 0 },
+        { 101, 1 },
+        { 102, 0 },
+        { 106, EMU_BLOCKS_PER_SM },
+        { 111, 1024 },
+        { 115, 1 },
+        { 119, 0 },
+        { 120, 0 },
+    };
+    CUresult status = value ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status != CUDA_SUCCESS)
+        return status;
+    if (attribute < 1 || attribute > 200)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = 0;
+    for (size_t i = 0; i < WF__COUNT(table); i++)
+        if (table[i][0] == attribute)
+            *value = table[i][1];
+    if (attribute == 33)
+        *value = device + 1; /* PCI bus */
+    if (attribute == 75 || attribute == 76)
+        *value = attribute == 75 ? wf__emu_driver.sm / 10 : wf__emu_driver.sm % 10;
+    return CUDA_SUCCESS;
+}
+
+EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    CUresult status = can ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? device_status(peer) : status;
+    if (status == CUDA_SUCCESS)
+        *can = device != peer;
+    return status;
+}
+EMU_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice from, CUdevice to)
+{
+    return attribute >= 1 && attribute <= 4 ? cuDeviceCanAccessPeer(value, from, to) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- contexts ---- */
+CUresult wf__emu_context_of(CUcontext context)
+{
+    return wf__emu_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUcontext make_context(int device, bool primary)
+{
+    CUcontext c = wf__alloc0(sizeof *c);
+    if (!c || !wf__emu_keep_handle(c, EMU_OBJ_CONTEXT)) {
+        wf__free(c);
+        return NULL;
+    }
+    c->device = device;
+    c->primary = primary;
+    return c;
+}
+
+/* With everything that was made in it. */
+static void drop_context(CUcontext c)
+{
+    emu_driver *d = &wf__emu_driver;
+    for (uint32_t i = d->n_handles; i-- > 0;) {
+        emu_handle h = d->handles[i];
+        if (h.kind == EMU_OBJ_MODULE && ((CUmodule)h.at)->context == c) {
+            wf__emu_module_drop(h.at);
+            i = d->n_handles;
+        } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
+                   (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
+            wf__emu_forget(h.at);
+            wf__free(h.at);
+            i = d->n_handles;
+        }
+    }
+    for (uint32_t i = 0; i < d->heap.n; i++) {
+        emu_memory *m = d->heap.list[i];
+        if (!m->at || m->owner != c)
+            continue;
+        if (m->kind == EMU_MEM_DEVICE)
+            d->used[m->device] -= m->size;
+        void *host = (m->kind == EMU_MEM_MANAGED || m->kind == EMU_MEM_PINNED) && !m->registered ? m->at : NULL;
+        wf__emu_heap_drop(&d->heap, m);
+        free(host);
+    }
+    wf__emu_forget(c);
+    wf__free(c);
+}
+
+EMU_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    CUresult status = context ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status != CUDA_SUCCESS)
+        return status;
+    emu_driver *d = &wf__emu_driver;
+    wf__mutex_lock(&d->lock);
+    if (!d->primary[device])
+        d->primary[device] = make_context(device, true);
+    if (!d->primary[device])
+        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    d->retained[device]++;
+    *context = d->primary[device];
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+static CUresult primary_gone(CUdevice device, bool reset)
+{
+    emu_driver *d = &wf__emu_driver;
+    CUresult status = device_status(device);
+    if (status != CUDA_SUCCESS)
+        return status;
+    wf__mutex_lock(&d->lock);
+    if (!reset && !d->retained[device])
+        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
+    if (reset || --d->retained[device] == 0) {
+        if (d->primary[device])
+            drop_context(d->primary[device]);
+        d->primary[device] = reset && d->retained[device] ? make_context(device, true) : NULL;
+    }
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return primary_gone(device, false); }
+EMU_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return primary_gone(device, true); }
+EMU_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+    CUresult status = flags && active ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS) {
+        *flags = 0;
+        *active = wf__emu_driver.retained[device] > 0;
+    }
+    return status;
+}
+EMU_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
+{
+    (void)flags;
+    return device_status(device);
+}
+
+static CUresult push(CUcontext context)
+{
+    if (depth == STACK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
+{
+    (void)flags;
+    CUresult status = context ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    if (status != CUDA_SUCCESS)
+        return status;
+    wf__mutex_lock(&wf__emu_driver.lock);
+    CUcontext made = make_context(device, false);
+    status = made ? push(made) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (status == CUDA_SUCCESS)
+        *context = made;
+    else if (made)
+        drop_context(made);
+    return wf__emu_leave(status);
+}
+EMU_EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!wf__emu_known(context, EMU_OBJ_CONTEXT) || context->primary)
+        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
+    if (depth && stack[depth - 1] == context)
+        depth--;
+    drop_context(context);
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    if (!context)
+        return CUDA_ERROR_INVALID_VALUE;
+    *context = depth ? stack[depth - 1] : NULL;
+    return wf__emu_driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+EMU_EXPORT CUresult cuCtxSetCurrent(CUcontext context)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    bool good = !context || wf__emu_known(context, EMU_OBJ_CONTEXT);
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    if (!good)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context) {
+        depth -= depth > 0;
+        return CUDA_SUCCESS;
+    }
+    if (!depth)
+        return push(context);
+    stack[depth - 1] = context;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    bool good = wf__emu_known(context, EMU_OBJ_CONTEXT);
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return good ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+EMU_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+    if (!depth)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    depth--;
+    if (context)
+        *context = stack[depth];
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (c && device && status != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        *device = c->device;
+    return wf__emu_leave(!device ? CUDA_ERROR_INVALID_VALUE : status);
+}
+EMU_EXPORT CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
+{
+    (void)context;
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = 3020;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = -5;
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuCtxSynchronize(void)
+{
+    CUcontext c;
+    return wf__emu_leave(wf__emu_enter(&c));
+}
+static CUresult peer(CUcontext other, bool enable)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status != CUDA_SUCCESS)
+        return wf__emu_leave(status);
+    if (!wf__emu_known(other, EMU_OBJ_CONTEXT) || other->device == c->device)
+        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
+    bool is = c->peers >> other->device & 1;
+    if (is == enable)
+        return wf__emu_leave(is ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    c->peers ^= 1u << other->device;
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext other, unsigned flags)
+{
+    return flags ? CUDA_ERROR_INVALID_VALUE : peer(other, true);
+}
+EMU_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext other) { return peer(other, false); }
+
+/* When the library is closed, or the program ends: everything that is still there. */
+__attribute__((destructor)) static void leave_for_good(void)
+{
+    emu_driver *d = &wf__emu_driver;
+    for (uint32_t i = d->n_handles; i-- > 0;) {
+        if (d->handles[i].kind != EMU_OBJ_CONTEXT)
+            continue;
+        drop_context(d->handles[i].at);
+        i = d->n_handles;
+    }
+    for (uint32_t i = 0; i < d->n_handles; i++) {
+        if (d->handles[i].kind == EMU_OBJ_LINK)
+            wf__str_free(&((CUlinkState)d->handles[i].at)->text);
+        wf__free(d->handles[i].at);
+    }
+    wf__emu_heap_free(&d->heap);
+    wf__free(d->handles);
+    wf__str_free(&d->report);
+    *d = (emu_driver){ .lock = WF__MUTEX_INIT };
+}

@@ -1,0 +1,90 @@
+/* driver.h - the driver's own state. The driver API has no context argument, so this one global is part of its contract;
+ * one lock guards it, and a launch holds it to its end.
+ */
+#ifndef WEFT_EMU_DRIVER_H
+#define WEFT_EMU_DRIVER_H
+#include "base/os.h"
+#include "emu/cuda_api.h"
+#include "emu/emu.h"
+
+enum { EMU_MAX_DEVICES = 8, EMU_SMS = 8, EMU_THREADS_PER_SM = 2048, EMU_BLOCKS_PER_SM = 32 };
+#define EMU_EXPORT __attribute__((visibility("default")))
+
+typedef enum emu_object {
+    EMU_OBJ_CONTEXT,
+    EMU_OBJ_MODULE,
+    EMU_OBJ_FUNCTION,
+    EMU_OBJ_STREAM,
+    EMU_OBJ_EVENT,
+    EMU_OBJ_POOL,
+    EMU_OBJ_LINK
+} emu_object;
+
+struct CUctx_st {
+    int device;
+    bool primary;
+    uint32_t peers;
+    CUresult error; /* sticky */
+};
+struct CUfunc_st {
+    CUmodule module;
+    emu_func *func;
+    uint32_t dynamic; /* bytes of dynamic shared memory allowed */
+    struct CUfunc_st *next;
+};
+struct CUmod_st {
+    CUcontext context;
+    emu_module *m;
+    struct CUfunc_st *functions;
+};
+struct CUstream_st {
+    CUcontext context;
+    unsigned flags;
+};
+struct CUevent_st {
+    CUcontext context;
+    unsigned flags;
+    bool recorded;
+    double time;
+};
+struct CUmemPoolHandle_st {
+    int device;
+    uint64_t threshold, used, most;
+};
+struct CUlinkState_st {
+    wf__str text;
+    bool done;
+};
+
+typedef struct emu_handle {
+    void *at;
+    uint8_t kind;
+} emu_handle;
+typedef struct emu_driver {
+    wf__mutex lock;
+    bool ready;
+    int devices, sm; /* sm: 90 for compute capability 9.0 */
+    uint64_t memory[EMU_MAX_DEVICES], used[EMU_MAX_DEVICES];
+    uint32_t find;
+    uint64_t limit, launches, instructions;
+    emu_heap heap;
+    CUcontext primary[EMU_MAX_DEVICES];
+    unsigned retained[EMU_MAX_DEVICES];
+    struct CUmemPoolHandle_st pools[EMU_MAX_DEVICES];
+    emu_handle *handles;
+    uint32_t n_handles, cap_handles;
+    wf__str report;
+} emu_driver;
+extern emu_driver wf__emu_driver;
+
+/* Takes the lock and looks for the context: CUDA_SUCCESS, or why not. The lock is held in any case. */
+CUresult wf__emu_enter(CUcontext *context);
+CUresult wf__emu_leave(CUresult status);
+bool wf__emu_keep_handle(void *at, emu_object kind); /* false: no memory */
+bool wf__emu_known(const void *at, emu_object kind);
+void wf__emu_forget(void *at);
+CUresult wf__emu_context_of(CUcontext context); /* its sticky error */
+void wf__emu_module_drop(CUmodule module);
+bool wf__emu_stream_known(CUstream stream);
+void wf__emu_set_report(const char *text);
+#endif

@@ -1,0 +1,235 @@
+/* driver_copy.c - copies and fills. They are done at once; copies between device memories carry along which bytes are
+ * written, copies from the host write.
+ */
+#include "emu/driver.h"
+
+typedef struct side { /* of a copy: host memory, or a place in device memory */
+    uint8_t *at;
+    emu_memory *m;
+    uint64_t offset;
+} side;
+
+/* An address of device memory, or with `host` of memory that is not known here. */
+static CUresult find(CUdeviceptr address, size_t bytes, bool host, side *out)
+{
+    emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
+    if (m && m->at && address - m->base < m->size) {
+        if (m->size - (address - m->base) < bytes)
+            return CUDA_ERROR_INVALID_VALUE;
+        *out = (side){ m->at + (address - m->base), m, address - m->base };
+        return CUDA_SUCCESS;
+    }
+    if (!host || address >= EMU_GLOBAL_BASE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = (side){ (uint8_t *)(uintptr_t)address, NULL, 0 };
+    return CUDA_SUCCESS;
+}
+
+static bool is_written(const side *s, size_t i)
+{
+    return !s->m || !s->m->written || (s->m->written[(s->offset + i) >> 6] >> ((s->offset + i) & 63) & 1);
+}
+
+static void copy_row(const side *to, const side *from, size_t bytes)
+{
+    memmove(to->at, from->at, bytes);
+    if (!to->m || !to->m->written)
+        return;
+    if (!from->m || !from->m->written) {
+        wf__emu_mark_written(to->m, to->offset, bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++) { /* what was not written stays so */
+        uint64_t at = to->offset + i, bit = (uint64_t)1 << (at & 63);
+        to->m->written[at >> 6] = is_written(from, i) ? to->m->written[at >> 6] | bit : to->m->written[at >> 6] & ~bit;
+    }
+}
+
+static CUresult copy(CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host, size_t bytes)
+{
+    side t, f;
+    if (bytes == 0)
+        return CUDA_SUCCESS;
+    CUresult status = find(to, bytes, to_host, &t);
+    status = status == CUDA_SUCCESS ? find(from, bytes, from_host, &f) : status;
+    if (status == CUDA_SUCCESS)
+        copy_row(&t, &f, bytes);
+    return status;
+}
+static CUresult entered(CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host, size_t bytes, CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    return wf__emu_leave(status == CUDA_SUCCESS ? copy(to, to_host, from, from_host, bytes) : status);
+}
+#define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
+
+EMU_EXPORT CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return entered(to, true, from, true, bytes, NULL);
+}
+EMU_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return entered(to, true, from, true, bytes, stream);
+}
+EMU_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+    return entered(to, false, HOST(from), true, bytes, NULL);
+}
+EMU_EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+    return entered(HOST(to), true, from, false, bytes, NULL);
+}
+EMU_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return entered(to, false, from, false, bytes, NULL);
+}
+EMU_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    return entered(to, false, HOST(from), true, bytes, stream);
+}
+EMU_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return entered(HOST(to), true, from, false, bytes, stream);
+}
+EMU_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return entered(to, false, from, false, bytes, stream);
+}
+EMU_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                      size_t bytes, CUstream stream)
+{
+    (void)to_context, (void)from_context;
+    return entered(to, false, from, false, bytes, stream);
+}
+EMU_EXPORT CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                 size_t bytes)
+{
+    return cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, NULL);
+}
+
+/* ---- boxes ---- */
+/* Base address of a side; false: arrays are not supported. */
+static bool base_of(unsigned type, const void *host, CUdeviceptr device, CUdeviceptr *out, bool *is_host)
+{
+    *is_host = type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED;
+    *out = type == CU_MEMORYTYPE_HOST ? HOST(host) : device;
+    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+}
+
+static CUresult copy_box(const CUDA_MEMCPY3D *c)
+{
+    CUdeviceptr to, from;
+    bool to_host, from_host;
+    if (!base_of(c->dstMemoryType, c->dstHost, c->dstDevice, &to, &to_host) ||
+        !base_of(c->srcMemoryType, c->srcHost, c->srcDevice, &from, &from_host))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    size_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes + c->dstXInBytes;
+    size_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes + c->srcXInBytes;
+    size_t to_height = c->dstHeight ? c->dstHeight : c->Height + c->dstY,
+           from_height = c->srcHeight ? c->srcHeight : c->Height + c->srcY;
+    if (to_pitch < c->WidthInBytes + c->dstXInBytes || from_pitch < c->WidthInBytes + c->srcXInBytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult status = CUDA_SUCCESS;
+    for (size_t z = 0; z < c->Depth && status == CUDA_SUCCESS; z++) {
+        for (size_t y = 0; y < c->Height && status == CUDA_SUCCESS; y++) {
+            CUdeviceptr t = to + ((c->dstZ + z) * to_height + c->dstY + y) * to_pitch + c->dstXInBytes;
+            CUdeviceptr f = from + ((c->srcZ + z) * from_height + c->srcY + y) * from_pitch + c->srcXInBytes;
+            status = copy(t, to_host, f, from_host, c->WidthInBytes);
+        }
+    }
+    return status;
+}
+EMU_EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *box, CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && (!box || !wf__emu_stream_known(stream)))
+        status = box ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    return wf__emu_leave(status == CUDA_SUCCESS ? copy_box(box) : status);
+}
+EMU_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *box) { return cuMemcpy3DAsync_v2(box, NULL); }
+EMU_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUDA_MEMCPY3D box = { .srcXInBytes = c->srcXInBytes,
+                          .srcY = c->srcY,
+                          .srcMemoryType = c->srcMemoryType,
+                          .srcHost = c->srcHost,
+                          .srcDevice = c->srcDevice,
+                          .srcPitch = c->srcPitch,
+                          .dstXInBytes = c->dstXInBytes,
+                          .dstY = c->dstY,
+                          .dstMemoryType = c->dstMemoryType,
+                          .dstHost = c->dstHost,
+                          .dstDevice = c->dstDevice,
+                          .dstPitch = c->dstPitch,
+                          .WidthInBytes = c->WidthInBytes,
+                          .Height = c->Height,
+                          .Depth = 1 };
+    return cuMemcpy3DAsync_v2(&box, stream);
+}
+EMU_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c) { return cuMemcpy2DAsync_v2(c, NULL); }
+EMU_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c) { return cuMemcpy2DAsync_v2(c, NULL); }
+
+/* ---- fills ---- */
+static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, unsigned element, size_t n, size_t rows,
+                     CUstream stream)
+{
+    CUcontext c;
+    size_t bytes;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS && (to % element || !wf__mul_size(n, element, &bytes)))
+        status = CUDA_ERROR_INVALID_VALUE;
+    for (size_t y = 0; status == CUDA_SUCCESS && n && y < rows; y++) {
+        side t;
+        status = find(to + y * pitch, n * element, false, &t);
+        if (status != CUDA_SUCCESS)
+            break;
+        for (size_t i = 0; i < n; i++)
+            memcpy(t.at + i * element, &value, element);
+        wf__emu_mark_written(t.m, t.offset, n * element);
+    }
+    return wf__emu_leave(status);
+}
+EMU_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
+{
+    return fill(to, 0, value, 1, n, 1, NULL);
+}
+EMU_EXPORT CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t n)
+{
+    return fill(to, 0, value, 2, n, 1, NULL);
+}
+EMU_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n)
+{
+    return fill(to, 0, value, 4, n, 1, NULL);
+}
+EMU_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream)
+{
+    return fill(to, 0, value, 1, n, 1, stream);
+}
+EMU_EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t n, CUstream stream)
+{
+    return fill(to, 0, value, 2, n, 1, stream);
+}
+EMU_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream)
+{
+    return fill(to, 0, value, 4, n, 1, stream);
+}
+EMU_EXPORT CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height)
+{
+    return fill(to, pitch, value, 1, width, height, NULL);
+}
+EMU_EXPORT CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height)
+{
+    return fill(to, pitch, value, 2, width, height, NULL);
+}
+EMU_EXPORT CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height)
+{
+    return fill(to, pitch, value, 4, width, height, NULL);
+}

@@ -1,0 +1,361 @@
+/* driver_memory.c - allocations, pools, copies, fills. Copies between host and device mark what they write as written,
+ * and a copy out of the device that reads what nothing has written is left to the reader of the copy.
+ */
+#include <stdlib.h>
+#include "emu/driver.h"
+
+enum { HOST_ALIGN = 4096, PITCH = 512 };
+
+/* ---- allocations ---- */
+static CUresult allocate(CUdeviceptr *out, size_t bytes, CUcontext c)
+{
+    emu_driver *d = &wf__emu_driver;
+    if (!out || !bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > d->memory[c->device] - d->used[c->device])
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    emu_memory *m = wf__emu_heap_add(&d->heap, bytes, EMU_MEM_DEVICE, c->device, NULL);
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    m->owner = c;
+    d->used[c->device] += bytes;
+    *out = m->base;
+    return CUDA_SUCCESS;
+}
+static emu_memory *live(CUdeviceptr address)
+{
+    emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
+    return m && m->at && address - m->base < m->size ? m : NULL;
+}
+
+EMU_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    return wf__emu_leave(status == CUDA_SUCCESS ? allocate(address, bytes, c) : status);
+}
+EMU_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+                                       unsigned element)
+{
+    size_t row = (width + PITCH - 1) / PITCH * PITCH, bytes;
+    if (!pitch || (element != 4 && element != 8 && element != 16) || row < width || !wf__mul_size(row, height, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult status = cuMemAlloc_v2(address, bytes);
+    if (status == CUDA_SUCCESS)
+        *pitch = row;
+    return status;
+}
+EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    bool mine = pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES;
+    if (status == CUDA_SUCCESS && (!wf__emu_stream_known(stream) || !(mine || wf__emu_known(pool, EMU_OBJ_POOL))))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS)
+        status = allocate(address, bytes, c);
+    if (status == CUDA_SUCCESS) {
+        pool->used += bytes;
+        pool->most = pool->used > pool->most ? pool->used : pool->most;
+    }
+    return wf__emu_leave(status);
+}
+EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    wf__emu_leave(status);
+    return status != CUDA_SUCCESS ? status
+                                  : cuMemAllocFromPoolAsync(address, bytes, &wf__emu_driver.pools[c->device], stream);
+}
+
+static CUresult release(CUdeviceptr address)
+{
+    emu_driver *d = &wf__emu_driver;
+    if (!address)
+        return CUDA_SUCCESS;
+    emu_memory *m = live(address);
+    if (!m || m->base != address || m->kind == EMU_MEM_PINNED || m->kind == EMU_MEM_MODULE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (m->kind == EMU_MEM_DEVICE) {
+        d->used[m->device] -= m->size;
+        struct CUmemPoolHandle_st *p = &d->pools[m->device];
+        p->used -= m->size < p->used ? m->size : p->used;
+    }
+    void *host = m->kind == EMU_MEM_MANAGED ? m->at : NULL;
+    wf__emu_heap_drop(&d->heap, m);
+    free(host);
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+}
+EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+}
+EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && left)
+        *left = (size_t)(wf__emu_driver.memory[c->device] - wf__emu_driver.used[c->device]);
+    if (status == CUDA_SUCCESS && total)
+        *total = (size_t)wf__emu_driver.memory[c->device];
+    return wf__emu_leave(status);
+}
+
+static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && (!out || !bytes || bytes > SIZE_MAX / 2))
+        status = CUDA_ERROR_INVALID_VALUE;
+    if (status != CUDA_SUCCESS)
+        return wf__emu_leave(status);
+    void *at = wf__alloc_fails() ? NULL : aligned_alloc(HOST_ALIGN, (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN);
+    emu_memory *m = at ? wf__emu_heap_add(&wf__emu_driver.heap, bytes, kind, c->device, at) : NULL;
+    if (!m) {
+        free(at);
+        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    m->owner = c;
+    *out = at;
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return host_memory(out, bytes, EMU_MEM_PINNED);
+}
+EMU_EXPORT CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return host_memory(out, bytes, EMU_MEM_PINNED); }
+EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags)
+{
+    void *at = NULL;
+    if (!address || (flags != 1 && flags != 2))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult status = host_memory(&at, bytes, EMU_MEM_MANAGED);
+    if (status == CUDA_SUCCESS) {
+        memset(at, 0, bytes);
+        *address = (CUdeviceptr)(uintptr_t)at;
+    }
+    return status;
+}
+static CUresult drop_host(void *at, bool registered)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status != CUDA_SUCCESS)
+        return wf__emu_leave(status);
+    emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    if (!m || m->kind != EMU_MEM_PINNED || m->registered != registered || (!registered && m->at != at))
+        return wf__emu_leave(registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
+    void *host = registered ? NULL : m->at;
+    wf__emu_heap_drop(&wf__emu_driver.heap, m);
+    free(host);
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(at, false); }
+EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(at, true); }
+EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (status == CUDA_SUCCESS && (!at || !bytes))
+        status = CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS && (live((CUdeviceptr)(uintptr_t)at) || live((CUdeviceptr)(uintptr_t)at + bytes - 1)))
+        status = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (status != CUDA_SUCCESS)
+        return wf__emu_leave(status);
+    emu_memory *m = wf__emu_heap_add(&wf__emu_driver.heap, bytes, EMU_MEM_PINNED, c->device, at);
+    if (m) {
+        m->registered = true;
+        m->owner = c;
+    }
+    return wf__emu_leave(m ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+EMU_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *at, unsigned flags)
+{
+    (void)flags;
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    const emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    if (status == CUDA_SUCCESS && (!address || !m || m->kind != EMU_MEM_PINNED))
+        status = CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS)
+        *address = (CUdeviceptr)(uintptr_t)at;
+    return wf__emu_leave(status);
+}
+EMU_EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, int advice, CUdevice device)
+{
+    (void)bytes, (void)advice, (void)device;
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    return wf__emu_leave(status == CUDA_SUCCESS && !live(address) ? CUDA_ERROR_INVALID_VALUE : status);
+}
+EMU_EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
+{
+    (void)stream;
+    return cuMemAdvise(address, bytes, 0, device);
+}
+
+/* ---- questions ---- */
+EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    const emu_memory *m = live(address);
+    if (status == CUDA_SUCCESS && !m)
+        status = CUDA_ERROR_NOT_FOUND;
+    if (status == CUDA_SUCCESS && base)
+        *base = m->base;
+    if (status == CUDA_SUCCESS && bytes)
+        *bytes = (size_t)m->size;
+    return wf__emu_leave(status);
+}
+static CUresult attribute_of(void *value, int attribute, CUdeviceptr address)
+{
+    emu_memory *m = live(address);
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!m)
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned type = m->kind == EMU_MEM_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, yes = 1;
+    unsigned managed = m->kind == EMU_MEM_MANAGED;
+    void *owner = m->kind == EMU_MEM_MODULE ? (void *)((CUmodule)m->owner)->context : m->owner,
+         *host = (void *)(uintptr_t)address;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        memcpy(value, &owner, sizeof owner);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        memcpy(value, &type, sizeof type);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (m->kind == EMU_MEM_DEVICE || m->kind == EMU_MEM_MODULE)
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(value, &host, sizeof host);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        memcpy(value, &address, sizeof address);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        memcpy(value, &m->serial, sizeof m->serial);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        memcpy(value, &managed, sizeof managed);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        memcpy(value, &m->device, sizeof m->device);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        memcpy(value, &m->base, sizeof m->base);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        memcpy(value, &m->size, sizeof m->size);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        memcpy(value, &yes, sizeof yes);
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+EMU_EXPORT CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    return wf__emu_leave(status == CUDA_SUCCESS ? attribute_of(value, attribute, address) : status);
+}
+/* Of memory that is none of ours every value is zero, and that is no error. */
+EMU_EXPORT CUresult cuPointerGetAttributes(unsigned n, const int *attributes, void **values, CUdeviceptr address)
+{
+    static const uint8_t sizes[] = { 0, 8, 4, 8, 8, 0, 4, 8, 4, 4, 4, 8, 8, 4 };
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    for (unsigned i = 0; status == CUDA_SUCCESS && i < n; i++)
+        if (attribute_of(values[i], attributes[i], address) != CUDA_SUCCESS && attributes[i] > 0 &&
+            attributes[i] < (int)sizeof sizes)
+            memset(values[i], 0, sizes[attributes[i]]);
+    return wf__emu_leave(status);
+}
+
+/* ---- pools ---- */
+EMU_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    if (!pool || device < 0 || device >= wf__emu_driver.devices)
+        return pool ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    *pool = &wf__emu_driver.pools[device];
+    return CUDA_SUCCESS;
+}
+EMU_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return cuDeviceGetDefaultMemPool(pool, device);
+}
+EMU_EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    CUcontext c;
+    CUresult status = wf__emu_enter(&c);
+    if (!pool || !properties || properties->location.id < 0 || properties->location.id >= wf__emu_driver.devices)
+        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
+    if (status != CUDA_SUCCESS && status != CUDA_ERROR_INVALID_CONTEXT)
+        return wf__emu_leave(status);
+    CUmemoryPool made = wf__alloc0(sizeof *made);
+    if (!made || !wf__emu_keep_handle(made, EMU_OBJ_POOL)) {
+        wf__free(made);
+        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->device = properties->location.id;
+    *pool = made;
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!wf__emu_known(pool, EMU_OBJ_POOL))
+        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
+    wf__emu_forget(pool);
+    wf__free(pool);
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+static bool pool_known(CUmemoryPool pool)
+{
+    return (pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES) ||
+           wf__emu_known(pool, EMU_OBJ_POOL);
+}
+/* Attributes: 1 to 3 reuse (int), 4 release threshold, 5 and 6 reserved now and at most, 7 and 8 used (64 bits) */
+EMU_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!pool_known(pool) || !value || attribute < 1 || attribute > 8)
+        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
+    if (attribute == 4)
+        memcpy(&pool->threshold, value, sizeof pool->threshold);
+    if (attribute == 8)
+        pool->most = pool->used;
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!pool_known(pool) || !value || attribute < 1 || attribute > 8)
+        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
+    int yes = 1;
+    uint64_t x = attribute == 4 ? pool->threshold : attribute == 6 || attribute == 8 ? pool->most : pool->used;
+    memcpy(value, attribute < 4 ? (void *)&yes : (void *)&x, attribute < 4 ? sizeof yes : sizeof x);
+    return wf__emu_leave(CUDA_SUCCESS);
+}
+EMU_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
+{
+    (void)bytes;
+    wf__mutex_lock(&wf__emu_driver.lock);
+    return wf__emu_leave(pool_known(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}

@@ -1,0 +1,278 @@
+/* emu.h - the PTX emulator's own types: a module as parsed and decoded, memory with its shadows, and what runs it.
+ *
+ * It stands on src/base alone and knows nothing of Weft's IR: what Weft emits is judged here by the PTX manual only
+ * ("Parallel Thread Execution ISA"; sections are named where a rule comes from).
+ *
+ * A register is a row of 32 lanes of 64 bits; constants and special registers are rows too, so that an operand is a row
+ * wherever it comes from. A value narrower than 64 bits is kept zero-extended.
+ */
+#ifndef WEFT_EMU_H
+#define WEFT_EMU_H
+#include "base/base.h"
+
+enum { EMU_LANES = 32, EMU_MAX_SHARED = 227 * 1024, EMU_MAX_THREADS = 1024, EMU_BARRIERS = 16 };
+#define EMU_SHARED_WINDOW 0x0002000000000000u /* generic addresses of shared memory, beyond what a host can map */
+#define EMU_LOCAL_WINDOW 0x0003000000000000u
+#define EMU_GLOBAL_BASE 0x0001000000000000u /* device memory */
+#define EMU_WINDOW_SIZE 0x0000000100000000u
+
+/* ---- types of operands ---- */
+typedef enum emu_type {
+    EMU_NONE,
+    EMU_B8,
+    EMU_B16,
+    EMU_B32,
+    EMU_B64,
+    EMU_B128,
+    EMU_U8,
+    EMU_U16,
+    EMU_U32,
+    EMU_U64,
+    EMU_S8,
+    EMU_S16,
+    EMU_S32,
+    EMU_S64,
+    EMU_F16,
+    EMU_F16X2,
+    EMU_BF16,
+    EMU_BF16X2,
+    EMU_F32,
+    EMU_F64,
+    EMU_PRED,
+    EMU_TYPES
+} emu_type;
+unsigned wf__emu_size(emu_type t); /* bytes; 1 for predicates */
+bool wf__emu_is_signed(emu_type t);
+bool wf__emu_is_unsigned(emu_type t);
+bool wf__emu_is_float(emu_type t);
+const char *wf__emu_type_name(emu_type t); /* as in PTX, without the dot */
+
+typedef enum emu_round { EMU_RN, EMU_RZ, EMU_RM, EMU_RP } emu_round;
+typedef enum emu_space {
+    EMU_GENERIC,
+    EMU_GLOBAL,
+    EMU_SHARED,
+    EMU_LOCAL,
+    EMU_CONST,
+    EMU_PARAM /* of the kernel; parameters of .func lie in local memory */
+} emu_space;
+
+/* ---- decoded code ---- */
+typedef enum emu_kind {
+    EMU_ALU,  /* d = fn(a, b, c, d) lane by lane */
+    EMU_SETP, /* the same with one or two predicates of bits 0 and 1 */
+    EMU_PACK, /* vector of registers into one */
+    EMU_UNPACK,
+    EMU_MOVE2, /* b128 */
+    EMU_ADDR,  /* d = the address of a variable */
+    EMU_CLOCK, /* d = a counter; `what` says which */
+    EMU_LD,
+    EMU_ST,
+    EMU_ATOM,
+    EMU_COPY, /* cp.async */
+    EMU_COPY_COMMIT,
+    EMU_COPY_WAIT,
+    EMU_FENCE,
+    EMU_WARP, /* shfl, vote, match, redux, bar.warp.sync, elect: `what` says which */
+    EMU_BAR,
+    EMU_ACTIVEMASK,
+    EMU_BRA,
+    EMU_BRX,
+    EMU_CALL,
+    EMU_RET,
+    EMU_EXIT,
+    EMU_TRAP,
+    EMU_NOP
+} emu_kind;
+
+enum { EMU_SHFL_UP, EMU_SHFL_DOWN, EMU_SHFL_BFLY, EMU_SHFL_IDX, EMU_VOTE_ALL, EMU_VOTE_ANY, EMU_VOTE_UNI };
+enum { EMU_VOTE_BALLOT = EMU_VOTE_UNI + 1, EMU_MATCH_ANY, EMU_MATCH_ALL, EMU_REDUX, EMU_WARP_SYNC, EMU_ELECT };
+enum { EMU_BAR_SYNC, EMU_BAR_ARRIVE, EMU_BAR_POPC, EMU_BAR_AND, EMU_BAR_OR };
+enum { EMU_CMP_EQ, EMU_CMP_NE, EMU_CMP_LT, EMU_CMP_LE, EMU_CMP_GT, EMU_CMP_GE, EMU_CMP_EQU, EMU_CMP_NEU, EMU_CMP_LTU };
+enum { EMU_CMP_LEU = EMU_CMP_LTU + 1, EMU_CMP_GTU, EMU_CMP_GEU, EMU_CMP_NUM, EMU_CMP_NAN };
+enum { EMU_BOOL_NONE, EMU_BOOL_AND, EMU_BOOL_OR, EMU_BOOL_XOR };
+enum { EMU_SCOPE_NONE, EMU_SCOPE_CTA, EMU_SCOPE_GPU, EMU_SCOPE_SYS };
+enum { EMU_CLOCK32, EMU_CLOCK_HI, EMU_CLOCK64, EMU_TIMER, EMU_TIMER_LO, EMU_TIMER_HI };
+
+/* An operand: a row. The top bits say of which table. */
+#define EMU_ROW_REG 0x00000000u
+#define EMU_ROW_CONST 0x40000000u
+#define EMU_ROW_SPECIAL 0x80000000u
+#define EMU_ROW_NONE 0xffffffffu
+
+typedef struct emu_inst emu_inst;
+typedef uint64_t (*emu_fn)(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+struct emu_inst {
+    emu_fn fn;
+    uint8_t kind, what, type, type2;
+    uint8_t rnd, cmp, join, space; /* join: the boolean operation of setp, set */
+    bool ftz, sat, relu, nan, negate_a, xorsign;
+    bool frame;  /* a local address relative to the function's frame */
+    bool symbol; /* the address of variable `callee` is to be added to the offset; done when the module is loaded */
+    bool narrow; /* addresses are computed in 32 bits */
+    bool strong; /* volatile, relaxed, acquire, release: no data race with its like */
+    bool release, acquire, aligned, uniform, has_count, satfinite;
+    uint8_t scope, vector, bytes; /* bytes: of one element of a memory access */
+    uint8_t nd, ns;
+    uint8_t dst_bytes; /* of the destination register, for extending */
+    uint8_t irnd;      /* 1 + emu_round where a float is rounded to an integer */
+    bool negate;       /* the guard is @!p */
+    uint8_t lut;
+    uint32_t guard; /* row of the predicate or EMU_ROW_NONE */
+    uint32_t ops;   /* the first operand in emu_func.ops: destinations, then sources */
+    uint32_t target, callee;
+    int64_t offset; /* of an address */
+    uint32_t line;
+};
+
+typedef struct emu_func emu_func;
+typedef struct emu_var {
+    const char *name;
+    emu_type type;
+    uint8_t space;
+    bool is_extern, is_reg; /* is_reg: a parameter of .func in a register */
+    uint32_t align, row;    /* row: of the register */
+    uint64_t size, at;      /* at: offset in its space; for .global and .const the index of the initial image */
+    uint64_t address;       /* of .global and .const once the module is loaded */
+    uint64_t elements;
+    uint8_t *image;
+    uint32_t line;
+    uint64_t *fixes; /* addresses in the image, in threes: offset, variable index, what is added */
+    uint32_t n_fixes, cap_fixes;
+    const emu_func *owner; /* of shared variables of a function */
+} emu_var;
+
+/* Shared memory lies in three segments: of the function, of the module, dynamic. */
+enum { EMU_SEGMENT_BITS = 20, EMU_SEGMENTS = 3, EMU_MAX_STATIC = 48 * 1024, EMU_GAP = 16 };
+
+struct emu_func {
+    const char *name;
+    bool entry, has_body;
+    emu_var *params; /* of the kernel, or arguments of the function */
+    emu_var *results;
+    uint32_t n_params, cap_params, n_results, cap_results;
+    uint32_t param_bytes;
+    emu_inst *code;
+    uint32_t n_code, cap_code;
+    uint32_t *ops;
+    uint32_t n_ops, cap_ops;
+    uint32_t *targets; /* of brx.idx: count, then instructions */
+    uint32_t n_targets, cap_targets;
+    uint32_t n_regs;                    /* rows */
+    uint32_t local_bytes, shared_bytes; /* with the red zones */
+    uint32_t static_bytes;              /* shared, without them */
+    uint32_t max_threads, req[3];
+    uint32_t line;
+    bool calls;
+};
+
+typedef struct emu_module {
+    char *text; /* names point into it or into `names` */
+    char **names;
+    uint32_t n_names, cap_names;
+    uint32_t version, target; /* 8.3 is 803, sm_90 is 90 */
+    emu_var *vars;            /* .global, .const, .shared at module scope and of functions */
+    uint32_t n_vars, cap_vars;
+    emu_func **funcs;
+    uint32_t n_funcs, cap_funcs;
+    uint64_t *consts; /* rows of 32 */
+    uint32_t n_consts, cap_consts;
+    uint32_t shared_bytes; /* at module scope, red zones included */
+    uint32_t static_bytes;
+    wf__str error;
+} emu_module;
+
+/* Parses and decodes; NULL only when memory ran out. Otherwise `error` is empty or says "line N: ...". */
+emu_module *wf__emu_parse(const char *text, size_t n);
+void wf__emu_module_free(emu_module *m);
+
+/* ---- special registers: rows of a warp ---- */
+enum {
+    EMU_SR_TID, /* x y z, as all triples */
+    EMU_SR_NTID = 3,
+    EMU_SR_CTAID = 6,
+    EMU_SR_NCTAID = 9,
+    EMU_SR_LANEID = 12,
+    EMU_SR_WARPID,
+    EMU_SR_NWARPID,
+    EMU_SR_MASK_EQ,
+    EMU_SR_MASK_LE,
+    EMU_SR_MASK_LT,
+    EMU_SR_MASK_GE,
+    EMU_SR_MASK_GT,
+    EMU_SR_SMID,
+    EMU_SR_NSMID,
+    EMU_SR_GRIDID,
+    EMU_SR_DYNAMIC,
+    EMU_SR_TOTAL,
+    EMU_SR_COUNT
+};
+
+/* ---- memory ---- */
+typedef struct emu_page emu_page; /* race shadow of EMU_PAGE bytes */
+enum { EMU_PAGE = 1024 };
+
+typedef enum emu_memory_kind { EMU_MEM_DEVICE, EMU_MEM_PINNED, EMU_MEM_MANAGED, EMU_MEM_MODULE } emu_memory_kind;
+typedef struct emu_memory {
+    uint64_t base, size;
+    uint8_t *at;       /* NULL once freed */
+    uint64_t *written; /* a bit per byte; NULL: all of it */
+    emu_page **pages;  /* NULL until a launch looks for races */
+    uint64_t serial;
+    const char *name; /* of a module's variable */
+    uint8_t kind;
+    int device;
+    bool constant, registered; /* registered: host memory that is the program's own */
+    void *owner;               /* module or context */
+} emu_memory;
+
+typedef struct emu_heap {
+    emu_memory **list; /* sorted by base */
+    uint32_t n, cap;
+    uint64_t next, serial;
+    uint32_t freed;
+} emu_heap;
+
+/* `host`: memory that the host sees at its own address. NULL: no memory. */
+emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host);
+void wf__emu_heap_drop(emu_heap *h, emu_memory *m);                 /* freed, remembered for reports */
+emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address); /* at or next below, freed ones too; or NULL */
+void wf__emu_heap_free(emu_heap *h);
+void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes);
+/* What lies at this address, for reports. */
+void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out);
+
+/* ---- a launch ---- */
+enum { EMU_FIND_RACES = 1, EMU_FIND_UNINIT = 2, EMU_FIND_REGISTERS = 4, EMU_FIND_ALL = 7 };
+typedef enum emu_fault {
+    EMU_FAULT_NONE,
+    EMU_FAULT_ADDRESS,
+    EMU_FAULT_MISALIGNED,
+    EMU_FAULT_SPACE, /* an address of another state space */
+    EMU_FAULT_TRAP,
+    EMU_FAULT_DEADLOCK,
+    EMU_FAULT_FINDING, /* a race, a read of memory never written, a divergent barrier */
+    EMU_FAULT_STACK,
+    EMU_FAULT_TIMEOUT,
+    EMU_FAULT_MEMORY /* the host ran out of memory */
+} emu_fault;
+
+typedef struct emu_launch {
+    const emu_module *module;
+    const emu_func *func;
+    emu_heap *heap;
+    int device;
+    uint32_t peers; /* devices whose memory may be used, a bit each */
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_bytes;
+    const uint8_t *params;
+    uint32_t find;
+    uint64_t limit; /* instructions of warps; 0: none */
+    bool cooperative;
+    uint64_t id;
+    wf__str *report;       /* what went wrong, in full */
+    uint64_t instructions; /* out: of lanes */
+} emu_launch;
+emu_fault wf__emu_run(emu_launch *l);
+#endif
