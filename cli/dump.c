@@ -6,20 +6,23 @@
 
 enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 
-const char help_dump[] = "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
-                         "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
-                         "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
-                         "Arguments are files, numbers, or arrays of zeros declared by dtype and shape.\n\n"
-                         "  --trace                what was recorded (the default)\n"
-                         "  --passes               the kernels, after each pass\n"
-                         "  --llvm                 LLVM IR\n"
-                         "  --asm                  assembly for this machine\n"
-                         "  -o NAME                the result that matters (default: the last assigned)\n"
-                         "  --threads N, --device cpu|interp, --fast-math\n";
+const char help_dump[] =
+    "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
+    "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
+    "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
+    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape.\n\n"
+    "  --trace                what was recorded (the default)\n"
+    "  --passes               the kernels, after each pass\n"
+    "  --llvm                 LLVM IR\n"
+    "  --asm                  assembly for this machine\n"
+    "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
+    "  -o NAME                the result that matters (default: the last assigned)\n"
+    "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, LLVM, ASM, OUT };
-static const option options[] = { { "trace", 0, false }, { "passes", 0, false },  { "llvm", 0, false },
-                                  { "asm", 0, false },   { "output", 'o', true }, { NULL, 0, false } };
+enum { TRACE, PASSES, LLVM, ASM, DOT, OUT };
+static const option options[] = { { "trace", 0, false }, { "passes", 0, false }, { "llvm", 0, false },
+                                  { "asm", 0, false },   { "dot", 0, false },    { "output", 'o', true },
+                                  { NULL, 0, false } };
 
 typedef struct dump {
     const command *self;
@@ -30,7 +33,7 @@ typedef struct dump {
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
     size_t args;
-    bool show[4];
+    bool show[5];
 } dump;
 
 /* "f32[512,512]"; false if it is none (then it is a file) */
@@ -118,13 +121,15 @@ static char *text_of(const wf_kernel *k, wf_dump what)
 
 static int print_all(dump *d, const wf_kernel *k)
 {
-    static const wf_dump what[] = {
-        [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [LLVM] = WF_DUMP_LLVM, [ASM] = WF_DUMP_ASM
-    };
-    int shown = d->show[TRACE] + d->show[PASSES] + d->show[LLVM] + d->show[ASM];
+    static const wf_dump what[] = { [TRACE] = WF_DUMP_TRACE,
+                                    [PASSES] = WF_DUMP_PASSES,
+                                    [LLVM] = WF_DUMP_LLVM,
+                                    [ASM] = WF_DUMP_ASM,
+                                    [DOT] = WF_DUMP_DOT };
+    int shown = d->show[TRACE] + d->show[PASSES] + d->show[LLVM] + d->show[ASM] + d->show[DOT];
     if (shown == 0)
         d->show[TRACE] = true;
-    for (int i = TRACE; i <= ASM; i++) {
+    for (int i = TRACE; i <= DOT; i++) {
         if (!d->show[i])
             continue;
         char *text = text_of(k, what[i]);

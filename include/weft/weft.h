@@ -276,10 +276,18 @@ typedef struct wf_space {
         flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
-WF_API wf_status wf_run(wf_graph *graph);      /* consumes; synchronous; kept arrays become ready */
-WF_API void wf_drop(wf_graph *graph);          /* consumes; nothing runs */
-WF_API wf_kernel *wf_compile(wf_graph *graph); /* consumes; NULL on error */
+WF_API wf_status wf_run(wf_graph *graph); /* consumes; synchronous; kept arrays become ready */
+/* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become ready,
+ * for any graph; values that an array holds now, and all results of reductions that were needed, are not computed again;
+ * other values stay what they were, but for those that would read an array which has been overwritten: these are out of
+ * use. On error nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are never computed. A graph
+ * keeps all of its arrays until it ends. Equal work is found again: a loop of evaluations makes new kernels in its first two turns only. */
+WF_API wf_status wf_eval(wf_graph *graph);
+WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
+WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
+/* What dumps and messages about shapes call a value; cut to 59 characters. Returns the value. */
+WF_API wf_val wf_label(wf_val value, const char *text);
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */
 
@@ -427,7 +435,8 @@ WF_API wf_var wf_other(wf_var reduced);
  * Complex numbers: WF_ADD only. Over no elements: the sum is 0, others give what changes nothing. Example, every row
  * minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
-/* Array graphs: the value as a new array, ready after wf_run. NULL poisons. */
+/* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
+ * downloaded, mapped, viewed or read by another graph, from the recording's thread. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
@@ -439,8 +448,8 @@ typedef struct wf_launch_opts {
  * Synchronous. From any thread. */
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);
-typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM } wf_dump;
-/* Text of what was recorded (TRACE), of the IR after each pass (PASSES), and of the code made for the layouts of
+typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM, WF_DUMP_DOT } wf_dump;
+/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR after each pass (PASSES), and of the code made for the layouts of
  * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);

@@ -78,7 +78,7 @@ struct wf_array { /* state apart, what is here never changes */
     int scratch;     /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
     bool zeroed;     /* of scratch: before each run */
     char *name;      /* of a formal; else NULL */
-    wf_graph *graph; /* of a formal, until the recording is finished */
+    wf_graph *graph; /* of a formal, until the recording is finished; of a lazy array, until it has run */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
@@ -152,8 +152,9 @@ struct wf_graph {
     wf_section_id section;
     wf_array **scratch; /* of blocks; retained */
     uint32_t scratch_n, scratch_cap;
-    wf__str key;  /* scratch of wf_run */
-    double begun; /* with WF_HISTORY; else 0 */
+    wf__str key;    /* scratch of wf_run */
+    double begun;   /* with WF_HISTORY; else 0 */
+    bool evaluated; /* by wf_eval: not all nodes are what was recorded */
 };
 
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
@@ -260,6 +261,12 @@ typedef struct wf__launch_note { /* a launch that is noted */
 } wf__launch_note;
 /* Tells the log of what was compiled again, and the history of all. */
 void wf__history_add(wf_context *ctx, const wf__program *p, const wf__plan_entry *e, const wf__launch_note *note);
+
+/* ---- evaluation (eval.c) ---- */
+wf_status wf__graph_evaluate(wf_graph *g); /* runs what is pending; the graph has not failed and names no formal */
+wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed); /* graph.c: reports it as the context's error */
+bool wf__graph_launchable(wf_graph *g, const char *function);
+void wf__release_kept(wf_graph *g);
 
 /* ---- launching (launch.c) ---- */
 void wf__program_clear(wf__program *p); /* releases arrays, keeps the ir's memory */

@@ -281,6 +281,10 @@ bool wf__array_usable(const wf_array *a, const char *function)
     if (!a)
         return false;
     wf_state state = wf_array_state(a);
+    if (state == WF_LAZY && a->graph) { /* its recording is open: now it is wanted */
+        wf_status status = wf_eval(a->graph);
+        return status == WF_OK;
+    }
     if (state == WF_FORMAL)
         wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
     else if (state == WF_LAZY)

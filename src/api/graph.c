@@ -21,6 +21,16 @@ void wf_fail(wf_graph *g, wf_status status, const char *text)
     wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
 }
 
+wf_val wf_label(wf_val v, const char *text)
+{
+    wf_graph *g = v.h.graph;
+    bool number;
+    wf__ref r = wf__is_recording(g) && text ? wf__resolve(g, v, "wf_label", &number) : 0;
+    if (r)
+        wf__set_label(wf__graph_ir(g), r, text);
+    return v;
+}
+
 wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
 bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.kind != WF__ARRAYS; }
 
@@ -61,16 +71,24 @@ void wf__graph_free(wf_graph *g)
     wf__free(g);
 }
 
+void wf__release_kept(wf_graph *g)
+{
+    for (uint32_t i = 0; i < g->kept_n; ++i) {
+        g->kept[i]->graph = NULL;
+        wf_release(g->kept[i]);
+    }
+    g->kept_n = 0;
+}
+
 /* Takes the graph off the list of open ones and keeps its memory for the next recording. */
 static void retire(wf_graph *g)
 {
     enum { MOST_SPARES = 16, MOST_NODES = 1 << 16, MOST_OF_ONE = 1 << 18 };
     wf_context *ctx = g->ctx;
-    for (uint32_t i = 0; i < g->kept_n; ++i)
-        wf_release(g->kept[i]);
+    wf__release_kept(g);
     for (uint32_t i = 0; i < g->scratch_n; ++i)
         wf_release(g->scratch[i]);
-    g->kept_n = g->scratch_n = 0;
+    g->scratch_n = 0;
     wf__program_clear(&g->program);
     wf__mutex_lock(&ctx->lock);
     if (g->prev)
@@ -109,6 +127,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->begun = wf__has_history(ctx) ? wf__now() : 0;
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
+    g->evaluated = false;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
@@ -147,6 +166,16 @@ void wf_drop(wf_graph *g)
         retire(g);
 }
 
+wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
+{
+    const char *name = g->program.name;
+    return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
+                     name      ? name
+                     : g->here ? "the recording"
+                               : "",
+                     g->here ? " begun at " : "", g->here ? g->here : "", name || g->here ? "]" : "");
+}
+
 /* Ends recording: reduced variables hand their values over. */
 static wf_status finish(wf_graph *g)
 {
@@ -169,22 +198,15 @@ static wf_status finish(wf_graph *g)
     const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
     for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
         failed = section[i]->status != WF_OK ? section[i] : NULL;
-    if (!failed)
-        return WF_OK;
-    const char *name = g->program.name;
-    return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
-                     name      ? name
-                     : g->here ? "the recording"
-                               : "",
-                     g->here ? " begun at " : "", g->here ? g->here : "", name || g->here ? "]" : "");
+    return failed ? wf__graph_failure(g, failed) : WF_OK;
 }
 
-static bool launchable(wf_graph *g)
+bool wf__graph_launchable(wf_graph *g, const char *function)
 {
     for (uint32_t i = 0; i < g->program.object_n; ++i)
         if (wf_array_state(g->program.object[i].array) == WF_FORMAL) {
-            wf__error(g->ctx, WF_ERR_ARG, "wf_run: '%s' is a formal, which only wf_launch can bind; say wf_compile",
-                      g->program.object[i].array->name);
+            wf__error(g->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which only wf_launch can bind; say wf_compile",
+                      function, g->program.object[i].array->name);
             return false;
         }
     return true;
@@ -195,9 +217,11 @@ wf_status wf_run(wf_graph *g)
     if (!g)
         return WF_ERR_ARG;
     wf_status status = finish(g);
-    if (status == WF_OK && !launchable(g))
+    if (status == WF_OK && !wf__graph_launchable(g, "wf_run"))
         status = WF_ERR_ARG;
-    if (status == WF_OK) {
+    if (status == WF_OK && g->evaluated)
+        status = wf__graph_evaluate(g);
+    else if (status == WF_OK) {
         enum { FEW = 16 };
         wf_array *few[FEW], **arrays = few;
         uint64_t few_param[FEW], *param = few_param;
@@ -245,6 +269,8 @@ wf_kernel *wf_compile(wf_graph *g)
                 k->program.object[i].array->graph = NULL;
         k->kept = g->kept;
         k->kept_n = g->kept_n;
+        for (uint32_t i = 0; i < k->kept_n; ++i)
+            k->kept[i]->graph = NULL;
         g->kept = NULL;
         g->kept_n = g->kept_cap = 0;
         wf__program_key(&k->program, &k->recording_key);

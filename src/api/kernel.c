@@ -211,6 +211,37 @@ static void dump_trace(const wf_kernel *k, wf__str *out)
     }
 }
 
+static void dot_section(const wf_kernel *k, const wf__ir *ir, const char *id, const char *title, wf__str *out)
+{
+    const char **name = wf__alloc0((ir->slot_n + 1) * sizeof *name);
+    out->failed = out->failed || !name;
+    for (uint32_t s = 0; name && s < ir->slot_n; ++s)
+        name[s] = k->program.object[ir->slot[s].object].array->name;
+    if (*title)
+        wf__str_addf(out, "subgraph cluster_%s {\n  label=\"%s\";\n", id, title);
+    wf__print_dot(ir, name, id, out);
+    wf__str_add(out, *title ? "}\n" : "");
+    wf__free(name);
+}
+
+static void dump_dot(const wf_kernel *k, wf__str *out)
+{
+    const wf__recording *rec = &k->program.rec;
+    const struct {
+        const wf__ir *ir;
+        const char *id, *title;
+    } more[] = { { &rec->init, "i", "WF_INIT" },
+                 { &rec->deinit, "d", "WF_DEINIT" },
+                 { &rec->join, "j", "WF_JOIN" },
+                 { &rec->post, "p", "WF_POST" } };
+    wf__str_add(out, "digraph weft {\n  node [shape=box, fontname=\"monospace\"];\n");
+    dot_section(k, &rec->ir, "", "", out);
+    for (size_t i = 0; i < WF__COUNT(more); ++i)
+        if (more[i].ir->n > 1)
+            dot_section(k, more[i].ir, more[i].id, more[i].title, out);
+    wf__str_add(out, "}\n");
+}
+
 static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
     dump_request *request = user;
@@ -250,6 +281,8 @@ wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *b
     wf_status status = WF_OK;
     if (what == WF_DUMP_TRACE)
         dump_trace(k, &request.out);
+    else if (what == WF_DUMP_DOT)
+        dump_dot(k, &request.out);
     else
         status = with_bindings(k, args, dump_stages, &request);
     if (status == WF_OK && request.out.failed)

@@ -28,8 +28,10 @@ static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const c
         wf__poison(g, WF_ERR_ARG, "%s: '%s' is a formal of another recording", function, array->name);
         return false;
     }
-    if (reading && state == WF_LAZY) {
-        wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording has not run", function);
+    bool elsewhere = reading && state == WF_LAZY && array->graph != g; /* here it is what was kept in it */
+    if (elsewhere && (!array->graph || wf_eval(array->graph) != WF_OK)) {
+        wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording %s", function,
+                   array->graph ? "failed" : "has not run");
         return false;
     }
     if (!reading && array->read_only) {
@@ -400,6 +402,7 @@ wf_array *(wf_keep)(wf_val v)
         return NULL;
     }
     atomic_store(&a->state, WF_LAZY);
+    a->graph = g;
     g->kept[g->kept_n++] = wf_retain(a);
     wf_out(g, a, wf__value(g, value).h);
     return a;

@@ -52,6 +52,12 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
     wf__ref ref = (wf__ref)(v.h.num - section * WF__POST_BASE);
     if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
         return ref;
+    if (ref < wf__graph_ir(g)->n && g->evaluated) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "%s: a value is used that was read from an array which wf_eval has changed since; wf_keep it before",
+                   function);
+        return 0;
+    }
     if (ref < wf__graph_ir(g)->n) {
         wf__poison(g, WF_ERR_CONTRACT,
                    "%s: a value of a block that has ended is used; keep it in a variable declared before the block "

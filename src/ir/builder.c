@@ -16,7 +16,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
-    ir->folded = ir->numbered = 0;
+    ir->folded = ir->numbered = ir->label_n = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;
@@ -63,6 +63,7 @@ void wf__ir_free(wf__ir *ir)
     wf__free(ir->red);
     wf__free(ir->param);
     wf__free(ir->shape);
+    wf__free(ir->label);
     *ir = (wf__ir){ 0 };
 }
 
@@ -136,6 +137,45 @@ static inline wf__ref append(wf__ir *ir, const wf__node *node)
 }
 
 wf__ref wf__append(wf__ir *ir, const wf__node *node) { return append(ir, node); }
+
+void wf__renumber(wf__ir *ir)
+{
+    if (ir->flags & WF_VALUE_NUMBERING && ir->status == WF_OK)
+        wf__table_grow(ir); /* without memory: the next node says so */
+}
+
+const char *wf__label_of(const wf__ir *ir, wf__ref r)
+{
+    for (uint32_t i = ir->label_n; i-- > 0;)
+        if (ir->label[i].ref == r)
+            return ir->label[i].text;
+    return NULL;
+}
+
+void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
+{
+    if (ir->status != WF_OK || !r)
+        return;
+    if (!wf__grow(&ir->label, &ir->label_cap, ir->label_n + 1, sizeof *ir->label)) {
+        no_memory(ir);
+        return;
+    }
+    wf__label *label = &ir->label[ir->label_n++];
+    label->ref = r;
+    snprintf(label->text, sizeof label->text, "%s", text);
+}
+
+/* What the user calls the operands, behind the error that names their shapes. */
+static void name_operands(wf__ir *ir, const wf__node *n)
+{
+    const wf__ref x[3] = { n->a, n->b, n->c };
+    for (unsigned i = 0, named = 0; ir->label_n && i < wf__op_table[n->op].arity; ++i) {
+        const char *label = wf__label_of(ir, x[i]);
+        size_t at = strlen(ir->error);
+        if (label)
+            snprintf(ir->error + at, sizeof ir->error - at, "%s operand %u is '%s'", named++ ? "," : ":", i + 1, label);
+    }
+}
 
 /* ---- leaves ---- */
 wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
@@ -271,8 +311,10 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
             n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->b].shape);
         if (arity > 2)
             n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->c].shape);
-        if (ir->status != WF_OK)
+        if (ir->status != WF_OK) {
+            name_operands(ir, n);
             return 0;
+        }
     }
     uint32_t nodes = ir->n, numbered = ir->numbered;
     wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;

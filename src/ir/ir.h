@@ -178,6 +178,11 @@ typedef struct wf__reduction {
     uint64_t start;      /* of a custom join: what accumulators begin with, as bits */
 } wf__reduction;
 
+typedef struct wf__label { /* what the user calls a value; for dumps and messages alone */
+    wf__ref ref;
+    char text[60];
+} wf__label;
+
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
@@ -198,6 +203,8 @@ typedef struct wf__ir {
     uint8_t *param; /* dtype of each run-time parameter */
     uint32_t param_n, param_cap;
     wf_shape *shape; /* shape[0] is rank 0 */
+    wf__label *label;
+    uint32_t label_n, label_cap;
     uint32_t shape_n, shape_cap;
     int32_t rank; /* axes of the index space; array graphs: 0 */
     /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k (reduction
@@ -269,6 +276,9 @@ bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
 void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" */
+void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
+const char *wf__label_of(const wf__ir *ir, wf__ref r); /* NULL: none */
+void wf__set_label(wf__ir *ir, wf__ref r, const char *text);
 /* Appends a node as it is, numbered if pure; for passes that copy. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
@@ -373,6 +383,8 @@ bool wf__pass_is_lowered(const wf__ir *ir);         /* would lowering only copy 
 /* ---- checking, printing, parsing ---- */
 bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header; error->failed: no memory */
 void wf__print(const wf__ir *ir, wf__str *out);
+/* The nodes and edges of a Graphviz graph. slot_name: [slot_n], NULL where there is none, or NULL; `id` begins every name. */
+void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *id, wf__str *out);
 bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
 
 /* ---- analysis: how a value varies over the space ---- */

@@ -188,6 +188,9 @@ void wf__print(const wf__ir *ir, wf__str *out)
             wf__str_addf(out, " %s", shape);
         }
         operands(ir, n, out);
+        const char *label = wf__label_of(ir, r);
+        if (label)
+            wf__str_addf(out, " # %s", label);
         wf__str_add(out, "\n");
     }
 }

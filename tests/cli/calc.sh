@@ -18,6 +18,10 @@ refuses 1 'never closed' "$WEFT" calc 'if (x > 1) { out = 1' --shape 3
 refuses 1 'shape' "$WEFT" calc 'int k = 1; out = k'
 "$WEFT" dump 'int s; while (s < a) s++; s' 'a=i32[8]' | grep -q '^%.* loop' || die 'dump: no loop'
 
+# --- a drawing
+"$WEFT" dump 'sqrt(a*a + 1)' 'a=f32[8]' --dot > graph.dot
+grep -q '^digraph weft {$' graph.dot && grep -q 'label="sqrt' graph.dot && grep -q -e '->' graph.dot || die 'dump: no graph'
+
 # --- what ran
 "$WEFT" calc 'f32(x) * 2 - 2 + x*0' --shape 64 --history -o history.npy 2> history.txt
 grep -q '^launch  kernel  hash' history.txt || die 'history: no table'

@@ -1,0 +1,300 @@
+/* eval.c - running what an array graph has recorded so far, while it stays open.
+ *
+ * What is run is a recording of its own: the nodes that the pending effects need, numbered as if nothing else had been
+ * recorded before, so that a loop of evaluations finds its plan again. Afterwards the effects are gone from the graph, values
+ * that an array holds now are reads of it, and values that would read what has been overwritten are out of use.
+ */
+#include "api/api.h"
+#include "ir/pass.h"
+
+typedef struct evaluation {
+    wf_graph *g;
+    uint32_t n;     /* nodes of the graph, results that are kept included */
+    uint8_t *live;  /* needed by an effect; afterwards: out of use */
+    uint32_t *held; /* node -> 1 + the slot of the array that holds its value */
+    wf__ref *map;   /* node -> node of the part; afterwards: the effects */
+    uint32_t effects;
+    uint32_t *slot;   /* slot -> 1 + its number in the part that runs */
+    uint32_t *object; /* the same of objects */
+    wf__node *node;   /* the graph's, with the part's slots */
+    wf_array **array; /* of the part's objects */
+    uint64_t *param;
+    wf__program part;
+} evaluation;
+
+static bool is_effect(const wf__node *n) { return wf__op_is_effect(n->op); }
+/* Computed once, whoever asks for it: reductions, and what atomic operations find. */
+static bool is_result(const wf__node *n) { return n->op == WF__REDUCE || n->op == WF__ATOMIC || n->op == WF__CAS; }
+static bool names_slot(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__DIM || is_effect(n); }
+
+/* ---- results get arrays of their own ---- */
+static void mark(const wf__ir *ir, uint8_t *live)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        live[r] = is_effect(&ir->node[r]);
+    wf__mark_live(ir, live);
+}
+
+static bool keep_results(wf_graph *g)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    uint32_t n = ir->n;
+    uint8_t *live = wf__alloc0(2 * (size_t)n), *stored = live + n;
+    if (!live)
+        return false;
+    mark(ir, live);
+    for (wf__ref r = 1; r < n; ++r)
+        if (ir->node[r].op == WF__STORE && !ir->node[r].b && !ir->node[r].d)
+            stored[ir->node[r].c] = 1;
+    for (wf__ref r = 1; r < n; ++r)
+        if (live[r] && is_result(&ir->node[r]) && !stored[r])
+            wf_release((wf_keep)(wf__value(g, r)));
+    wf__free(live);
+    return ir->status == WF_OK;
+}
+
+/* ---- the part that runs ---- */
+static bool prepare(evaluation *e)
+{
+    const wf__program *p = &e->g->program;
+    const wf__ir *ir = &p->rec.ir;
+    e->n = ir->n;
+    e->live = wf__alloc0(e->n);
+    e->held = wf__alloc0(e->n * sizeof *e->held);
+    e->map = wf__alloc0(e->n * sizeof *e->map);
+    e->slot = wf__alloc0((ir->slot_n + 1) * sizeof *e->slot);
+    e->object = wf__alloc0((p->object_n + 1) * sizeof *e->object);
+    e->node = wf__alloc(e->n * sizeof *e->node);
+    e->array = wf__alloc((p->object_n + 1) * sizeof(wf_array *));
+    e->param = wf__alloc((p->param_n + 1) * sizeof *e->param);
+    e->part.object = wf__alloc0((p->object_n + 1) * sizeof *e->part.object);
+    bool ok = e->live && e->held && e->map && e->slot && e->object && e->node && e->array && e->param && e->part.object;
+    /* for what is out of use afterwards: then nothing can fail */
+    return ok && wf__grow(&e->g->program.rec.ir.closed, &e->g->program.rec.ir.closed_cap, e->n + 1, sizeof *ir->closed);
+}
+
+/* The part's slot for one of the graph's. */
+static uint32_t part_slot(evaluation *e, uint32_t s)
+{
+    const wf__program *p = &e->g->program;
+    const wf__slot *from = &p->rec.ir.slot[s];
+    wf__ir *to = &e->part.rec.ir;
+    if (e->slot[s])
+        return e->slot[s] - 1;
+    if (!e->object[from->object]) {
+        wf_array *a = p->object[from->object].array;
+        e->array[e->part.object_n] = a;
+        e->part.object[e->part.object_n].array = a; /* borrowed */
+        e->object[from->object] = ++e->part.object_n;
+    }
+    uint32_t shape = wf__shape_id(to, &p->rec.ir.shape[from->shape]);
+    uint32_t at = wf__slot_new(to, from->dtype, from->rank, from->element, e->object[from->object] - 1);
+    if (to->status != WF_OK)
+        return 0;
+    to->slot[at].shape = shape;
+    e->slot[s] = at + 1;
+    return at;
+}
+
+static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
+{
+    wf__ir *to = &e->part.rec.ir;
+    wf__node n = view->node[r];
+    if (n.op == WF__REDUCE || n.op == WF__IOTA) {
+        n.a = n.op == WF__REDUCE ? e->map[n.a] : n.a;
+        n.shape = wf__shape_id(to, &view->shape[n.shape]);
+        e->map[r] = wf__append(to, &n);
+    } else
+        e->map[r] = wf__copy_node(view, r, e->map, to);
+}
+
+static bool record_part(evaluation *e)
+{
+    const wf__program *p = &e->g->program;
+    const wf__ir *ir = &p->rec.ir;
+    wf__recording *rec = &e->part.rec;
+    wf__ir *to = &rec->ir;
+    rec->kind = WF__ARRAYS;
+    e->part.device = p->device;
+    e->part.name = p->name; /* borrowed */
+    e->part.record_s = p->record_s;
+    wf__ir_init(to, 0, ir->flags);
+    to->arrays = true;
+    to->folded = ir->folded;
+    to->numbered = ir->numbered;
+    for (uint32_t i = 0; i < p->param_n; ++i) {
+        wf__param(to, ir->param[i]);
+        e->param[i] = p->param[i].initial;
+    }
+    e->part.param_n = p->param_n;
+    mark(ir, e->live);
+    memcpy(e->node, ir->node, e->n * sizeof *e->node);
+    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
+        if (e->live[r] && names_slot(&ir->node[r]))
+            e->node[r].a = part_slot(e, ir->node[r].a);
+    wf__ir view = *ir;
+    view.node = e->node;
+    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
+        if (e->live[r])
+            record_node(e, &view, r);
+    rec->objects = e->part.object_n;
+    return to->status == WF_OK;
+}
+
+static wf_status run_part(evaluation *e)
+{
+    wf_graph *g = e->g;
+    const wf__ir *to = &e->part.rec.ir;
+    if (!record_part(e))
+        return wf__error(g->ctx, to->status, "%s", to->error);
+    g->key.len = 0;
+    g->key.failed = false;
+    wf__program_key(&e->part, &g->key);
+    if (g->key.failed)
+        return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    return wf__program_run(g->ctx, &e->part, &g->key, e->array, e->param, &e->part.rec.space, NULL);
+}
+
+/* ---- afterwards ---- */
+static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
+{
+    const wf__slot *slot = g->program.rec.ir.slot;
+    const wf_array *a = g->program.object[slot[slot_a].object].array, *b = g->program.object[slot[slot_b].object].array;
+    return a == b || wf__array_overlap(a, b) != WF__APART;
+}
+
+/* Is memory of this slot changed by an effect after node r? `any`: by any effect. */
+static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    for (uint32_t i = e->effects; i-- > 0 && (any || e->map[i] > r);)
+        if (meet(e->g, slot, ir->node[e->map[i]].a))
+            return true;
+    return false;
+}
+
+/* Which arrays hold which values now. */
+static void find_holders(evaluation *e)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    for (wf__ref w = 1; w < e->n; ++w) {
+        const wf__node *n = &ir->node[w];
+        if (n->op != WF__STORE || n->b || n->d)
+            continue;
+        const wf__node *v = &ir->node[n->c];
+        const wf__slot *slot = &ir->slot[n->a];
+        bool cheap = v->op == WF__CONST || v->op == WF__IOTA || v->op == WF__PARAM;
+        if (!cheap && !e->held[n->c] && v->dtype == slot->dtype && v->shape == slot->shape &&
+            !changed(e, n->a, w, false))
+            e->held[n->c] = n->a + 1;
+    }
+}
+
+/* The graph as if its effects had been another's. `done`: they were; else what they were to change is not to be read. */
+static void forget_effects(evaluation *e, bool done)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    uint8_t *gone = e->live;
+    uint32_t operands, ranges = 0;
+    wf__ref operand[WF__MAX_OPERANDS];
+    memset(gone, 0, e->n);
+    for (wf__ref r = 1; r < e->n; ++r)
+        if (is_effect(&ir->node[r]))
+            e->map[e->effects++] = r;
+    if (done)
+        find_holders(e);
+    for (wf__ref r = 1; r < e->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        bool lost = n->op == WF__NOP || is_effect(n);
+        if (n->op == WF__LOAD)
+            lost = changed(e, n->a, r, !done);
+        operands = lost ? 0 : wf__operands(ir, n, operand);
+        for (uint32_t i = 0; i < operands; ++i)
+            lost = lost || gone[operand[i]];
+        gone[r] = lost && !e->held[r];
+    }
+    bool values = false;
+    for (wf__ref r = 1; r < e->n; ++r) {
+        wf__node *n = &ir->node[r];
+        if (e->held[r])
+            *n = (wf__node){ .op = WF__LOAD, .dtype = n->dtype, .a = e->held[r] - 1, .shape = n->shape };
+        else if (gone[r]) {
+            values = values || (n->op != WF__NOP && wf__op_has_value(n->op));
+            *n = (wf__node){ 0 };
+        } else if (n->op == WF__LOAD)
+            n->d = 0;
+    }
+    bool was_closed = ir->closed_n > 0;
+    ir->closed_n = 0;
+    for (wf__ref r = 1; (values || was_closed) && r < e->n; ++r) {
+        if (!gone[r])
+            continue;
+        if (!gone[r - 1] || ranges == 0)
+            ir->closed[2 * ranges++] = r;
+        ir->closed[2 * ranges - 1] = r;
+    }
+    ir->closed_n = ranges;
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ir->slot[s].epoch = ir->slot[s].last_store = 0;
+        ir->slot[s].written = false;
+    }
+    wf__renumber(ir);
+}
+
+static void finish(evaluation *e, bool done)
+{
+    wf_graph *g = e->g;
+    forget_effects(e, done);
+    for (uint32_t i = 0; i < g->kept_n; ++i)
+        if (done)
+            atomic_store(&g->kept[i]->state, WF_READY);
+    wf__release_kept(g);
+    g->evaluated = true;
+}
+
+static void clear(evaluation *e)
+{
+    wf__ir_free(&e->part.rec.ir);
+    wf__free(e->part.object);
+    wf__free(e->live);
+    wf__free(e->held);
+    wf__free(e->map);
+    wf__free(e->slot);
+    wf__free(e->object);
+    wf__free(e->node);
+    wf__free(e->array);
+    wf__free(e->param);
+}
+
+wf_status wf__graph_evaluate(wf_graph *g)
+{
+    evaluation e = { .g = g };
+    bool ready = keep_results(g) && prepare(&e);
+    wf_status status = ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
+    if (ready)
+        finish(&e, status == WF_OK);
+    clear(&e);
+    return status;
+}
+
+wf_status wf_eval(wf_graph *g)
+{
+    if (!g)
+        return WF_ERR_ARG;
+    const wf__ir *ir = &g->program.rec.ir;
+    if (g->program.rec.kind != WF__ARRAYS)
+        return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
+    if (ir->status != WF_OK)
+        return wf__graph_failure(g, ir);
+    if (!wf__graph_launchable(g, "wf_eval"))
+        return WF_ERR_ARG;
+    bool pending = false;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        pending = pending || is_effect(&ir->node[r]);
+    if (g->begun > 0)
+        g->program.record_s = wf__now() - g->begun;
+    wf_status status = pending ? wf__graph_evaluate(g) : WF_OK;
+    if (g->begun > 0)
+        g->begun = wf__now();
+    return status;
+}

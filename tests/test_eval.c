@@ -1,0 +1,322 @@
+/* test_eval.c - array graphs that are run and stay open: values stay usable, nothing is computed twice, a loop of
+ * evaluations makes no new kernels, what was overwritten is not read again, and errors leave the graph usable.
+ */
+#include "on_devices.h"
+
+static wf_array *ramp(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
+
+static void expect_line(wf_array *a, double scale, double offset)
+{
+    int64_t n = wf_array_count(a);
+    float *got = contents(a);
+    for (int64_t i = 0; i < n; ++i)
+        if (!(got[i] == (float)(scale * (double)i + offset))) {
+            print_error("element %lld is %g\n", (long long)i, (double)got[i]);
+            fail();
+        }
+    free(got);
+}
+
+static void test_values_stay_usable(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(1000), *b = wf_like(a);
+    wf_graph *g = wf_begin(ctx, .name = "open");
+    wf_val x = wf_in(g, a), y = wf_mul(x, 2);
+    wf_array *kept = wf_keep(y);
+    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    OK(ctx, wf_eval(g));
+    assert_int_equal(wf_array_state(kept), WF_READY);
+    expect_line(kept, 2, 0);
+    OK(ctx, wf_eval(g)); /* nothing is pending */
+    wf_out(g, b, wf_add(wf_add(y, x), 1));
+    OK(ctx, wf_run(g));
+    expect_line(b, 3, 1);
+    wf_release(a);
+    wf_release(b);
+    wf_release(kept);
+}
+
+/* What the second evaluation computes: recorded operations that are not dead. */
+static void test_nothing_is_computed_twice(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(100), *b = wf_like(a);
+    wf_kernel_info info[16] = { { .size = sizeof *info } };
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, a), s = wf_sum(wf_mul(x, x), WF_AXES(0));
+    wf_array *kept = wf_keep(wf_sin(wf_div(x, s)));
+    OK(ctx, wf_eval(g));
+    wf_history(ctx, info, 16);
+    wf_out(g, b, wf_mul(x, s));
+    OK(ctx, wf_run(g));
+    size_t n = wf_history(ctx, info, 16);
+    wf_set_flags(ctx, 0, WF_HISTORY);
+    assert_int_equal(n, 1); /* no reduction */
+    assert_int_equal(info->stages, 1);
+    expect_line(b, 328350, 0);
+    wf_release(a);
+    wf_release(b);
+    wf_release(kept);
+}
+
+static void test_few_kernels(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(64), *kept[8];
+    wf_kernel_info info[16] = { { .size = sizeof *info } };
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_history(ctx, info, 16);
+    wf_graph *g = wf_begin(ctx);
+    for (int i = 0; i < 8; ++i)
+        kept[i] = wf_keep(wf_add(wf_mul(wf_in(g, a), i), 1));
+    OK(ctx, wf_eval(g));
+    assert_int_equal(wf_history(ctx, info, 16), 1);
+    wf_set_flags(ctx, 0, WF_HISTORY);
+    OK(ctx, wf_run(g));
+    for (int i = 0; i < 8; ++i) {
+        expect_line(kept[i], i, 1);
+        wf_release(kept[i]);
+    }
+    wf_release(a);
+}
+
+static void test_loop_finds_its_plan(void **state)
+{
+    (void)state;
+    enum { TURNS = 200 };
+    wf_array *a = ramp(500);
+    wf_kernel_info info[16] = { { .size = sizeof *info } };
+    wf_graph *g = wf_begin(ctx, .name = "turns");
+    wf_val x = wf_in(g, a);
+    int made = 0;
+    for (int t = 0; t < TURNS; ++t) {
+        wf_set_flags(ctx, WF_HISTORY, 0);
+        x = wf_add(x, 1);
+        wf_out(g, a, x);
+        OK(ctx, wf_eval(g));
+        size_t n = wf_history(ctx, info, 16);
+        assert_true(n == 1);
+        made += !info->plan_hit;
+    }
+    wf_set_flags(ctx, 0, WF_HISTORY);
+    assert_true(made <= 2); /* the first turn reads, later ones have read */
+    OK(ctx, wf_run(g));
+    expect_line(a, 1, TURNS);
+    wf_release(a);
+}
+
+static void test_overwritten(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(100), *b = wf_like(a);
+    wf_graph *g = wf_begin(ctx, .name = "over");
+    wf_val x = wf_in(g, a), y = wf_add(x, 1), z = wf_mul(x, 3);
+    wf_array *kept = wf_keep(z);
+    wf_out(g, a, y);
+    OK(ctx, wf_eval(g));
+    expect_line(a, 1, 1);
+    wf_out(g, b, wf_add(y, z)); /* both are in arrays */
+    OK(ctx, wf_eval(g));
+    expect_line(b, 4, 1);
+    wf_val again = wf_in(g, a); /* what is there now */
+    wf_out(g, b, again);
+    OK(ctx, wf_eval(g));
+    expect_line(b, 1, 1);
+    wf_out(g, b, wf_add(x, 1)); /* what was there then */
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+    wf_release(a);
+    wf_release(b);
+    wf_release(kept);
+}
+
+/* A view of what is overwritten counts, too; other parts do not. */
+static void test_overwritten_views(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(100), *low = wf_view_slice(a, 0, 0, 50, 1), *high = wf_view_slice(a, 0, 50, 100, 1);
+    wf_array *odd = wf_view_slice(a, 0, 1, 50, 2), *out = wf_empty(ctx, WF_F32, WF_SHAPE(50));
+    for (int part = 0; part < 2; ++part) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, low), y = wf_add(x, 7);
+        wf_out(g, part ? odd : high, 0);
+        OK(ctx, wf_eval(g));
+        wf_out(g, out, y);
+        if (part)
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+        else
+            OK(ctx, wf_run(g));
+        if (!part)
+            expect_line(out, 1, 7);
+    }
+    wf_release(low);
+    wf_release(high);
+    wf_release(odd);
+    wf_release(out);
+    wf_release(a);
+}
+
+static void test_lazy_until_wanted(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(100), *b = wf_like(a), *c = wf_like(a);
+    wf_graph *g = wf_begin(ctx), *other = wf_begin(ctx);
+    wf_val x = wf_in(g, a);
+    wf_array *first = wf_keep(wf_mul(x, 2)), *second = wf_keep(wf_mul(x, 3));
+    expect_line(first, 2, 0); /* downloads */
+    assert_int_equal(wf_array_state(second), WF_READY);
+    wf_array *third = wf_keep(wf_mul(x, 4));
+    wf_out(other, b, wf_add(wf_in(other, third), wf_in(other, first)));
+    assert_int_equal(wf_array_state(third), WF_READY);
+    OK(ctx, wf_run(other));
+    expect_line(b, 6, 0);
+    wf_array *fourth = wf_keep(wf_mul(x, 5));
+    wf_out(g, c, wf_in(g, fourth)); /* of this recording */
+    assert_int_equal(wf_array_state(fourth), WF_LAZY);
+    OK(ctx, wf_run(g));
+    expect_line(c, 5, 0);
+    wf_graph *dropped = wf_begin(ctx);
+    wf_array *never = wf_keep(wf_mul(wf_in(dropped, a), 2));
+    wf_drop(dropped);
+    float element[100];
+    REFUSED(ctx, wf_download(never, element, sizeof element), WF_ERR_ARG, "never computed");
+    wf_array *all[] = { a, b, c, first, second, third, fourth, never };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+}
+
+static void test_atomics_happen_once(void **state)
+{
+    (void)state;
+    wf_array *counter = wf_full(ctx, WF_I32, WF_SHAPE(1), 0), *sum = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_val zero = wf_mul(wf_iota(g, WF_SHAPE(1000), 0), 0);
+    wf_val number = wf_atomic(g, WF_INC, counter, 0, zero);
+    OK(ctx, wf_eval(g));
+    wf_out(g, sum, wf_cast(wf_sum(number, WF_AXES(0)), WF_I32));
+    OK(ctx, wf_run(g));
+    int32_t count, total;
+    OK(ctx, wf_download(counter, &count, sizeof count));
+    OK(ctx, wf_download(sum, &total, sizeof total));
+    assert_int_equal(count, 1000);
+    assert_int_equal(total, 499500); /* 0 to 999, each once */
+    wf_release(counter);
+    wf_release(sum);
+}
+
+/* A failed evaluation: what could not be done is forgotten, the rest goes on. */
+static void test_failure(void **state)
+{
+    (void)state;
+    wf_config config = { .size = sizeof config, .flags_on = WF_NO_DISK_CACHE | WF_DEBUG };
+    wf_context *own = wf_context_new(&config), *outer = ctx;
+    ctx = own;
+    wf_array *a = ramp(10), *b = wf_like(a), *target = ramp(10);
+    wf_graph *g = wf_begin(ctx, .name = "failing");
+    wf_val x = wf_in(g, a), y = wf_mul(x, 2), t = wf_in(g, target);
+    wf_array *kept = wf_keep(y);
+    wf_write(g, target, 1, wf_add(wf_iota(g, WF_SHAPE(10), 0), 5));
+    REFUSED(ctx, wf_eval(g), WF_ERR_BOUNDS, "target" + 6);
+    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    wf_out(g, b, wf_add(y, 1));
+    OK(ctx, wf_eval(g));
+    expect_line(b, 2, 1);
+    float element[10];
+    REFUSED(ctx, wf_download(kept, element, sizeof element), WF_ERR_ARG, "never computed");
+    wf_out(g, b, t); /* may have been written */
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+    wf_release(a);
+    wf_release(b);
+    wf_release(target);
+    wf_release(kept);
+    ctx = outer;
+    wf_context_free(own);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(wf_eval(NULL), WF_ERR_ARG);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4));
+    REFUSED(ctx, wf_eval(g), WF_ERR_UNSUPPORTED, "array graphs");
+    wf_drop(g);
+    g = wf_begin(ctx);
+    wf_formal(g, "f", WF_F32, 1);
+    REFUSED(ctx, wf_eval(g), WF_ERR_ARG, "wf_eval: 'f' is a formal");
+    wf_drop(g);
+    g = wf_begin(ctx, .name = "poisoned");
+    wf_fail(g, WF_ERR_ARG, "on purpose");
+    REFUSED(ctx, wf_eval(g), WF_ERR_ARG, "on purpose");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "on purpose");
+}
+
+static void test_params_and_complex(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(20), *b = wf_like(a);
+    wf_graph *g = wf_begin(ctx);
+    wf_val p = wf_param(g, "p", WF_F32, 3), z = wf_complex(wf_in(g, a), p);
+    wf_array *kept = wf_keep(wf_mul(z, 2));
+    OK(ctx, wf_eval(g));
+    wf_val q = wf_param(g, "q", WF_F32, 4);
+    wf_out(g, b, wf_add(wf_add(wf_real(z), wf_imag(z)), q));
+    OK(ctx, wf_run(g));
+    expect_line(b, 1, 7);
+    float pairs[40];
+    OK(ctx, wf_download(kept, pairs, sizeof pairs));
+    assert_true(pairs[38] == 38 && pairs[39] == 6);
+    wf_release(a);
+    wf_release(b);
+    wf_release(kept);
+}
+
+/* ---- labels and drawings ---- */
+static void test_labels(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(3), *b = ramp(4);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_label(wf_in(g, a), "pixels"), y = wf_label(wf_in(g, b), "weights \"w\"");
+    wf_mul(x, y);
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "do not broadcast: operand 1 is 'pixels', operand 2 is 'weights \"w\"'");
+    g = wf_begin(ctx);
+    wf_out(g, wf_formal(g, "out", WF_F32, 1),
+           wf_add(wf_label(wf_in(g, wf_formal(g, "in", WF_F32, 1)), "say \"in\""), 2));
+    wf_kernel *k = wf_compile(g);
+    char text[4096];
+    size_t len;
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, text, sizeof text, &len));
+    assert_non_null(strstr(text, "epoch 0 # say \"in\"\n"));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_DOT, text, sizeof text, &len));
+    assert_true(len < sizeof text && !strncmp(text, "digraph weft {", 14) && !strcmp(text + len - 2, "}\n"));
+    assert_non_null(strstr(text, "say \\\"in\\\""));
+    assert_non_null(strstr(text, "[shape=cylinder, label=\"out\\nf32, rank 1\"]"));
+    assert_non_null(strstr(text, "label=\"add\\nf32 (?)\""));
+    int open = 0;
+    for (const char *p = text; *p; ++p)
+        open += *p == '{' ? 1 : *p == '}' ? -1 : 0;
+    assert_int_equal(open, 0);
+    wf_kernel_free(k);
+    wf_release(a);
+    wf_release(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_stay_usable),
+        cmocka_unit_test(test_nothing_is_computed_twice),
+        cmocka_unit_test(test_few_kernels),
+        cmocka_unit_test(test_loop_finds_its_plan),
+        cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_overwritten_views),
+        cmocka_unit_test(test_lazy_until_wanted),
+        cmocka_unit_test(test_atomics_happen_once),
+        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_params_and_complex),
+        cmocka_unit_test(test_labels),
+    };
+    return RUN_ON_ALL(tests);
+}
