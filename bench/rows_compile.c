@@ -85,6 +85,57 @@ static double disk(void *data)
     return seconds;
 }
 
+/* A recording of several kernels: outputs of different shapes. */
+static double several(compile_row *r, int threads)
+{
+    enum { KERNELS = 4 };
+    wf_config config = { .size = sizeof config, .threads = threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_context *ctx = wf_context_new(&config);
+    wf_array *x[KERNELS], *out[KERNELS];
+    if (info(ctx, true).llvm_major == 0)
+        bench_fail(r->b, "LLVM was not found");
+    r->salt += 1e-6;
+    for (int i = 0; i < KERNELS; ++i) {
+        x[i] = wf_arange(ctx, WF_F32, N + i, 1, 1e-3);
+        out[i] = wf_like(x[i]);
+    }
+    uint64_t before = info(ctx, false).compiled;
+    double start = bench_now();
+    wf_graph *g = wf_begin(ctx);
+    for (int i = 0; i < KERNELS; ++i)
+        wf_out(g, out[i], bench_program(wf_in(g, x[i]), wf_in(g, x[i]), r->ops + i, r->salt));
+    bench_ok(r->b, wf_run(g), ctx, "wf_run");
+    double seconds = bench_now() - start;
+    if (info(ctx, false).compiled - before != KERNELS)
+        bench_fail(r->b, "%d kernels were compiled, not %d", (int)(info(ctx, false).compiled - before), KERNELS);
+    for (int i = 0; i < KERNELS; ++i) {
+        wf_release(x[i]);
+        wf_release(out[i]);
+    }
+    wf_context_free(ctx);
+    return seconds;
+}
+
+static double several_alone(void *data) { return several(data, 1); }
+static double several_together(void *data)
+{
+    compile_row *r = data;
+    return several(r, r->b->threads);
+}
+
+static bool cold_several(bench *b, bench_case *c)
+{
+    compile_row *r = calloc(1, sizeof *r);
+    if (!r)
+        return false;
+    *r = (compile_row){ .b = b, .ops = 100 };
+    c->data = r;
+    c->done = free;
+    bench_add_figure(c, "weft", "", several_together);
+    bench_add_figure(c, "weft", "1 thread", several_alone);
+    return true;
+}
+
 static bool setup(bench *b, bench_case *c, int ops, bool from_disk)
 {
     compile_row *r = calloc(1, sizeof *r);
@@ -116,6 +167,10 @@ static bool disk_1000(bench *b, bench_case *c) { return setup(b, c, 1000, true);
 const bench_row bench_cold_10 = { "cold_10", "compile and run 10 operations", "ms", 1e3, "<= 2 ms", cold_10 };
 const bench_row bench_cold_100 = { "cold_100", "compile and run 100 operations", "ms", 1e3, "<= 4 ms", cold_100 };
 const bench_row bench_cold_1000 = { "cold_1000", "compile and run 1000 operations", "ms", 1e3, "<= 22 ms", cold_1000 };
+const bench_row bench_cold_several = {
+    "cold_several", "compile and run 4 kernels of 100 operations, one recording", "ms", 1e3, "all threads compile",
+    cold_several
+};
 const bench_row bench_disk_10 = { "disk_10", "load from disk and run 10 operations", "us", 1e6, "<= 30 us", disk_10 };
 const bench_row bench_disk_100 = {
     "disk_100", "load from disk and run 100 operations", "us", 1e6, "<= 40 us", disk_100

@@ -104,8 +104,9 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__ir *join;     /* lowered; NULL: there are no custom joins */
-    wf_status status; /* first error */
+    _Atomic bool has_run; /* code for its stages has been asked for */
+    wf__ir *join;         /* lowered; NULL: there are no custom joins */
+    wf_status status;     /* first error */
     char error[512];
 } wf__plan;
 

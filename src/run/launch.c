@@ -133,7 +133,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, vari
 static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, variant which, wf__note *note)
 {
     wf__entry *entry = atomic_load_explicit(&c->entry[which], memory_order_acquire);
-    if (note && entry)
+    if (note && entry && note->code == WF_CODE_NONE) /* else compile_ahead has said more */
         note->code = WF_CODE_READY;
     if (entry || atomic_load(&c->no_entry[which]))
         return entry;
@@ -316,6 +316,10 @@ static void run_group(void *user, int64_t group, int worker)
 static const int64_t origin[WF_MAX_RANK];
 
 static bool is_large(const wf__stage *stage) { return stage->blocks > 1 && stage->work >= PARALLEL_WORK; }
+static bool is_parallel(const wf__engine *e, const wf__stage *stage) /* if compiled */
+{
+    return is_large(stage) && (!stage->updates || wf__pool_threads(e->pool) > 1);
+}
 
 static void run_blocks(launch *l)
 {
@@ -438,17 +442,22 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
     return any;
 }
 
+/* VARIANTS: it is interpreted. */
+static variant variant_of(const wf__stage *stage, const wf__mem *mem, bool parallel, bool interpret)
+{
+    bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
+    return interpret || one_point || stage->body.flags & WF_DEBUG ? VARIANTS
+           : stage->updates && !parallel                          ? ALONE
+           : stage->streams && may_stream(stage, mem)             ? NONTEMPORAL
+                                                                  : PLAIN;
+}
+
 static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure *f)
 {
     stage_code *code = code_of(l->engine, stage);
     if (!code)
         return out_of_memory(f, "a launch");
-    bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    variant which = VARIANTS;
-    if (!interpret && !one_point && !(stage->body.flags & WF_DEBUG))
-        which = stage->updates && !l->parallel                     ? ALONE
-                : stage->streams && may_stream(stage, l->call.mem) ? NONTEMPORAL
-                                                                   : PLAIN;
+    variant which = variant_of(stage, l->call.mem, l->parallel, interpret);
     if (which != VARIANTS)
         l->entry = entry_of(l->engine, stage, code, which, l->note);
     if (l->entry && l->note)
@@ -537,8 +546,14 @@ static bool run_watched(launch *l, wf__failure *f)
     return ok;
 }
 
-/* How the stage is about to run; run_s: when it began. */
-static void note_run(const launch *l, double start)
+/* Minus the seconds that compiling this stage, and the next one if it may be fused, has taken so far. */
+static double compiling(const wf__note *note, const wf__stage *next)
+{
+    return -note->compile_s - (next ? note[1].compile_s : 0);
+}
+
+/* How the stage ran. `start`: when, and what compiling() was then. */
+static void note_run(const launch *l, const wf__stage *next, double start)
 {
     wf__note *note = l->note;
     note->ran = true;
@@ -547,11 +562,10 @@ static void note_run(const launch *l, double start)
                     : l->copies               ? (int)l->copies->n
                                               : wf__pool_threads(l->engine->pool);
     note->copies = l->copies ? (int)l->copies->n : 0;
-    note->run_s = wf__now() - start - note->compile_s;
+    note->run_s = wf__now() + compiling(note, next) - start;
     if (l->then) {
         note[1].ran = note[1].fused = true;
         note[1].threads = note->threads;
-        note->run_s -= note[1].compile_s;
     }
 }
 
@@ -561,7 +575,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note }, then;
-    double start = note ? wf__now() : 0;
+    double start = note ? wf__now() + compiling(note, next) : 0;
     uint32_t slots = stage->body.slot_n;
     size_t scratch_bytes = 0;
     bool ok = true;
@@ -570,7 +584,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     fill_mem(stage, base, mem);
     l.call.mem = mem;
     wf__copies copies;
-    l.parallel = is_large(stage) && (!stage->updates || wf__pool_threads(e->pool) > 1);
+    l.parallel = is_parallel(e, stage);
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
         if (ok && !make_room(&l, base))
@@ -593,7 +607,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             wf__copies_end(l.copies);
         }
         if (note)
-            note_run(&l, start);
+            note_run(&l, next, start);
         *both = ok && l.then;
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
@@ -616,6 +630,54 @@ static size_t temp_bytes(const wf__temp *t)
         if (!wf__mul_size(bytes, (size_t)t->shape.dim[d], &bytes))
             return SIZE_MAX;
     return bytes;
+}
+
+typedef struct ahead { /* stages without code */
+    wf__engine *engine;
+    wf__plan *plan;
+    wf__note *notes;
+    uint32_t *stage;
+    uint8_t *which;
+} ahead;
+
+static void compile_one(void *user, int64_t i, int worker)
+{
+    const ahead *a = user;
+    uint32_t s = a->stage[i];
+    stage_code *code = code_of(a->engine, &a->plan->stage[s]);
+    WF__UNUSED(worker);
+    if (code)
+        entry_of(a->engine, &a->plan->stage[s], code, (variant)a->which[i], a->notes ? &a->notes[s] : NULL);
+}
+
+/* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages see to
+ * their code themselves. */
+static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, bool interpret, wf__note *notes)
+{
+    if (plan->stage_n < 2 || interpret || atomic_exchange(&plan->has_run, true))
+        return;
+    uint32_t n = 0, slots = 0;
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        slots = plan->stage[s].body.slot_n > slots ? plan->stage[s].body.slot_n : slots;
+    ahead a = { .engine = e, .plan = plan, .notes = notes };
+    wf__mem *mem = wf__alloc((slots + 1) * sizeof *mem);
+    a.stage = wf__alloc(plan->stage_n * (sizeof *a.stage + 1));
+    a.which = a.stage ? (uint8_t *)(a.stage + plan->stage_n) : NULL;
+    for (uint32_t s = 0; mem && a.stage && s < plan->stage_n; ++s) {
+        const wf__stage *stage = &plan->stage[s];
+        if (stage->empty)
+            continue;
+        fill_mem(stage, base, mem);
+        variant which = variant_of(stage, mem, is_parallel(e, stage), false);
+        if (which == VARIANTS)
+            continue;
+        a.stage[n] = s;
+        a.which[n++] = (uint8_t)which;
+    }
+    if (n > 1)
+        wf__pool_run(e->pool, n, compile_one, &a);
+    wf__free(a.stage);
+    wf__free(mem);
 }
 
 bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, bool interpret,
@@ -645,6 +707,8 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
             break;
         }
     }
+    if (ok)
+        compile_ahead(e, plan, base, interpret, notes);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         bool both = false;
