@@ -3,6 +3,7 @@
 #                       other tests/*.c, which are helpers. Tests that include <mpfr.h> are linked with MPFR;
 #                       files named codegen_* and test_codegen* are left out of builds without LLVM. A long one says
 #                       " * ctest runs: a b" in its first comment: it runs as two tests, each with that argument.
+#   tests/blas/         libraries that test_lib_blas opens
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
 #   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
 #                       every file of fuzz/corpus/<x>/ and one of random inputs. Other fuzz/*.c are helpers
@@ -90,6 +91,13 @@ if(WEFT_TESTS)
             weft_test(${name} ${name})
         endif()
     endforeach()
+
+    # A BLAS, and a library that is none, for test_lib_blas to name.
+    add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)
+    add_library(no_blas MODULE ${source}/tests/blas/no_blas.c)
+    add_dependencies(test_lib_blas fake_blas no_blas)
+    target_compile_definitions(test_lib_blas PRIVATE WEFT_FAKE_BLAS="$<TARGET_FILE:fake_blas>"
+                                                     WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
 
     if(TARGET weft)
         file(GLOB scripts CONFIGURE_DEPENDS ${source}/tests/cli/*.sh)

@@ -518,6 +518,7 @@ static void test_virtual(void **state)
 
 int main(void)
 {
+    setenv("WEFT_BLAS", "none", 1); /* its results would be its own */
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any), cmocka_unit_test(test_threads) };
     const struct CMUnitTest large[] = { cmocka_unit_test(test_virtual) };
     int failed = RUN_ON_ALL(tests);

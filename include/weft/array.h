@@ -184,7 +184,10 @@ WF_API wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes
 /* Matrix products: a [..., m, k], b [..., k, n] give [..., m, n]; the axes before broadcast. The dtype is that of a
  * b, not bool; integers wrap. Floats and complex numbers add up in this dtype (f16, bf16 in f32, c32 in c64), in
  * order of k, by fused multiply-add: the same bits on every machine (slow on those without the instruction); for m =
- * 1 or n = 1 as wf_array_dot. Operands are copied into blocks; close to a BLAS in speed from a few hundred rows on. */
+ * 1 or n = 1 as wf_array_dot. Operands are copied into blocks.
+ * Where a fast BLAS is installed (OpenBLAS, MKL, BLIS; opened at run time), it does matrices of f32, f64, c64 and c128
+ * from some tens of rows on, when a and b are of one dtype: bits and threads are then the BLAS's. The environment's
+ * WEFT_BLAS names another library (WF_ERR_UNSUPPORTED if it does not open), or "none". */
 WF_API wf_array *wf_array_matmul(const wf_array *a, const wf_array *b);
 
 #ifdef __cplusplus

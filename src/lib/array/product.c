@@ -3,7 +3,7 @@
  * the sums stay in registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k,
  * lanes], a as blocks [k, ROWS].
  */
-#include "array_internal.h"
+#include "blas.h"
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
@@ -206,6 +206,9 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
         return wf_full(ctx, t, out, 0);
     int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
     int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
+    wf_array *by_blas;
+    if (wf__blas_product(a, b, &out, t, &by_blas))
+        return by_blas;
     if (m == 1 || n == 1)
         return with_vector(a, b, &out, t);
     if (n >= lanes || n >= m)

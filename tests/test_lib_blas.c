@@ -1,0 +1,116 @@
+/* test_lib_blas.c - matrix products by a BLAS that WEFT_BLAS names (here one that counts its calls) are those of the
+ * library's own kernel: dtypes, layouts, batches; what cannot be opened is said.
+ */
+#include "on_devices.h"
+#include "weft/array.h"
+#include <dlfcn.h>
+
+static int *calls;
+
+static wf_array *numbers(wf_dtype t, wf_shape shape)
+{
+    static const int64_t tile[] = { 3, 5, 7 };
+    wf_array *a = wf_array_iota(ctx, t, shape, tile + 3 - shape.rank);
+    assert_non_null(a);
+    return a;
+}
+
+/* Consumes both. */
+static void check(wf_array *a, wf_array *b, int expected)
+{
+    assert_true(a && b);
+    setenv("WEFT_BLAS", "none", 1);
+    wf_array *want = wf_array_matmul(a, b);
+    setenv("WEFT_BLAS", WEFT_FAKE_BLAS, 1);
+    int before = *calls;
+    wf_array *got = wf_array_matmul(a, b);
+    if (!got)
+        print_error("%s\n", wf_message(ctx));
+    assert_true(want && got);
+    assert_int_equal(*calls - before, expected);
+    bool same = false;
+    OK(ctx, wf_array_all_close(got, want, 0, 0, false, &same));
+    assert_true(same);
+    assert_int_equal(wf_array_dtype(got), wf_array_dtype(want));
+    wf_array *all[] = { a, b, want, got };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
+static wf_array *turned(wf_array *a)
+{
+    wf_array *view = wf_view_permute(a, (const int[]){ 1, 0 });
+    wf_release(a);
+    return view;
+}
+
+static wf_array *sliced(wf_array *a, int axis, int64_t start, int64_t stop, int64_t step)
+{
+    wf_array *view = wf_view_slice(a, axis, start, stop, step);
+    wf_release(a);
+    return view;
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    const wf_dtype by_blas[] = { WF_F32, WF_F64, WF_C64, WF_C128 };
+    for (int i = 0; i < 4; ++i)
+        check(numbers(by_blas[i], WF_SHAPE(33, 40)), numbers(by_blas[i], WF_SHAPE(40, 37)), 1);
+    check(numbers(WF_F16, WF_SHAPE(33, 40)), numbers(WF_F16, WF_SHAPE(40, 37)), 0);
+    check(numbers(WF_I32, WF_SHAPE(33, 40)), numbers(WF_I32, WF_SHAPE(40, 37)), 0);
+    check(numbers(WF_F32, WF_SHAPE(33, 40)), numbers(WF_F64, WF_SHAPE(40, 37)), 0);
+    check(numbers(WF_F32, WF_SHAPE(3, 4)), numbers(WF_F32, WF_SHAPE(4, 3)), 0); /* too small */
+}
+
+static void test_layouts(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 16; ++k) {
+        wf_array *a = k & 1 ? turned(numbers(WF_F32, WF_SHAPE(50, 35))) : numbers(WF_F32, WF_SHAPE(35, 50));
+        wf_array *b = k & 2 ? turned(numbers(WF_F32, WF_SHAPE(60, 50))) : numbers(WF_F32, WF_SHAPE(50, 60));
+        if (k & 4) { /* gaps between rows */
+            a = sliced(a, 1, 3, 43, 1);
+            b = sliced(b, 0, 10, 50, 1);
+        }
+        if (k & 8) { /* what no BLAS takes */
+            a = sliced(a, 0, -1, WF_END_INDEX, -1);
+            b = sliced(b, 1, 0, WF_END_INDEX, 2);
+        }
+        check(a, b, 1);
+    }
+    wf_array *row = numbers(WF_F64, WF_SHAPE(1, 64)), *wide = wf_view_broadcast(row, WF_SHAPE(70, 64));
+    check(wide, numbers(WF_F64, WF_SHAPE(64, 65)), 1);
+    wf_release(row);
+    check(numbers(WF_F32, WF_SHAPE(3, 64, 70)), numbers(WF_F32, WF_SHAPE(70, 65)), 3);
+    check(numbers(WF_F32, WF_SHAPE(64, 70)), numbers(WF_F32, WF_SHAPE(2, 70, 65)), 2);
+    check(numbers(WF_F32, WF_SHAPE(1, 64, 70)), numbers(WF_F32, WF_SHAPE(2, 70, 65)), 2);
+}
+
+static void test_missing(void **state)
+{
+    (void)state;
+    wf_array *a = numbers(WF_F32, WF_SHAPE(64, 64));
+    setenv("WEFT_BLAS", "/no/such/library.so", 1);
+    assert_null(wf_array_matmul(a, a));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "WEFT_BLAS is /no/such/library.so");
+    setenv("WEFT_BLAS", WEFT_NO_BLAS, 1);
+    assert_null(wf_array_matmul(a, a));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "sgemm_");
+    unsetenv("WEFT_BLAS");
+    wf_array *c = wf_array_matmul(a, a);
+    assert_non_null(c);
+    wf_release(c);
+    wf_release(a);
+}
+
+int main(void)
+{
+    void *library = dlopen(WEFT_FAKE_BLAS, RTLD_NOW);
+    calls = library ? dlsym(library, "fake_blas_calls") : NULL;
+    if (!calls)
+        return 1;
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_products), cmocka_unit_test(test_layouts),
+                                        cmocka_unit_test(test_missing) };
+    return cmocka_run_group_tests(tests, on_cpu, off);
+}
