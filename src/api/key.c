@@ -235,9 +235,10 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
     static const struct {
         uint32_t flag;
         const char *name;
-    } flags[] = { { WF_FOLD, "WF_FOLD" },         { WF_VALUE_NUMBERING, "WF_VALUE_NUMBERING" },
-                  { WF_LOOP_OPT, "WF_LOOP_OPT" }, { WF_FAST_MATH, "WF_FAST_MATH" },
-                  { WF_DEBUG, "WF_DEBUG" },       { WF_TRAP_NAN, "WF_TRAP_NAN" } };
+    } flags[] = { { WF_FOLD, "WF_FOLD" },           { WF_VALUE_NUMBERING, "WF_VALUE_NUMBERING" },
+                  { WF_LOOP_OPT, "WF_LOOP_OPT" },   { WF_PACKETS, "WF_PACKETS" },
+                  { WF_FAST_MATH, "WF_FAST_MATH" }, { WF_DEBUG, "WF_DEBUG" },
+                  { WF_TRAP_NAN, "WF_TRAP_NAN" } };
     uint32_t left = now ^ old;
     for (size_t i = 0; i < WF__COUNT(flags); ++i)
         if (left & flags[i].flag) {

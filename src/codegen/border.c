@@ -213,9 +213,14 @@ void wf__border(wf__inst *in, const wf__node *n, wf__guard *guard, val *mapped, 
         }
         wide[k] = in->vary[r].kind != WF__UNIFORM;
         val i = wide[k] ? wf__inst_vector(in, r) : wf__inst_scalar(in, r);
-        block back = go_row(in, !guard->uniform && !wide[k] && in->level[r] < in->f->rank);
-        mapped[k] = wf__border_map(g, n->aux, i, dim, wide[k] ? g->width : 1);
-        wf__gen_at(g, wide[k] ? g->L->GetInsertBlock(g->b) : back);
+        mapped[k] = wide[k] ? wf__inst_recall(in, WF__MAPPED + n->aux, i, dim, NULL) : NULL;
+        if (!mapped[k]) { /* vectors once for all loads that share the index */
+            block back = go_row(in, !guard->uniform && !wide[k] && in->level[r] < in->f->rank);
+            mapped[k] = wf__border_map(g, n->aux, i, dim, wide[k] ? g->width : 1);
+            wf__gen_at(g, wide[k] ? g->L->GetInsertBlock(g->b) : back);
+            if (wide[k])
+                wf__inst_keep(in, WF__MAPPED + n->aux, i, dim, NULL, mapped[k]);
+        }
         guard->scalar = also(in, guard->scalar, g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0)));
     }
 }
