@@ -16,13 +16,15 @@ const char help_dump[] =
     "  --llvm                 LLVM IR\n"
     "  --asm                  assembly for this machine\n"
     "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
+    "  --ptx                  PTX for NVIDIA GPUs; needs none\n"
+    "  --arch sm_80           of that compute capability and later (default: sm_70)\n"
     "  -o NAME                the result that matters (default: the last assigned)\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, LLVM, ASM, DOT, OUT };
-static const option options[] = { { "trace", 0, false }, { "passes", 0, false }, { "llvm", 0, false },
-                                  { "asm", 0, false },   { "dot", 0, false },    { "output", 'o', true },
-                                  { NULL, 0, false } };
+enum { TRACE, PASSES, LLVM, ASM, DOT, PTX, OUT, ARCH };
+static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "llvm", 0, false },
+                                  { "asm", 0, false },     { "dot", 0, false },    { "ptx", 0, false },
+                                  { "output", 'o', true }, { "arch", 0, true },    { NULL, 0, false } };
 
 typedef struct dump {
     const command *self;
@@ -33,8 +35,19 @@ typedef struct dump {
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
     size_t args;
-    bool show[5];
+    bool show[PTX + 1];
+    int arch;
 } dump;
+
+/* "sm_80", or 80 */
+static bool parse_arch(const char *text, int *arch)
+{
+    char *end;
+    const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
+    long n = strtol(digits, &end, 10);
+    *arch = (int)n;
+    return end > digits && !*end && n >= 10 && n < 1000;
+}
 
 /* "f32[512,512]"; false if it is none (then it is a file) */
 static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape)
@@ -56,7 +69,10 @@ static int read_arguments(dump *d, arguments *a)
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         if (o == OUT)
             d->want = a->value;
-        else if (o >= 0)
+        else if (o == ARCH) {
+            if (!parse_arch(a->value, &d->arch))
+                return misused(d->self, "'%s': an architecture is sm_70, sm_80, sm_90, ...", a->value);
+        } else if (o >= 0)
             d->show[o] = true;
         else if (o != ARG_OPERAND)
             return ended(o);
@@ -121,18 +137,17 @@ static char *text_of(const wf_kernel *k, wf_dump what)
 
 static int print_all(dump *d, const wf_kernel *k)
 {
-    static const wf_dump what[] = { [TRACE] = WF_DUMP_TRACE,
-                                    [PASSES] = WF_DUMP_PASSES,
-                                    [LLVM] = WF_DUMP_LLVM,
-                                    [ASM] = WF_DUMP_ASM,
-                                    [DOT] = WF_DUMP_DOT };
-    int shown = d->show[TRACE] + d->show[PASSES] + d->show[LLVM] + d->show[ASM] + d->show[DOT];
+    static const wf_dump what[] = { [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [LLVM] = WF_DUMP_LLVM,
+                                    [ASM] = WF_DUMP_ASM,     [DOT] = WF_DUMP_DOT,       [PTX] = WF_DUMP_PTX };
+    int shown = 0;
+    for (int i = TRACE; i <= PTX; i++)
+        shown += d->show[i];
     if (shown == 0)
         d->show[TRACE] = true;
-    for (int i = TRACE; i <= DOT; i++) {
+    for (int i = TRACE; i <= PTX; i++) {
         if (!d->show[i])
             continue;
-        char *text = text_of(k, what[i]);
+        char *text = text_of(k, i == PTX && d->arch ? WF_DUMP_PTX_FOR(d->arch) : what[i]);
         if (!text)
             return failed_in(d->ctx);
         if (shown > 1)

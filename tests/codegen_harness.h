@@ -37,6 +37,10 @@ void test_space(test_case *t, int rank, int64_t a, int64_t b, int64_t c);
 /* Compares on every instruction set that this machine has. `everywhere`: with every LLVM library, else the first. Fails
  * the cmocka test on a difference. Between calls for one case only boxes and parameters may change. */
 void test_compare(test_case *t, bool everywhere);
+/* If set, done with each body instead of that. */
+extern void (*test_instead)(const test_case *t);
+/* All bodies, or a part: "operations", "others". How many tests failed. codegen_cases.c */
+int codegen_cases(const char *part);
 /* Frees the ir and the code. */
 void test_end(test_case *t);
 /* Opens the libraries; skips the running test when there is none. */

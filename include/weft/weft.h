@@ -448,7 +448,17 @@ typedef struct wf_launch_opts {
  * Synchronous. From any thread. */
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);
-typedef enum wf_dump { WF_DUMP_TRACE, WF_DUMP_PASSES, WF_DUMP_LLVM, WF_DUMP_ASM, WF_DUMP_DOT } wf_dump;
+typedef enum wf_dump {
+    WF_DUMP_TRACE,
+    WF_DUMP_PASSES,
+    WF_DUMP_LLVM,
+    WF_DUMP_ASM,
+    WF_DUMP_DOT,
+    WF_DUMP_PTX, /* for NVIDIA GPUs of compute capability 7.0 and later; on any machine */
+    WF_DUMP_INT32 = 0x7fffffff
+} wf_dump;
+/* The PTX for GPUs of compute capability arch/10 and later: 70, 75, 80, 86, 90, 100, ... */
+#define WF_DUMP_PTX_FOR(arch) ((wf_dump)(WF_DUMP_PTX + 256 * (arch)))
 /* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR after each pass (PASSES), and of the code made for the layouts of
  * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,

@@ -242,30 +242,59 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
     wf__str_add(out, "}\n");
 }
 
+/* The kernel of a stage as PTX for GPUs of this compute capability (0: the oldest). */
+static wf_status dump_ptx(const wf_kernel *k, const wf__stage *stage, int arch, wf__str *out)
+{
+    wf__str error = { 0 };
+    wf_status status = wf__engine_ptx(stage, arch ? arch : WF__PTX_OLDEST, out, &error);
+    if (status != WF_OK)
+        wf__error(k->ctx, status, "wf_kernel_dump: %s", wf__str_get(&error));
+    wf__str_free(&error);
+    return status;
+}
+
+/* The plan that the kernel has on a GPU, whatever its device is. */
+static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_status *status)
+{
+    wf__program p = k->program;
+    wf__str key = { 0 };
+    p.rec.gpu = true;
+    wf__program_key(&p, &key);
+    if (key.failed)
+        *status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
+    wf__plan_entry *e = key.failed ? NULL : wf__plan_for(k->ctx, &p, &key, arrays, status);
+    wf__str_free(&key);
+    return e;
+}
+
 static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
     dump_request *request = user;
     const wf__program *p = &k->program;
     WF__UNUSED(param);
     wf_status status = WF_OK;
-    wf__plan_entry *e = wf__plan_for(k->ctx, p, &k->recording_key, arrays, &status);
+    bool ptx = (request->what & 255) == WF_DUMP_PTX;
+    wf__plan_entry *e =
+        ptx ? gpu_plan(k, arrays, &status) : wf__plan_for(k->ctx, p, &k->recording_key, arrays, &status);
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
         bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
-        wf__str_addf(&request->out, "%s# stage %u of %u: loops", s ? "\n" : "", (unsigned)s + 1,
+        wf__str_addf(&request->out, "%s%s stage %u of %u: loops", s ? "\n" : "", ptx ? "//" : "#", (unsigned)s + 1,
                      (unsigned)e->plan.stage_n);
         for (int d = 0; d < stage->body.rank; ++d)
             wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
-        wf__str_addf(&request->out, "%s\n", one_point ? " (one point: interpreted)" : "");
+        wf__str_addf(&request->out, "%s\n", one_point && !ptx ? " (one point: interpreted)" : "");
         if (request->what == WF_DUMP_PASSES) {
             wf__str_add(&request->out, "# after splitting\n");
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
             wf__print(&stage->body, &request->out);
-        } else if (!one_point &&
-                   !wf__engine_text(k->ctx->engine, &stage->body, &(wf__code_options){ .long_rows = stage->long_rows },
-                                    request->what == WF_DUMP_ASM, &request->out, &error))
+        } else if (ptx)
+            status = dump_ptx(k, stage, (int)request->what >> 8, &request->out);
+        else if (!one_point &&
+                 !wf__engine_text(k->ctx->engine, &stage->body, &(wf__code_options){ .long_rows = stage->long_rows },
+                                  request->what == WF_DUMP_ASM, &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);
@@ -279,6 +308,9 @@ wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *b
         return WF_ERR_ARG;
     dump_request request = { .what = what };
     wf_status status = WF_OK;
+    bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PTX || (what & 255) == WF_DUMP_PTX);
+    if (!known)
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump: there is no dump %d", (int)what);
     if (what == WF_DUMP_TRACE)
         dump_trace(k, &request.out);
     else if (what == WF_DUMP_DOT)

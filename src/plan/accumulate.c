@@ -4,7 +4,7 @@
  *   EXPAND    private copies of the array, joined with it after the stage by the run layer. Code is a plain
  *             read-modify-write. Small arrays are spread: neighbouring lanes have elements of their own even within a copy,
  *             so that an addition does not wait for the one before it
- *   DIRECT, LOCAL   atomic operations
+ *   DIRECT, LOCAL   atomic operations; on GPUs always, where points may meet
  *
  * All of this depends on shapes and layouts only, so that the order in which floats are joined does.
  */
@@ -232,7 +232,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     bool apart = !t.shared && !t.repeats && differs(stage, ir, n);
     if (apart)
         mode = WF__MODE_EXPAND;
-    else if (t.atomic || t.repeats)
+    else if (t.atomic || t.repeats || plan->gpu)
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;

@@ -37,6 +37,7 @@ typedef struct wf__recording {
     wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
     wf_shape space;    /* WF__SPACE */
     uint32_t objects;
+    bool gpu; /* for a GPU: no private copies, updates are atomic */
 } wf__recording;
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -104,6 +105,7 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
+    bool gpu;
     _Atomic bool has_run; /* code for its stages has been asked for */
     wf__ir *join;         /* lowered; NULL: there are no custom joins */
     wf_status status;     /* first error */

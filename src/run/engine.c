@@ -353,3 +353,25 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *
     options.target = e->target;
     return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
 }
+
+wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str *error)
+{
+    wf__ptx_code *code = wf__alloc0(sizeof *code);
+    wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    wf_status status = WF_ERR_MEMORY;
+    for (uint32_t s = 0; mem && s < stage->body.slot_n; ++s) {
+        memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
+        memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
+    }
+    if (code && mem) {
+        wf__ptx_options how = { .arch = arch, .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent) };
+        status = wf__ptx_emit(&stage->body, &how, code, error);
+        if (status == WF_OK)
+            wf__str_addn(out, wf__str_get(&code->text), code->text.len);
+        wf__ptx_free(code);
+    } else
+        wf__str_add(error, "out of memory for PTX");
+    wf__free(mem);
+    wf__free(code);
+    return status;
+}

@@ -2,6 +2,7 @@
 #ifndef WEFT_ENGINE_H
 #define WEFT_ENGINE_H
 #include "plan/plan.h"
+#include "ptx/ptx.h"
 #include "run/cache.h"
 #include "run/map.h"
 #include "run/memory.h"
@@ -75,4 +76,6 @@ size_t wf__engine_count_code(wf__engine *engine);
 /* LLVM IR or assembly of one body. */
 bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
                      wf__str *error);
+/* PTX of one stage, for GPUs of compute capability arch/10 and later. */
+wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str *error);
 #endif

@@ -56,6 +56,9 @@ refuses 2 'no file' "$WEFT" stats
 [ "$("$WEFT" dump 'a + 1' a=x.npy --trace --passes | grep -c '^---- ')" = 2 ] || die 'dump: headings'
 refuses 1 'unknown name' "$WEFT" dump 'a + c' a=f32[4]
 refuses 2 'name=f32' "$WEFT" dump 'a' f32[4]
+"$WEFT" dump 'a + 1' a=f32[4096] --ptx | grep -q '^\.target sm_70' || die 'dump --ptx'
+"$WEFT" dump 'a + 1' a=f32[4096] --ptx --arch sm_90 | grep -q '^\.target sm_90' || die 'dump --arch'
+refuses 2 'an architecture is' "$WEFT" dump 'a' a=f32[4] --arch new
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     "$WEFT" dump 'a + 1' a=f32[4096] --llvm | grep -q 'define' || die 'dump --llvm'
     "$WEFT" dump 'a + 1' a=f32[4096] --asm | grep -q 'wf_kernel' || die 'dump --asm'

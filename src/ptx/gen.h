@@ -1,0 +1,108 @@
+/* gen.h - what the files of the PTX generator share: values, registers, and text made from templates.
+ *
+ * Registers are untyped (.b16, .b32, .b64, .pred), so that reinterpreting bits costs nothing. In registers
+ *   - a bool is a predicate, f16 and bf16 are 16 bits, complex numbers are two registers;
+ *   - integers below 32 bits are extended to 32 by their sign or zeros, always;
+ *   - an i64 that surely fits 32 bits may be held in 32 ("narrow", ranges.c).
+ */
+#ifndef WEFT_PTX_GEN_H
+#define WEFT_PTX_GEN_H
+#include "ptx/ptx.h"
+
+typedef enum wf__ptx_kind { V_NONE, V_P, V_H, V_R, V_D, V_INT, V_F32, V_F64, V_LABEL, V_TEXT } wf__ptx_kind;
+typedef struct wf__ptx_val {
+    uint32_t kind;
+    union {
+        uint32_t number; /* of a register or label */
+        uint64_t bits;   /* of an immediate */
+        const char *text;
+    };
+} val;
+
+typedef struct wf__ptx_gen {
+    const wf__ir *ir; /* being emitted: the body, a cold body or the joiner */
+    const wf__ptx_options *options;
+    wf__ptx_code *code;
+    wf__str head, body; /* head: what is computed once, before any control flow */
+    wf__str *out;       /* of these */
+    uint32_t regs[V_D + 1], labels;
+    struct {         /* one per node */
+        val v, more; /* more: the imaginary part; of narrow ones the 64-bit value, once it was needed */
+        bool narrow, in_head;
+    } * node;
+    uint32_t *widened, widened_n; /* nodes whose 64-bit value is known, as long as the block that made it is open */
+    val index[WF_MAX_RANK];       /* of the current point */
+    val *acc;                     /* of reductions, two each where complex */
+    const val *arg;               /* of cold bodies and joiners */
+    val field[WF__PTX_MOST_FIELDS][2]; /* 64 bits, and the low 32 of them */
+    bool inner;                        /* ir is not the body */
+    wf_status status;
+    wf__str *error;
+} gen;
+
+/* ---- text.c ---- */
+static inline val v_int(int64_t x) { return (val){ .kind = V_INT, .bits = (uint64_t)x }; }
+static inline val v_text(const char *t) { return (val){ .kind = V_TEXT, .text = t }; }
+val wf__ptx_reg(gen *g, wf__ptx_kind kind);
+val wf__ptx_new_label(gen *g);
+void wf__ptx_label(gen *g, val label); /* here */
+/* One instruction: $0 to $9 are the values. */
+void wf__ptx_line(gen *g, const char *template, const val *v);
+#define EMIT(g, template, ...) wf__ptx_line(g, template, (const val[]){ __VA_ARGS__ })
+void wf__ptx_fail(gen *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+val wf__ptx_field_value(gen *g, wf__ptx_what what, uint32_t number, int axis, bool narrow);
+
+/* ---- dtypes ---- */
+static inline wf__ptx_kind wf__ptx_class(unsigned t)
+{
+    return t == WF_BOOL                                                ? V_P
+           : wf__is_half(t) || t == WF_C32                             ? V_H
+           : t == WF_I64 || t == WF_U64 || t == WF_F64 || t == WF_C128 ? V_D
+                                                                       : V_R;
+}
+static inline bool wf__ptx_wide(unsigned t) { return wf__ptx_class(t) == V_D; }
+static inline val wf__ptx_type(unsigned t) /* of arithmetic */
+{
+    return v_text(t == WF_F32        ? "f32"
+                  : t == WF_F64      ? "f64"
+                  : t == WF_I64      ? "s64"
+                  : t == WF_U64      ? "u64"
+                  : wf__is_signed(t) ? "s32"
+                                     : "u32");
+}
+static inline val wf__ptx_bits(unsigned t)
+{
+    wf__ptx_kind c = wf__ptx_class(t);
+    return v_text(c == V_P ? "pred" : c == V_H ? "b16" : c == V_R ? "b32" : "b64");
+}
+val wf__ptx_new(gen *g, unsigned dtype);                  /* a register for it; of complex ones, for a part */
+val wf__ptx_const(gen *g, unsigned dtype, uint64_t bits); /* an immediate where there are such */
+
+/* ---- ranges.c ---- */
+bool wf__ptx_ranges(gen *g); /* sets node[].narrow; false without memory */
+
+/* ---- op.c, cast.c: to a new register, from values as kept in registers. `dtype` of the operands ---- */
+val wf__ptx_op(gen *g, unsigned op, unsigned dtype, const val *x);
+val wf__ptx_cast(gen *g, unsigned to, unsigned from, val x);
+val wf__ptx_bitcast(gen *g, unsigned to, unsigned from, val x);
+void wf__ptx_normalise(gen *g, unsigned dtype, val r); /* extends a small integer again */
+val wf__ptx_select(gen *g, unsigned dtype, val when, val a, val b);
+
+/* ---- body.c ---- */
+/* The value of a node as its dtype says (i64: 64 bits). */
+val wf__ptx_use(gen *g, wf__ref r);
+bool wf__ptx_uses_narrow(const gen *g, wf__ref r);
+static inline val wf__ptx_as_is(const gen *g, wf__ref r) { return g->node[r].v; }
+void wf__ptx_walk(gen *g);
+/* acc = join(acc, other) of all reductions. */
+void wf__ptx_join(gen *g, const val *other);
+
+/* ---- memory.c ---- */
+void wf__ptx_load(gen *g, wf__ref r);
+void wf__ptx_store(gen *g, const wf__node *n);
+val wf__ptx_address(gen *g, const wf__node *n, val *ok); /* ok: a predicate, or V_NONE: always */
+void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);
+void wf__ptx_store_element(gen *g, unsigned dtype, val address, val when, val re, val im);
+/* ---- update.c ---- */
+void wf__ptx_update(gen *g, wf__ref r);
+#endif

@@ -1,0 +1,323 @@
+/* kernel.c - the kernel around a body: which point or points a thread does, reductions, and the module. ptx.h says how
+ * points go to threads. */
+#include "ptx/gen.h"
+
+enum { ALL = -1 };
+
+static unsigned index_type(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
+static val new_index(gen *g) { return wf__ptx_new(g, index_type(g)); }
+static val type_of(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
+static val of_field(gen *g, wf__ptx_what what, int axis)
+{
+    return wf__ptx_field_value(g, what, 0, axis, g->options->narrow);
+}
+
+static val special(gen *g, const char *name)
+{
+    val r = wf__ptx_reg(g, V_R);
+    EMIT(g, "mov.u32 $0, $1", r, v_text(name));
+    if (g->options->narrow)
+        return r;
+    val wide = wf__ptx_reg(g, V_D);
+    EMIT(g, "cvt.u64.u32 $0, $1", wide, r);
+    return wide;
+}
+
+/* Blocks are numbered along x, and if those are too many, along y. */
+static val block_number(gen *g)
+{
+    val x = special(g, "%ctaid.x");
+    if (g->options->narrow)
+        return x;
+    EMIT(g, "mad.lo.u64 $0, $1, $2, $0", x, special(g, "%ctaid.y"), special(g, "%nctaid.x"));
+    return x;
+}
+
+/* rest % count; rest becomes rest / count. */
+static val take_digit(gen *g, val *rest, val count)
+{
+    val q = new_index(g), r = new_index(g);
+    EMIT(g, "div.$1 $0, $2, $3", q, type_of(g), *rest, count);
+    EMIT(g, "mul.lo.$1 $0, $2, $3", r, type_of(g), q, count);
+    EMIT(g, "sub.$1 $0, $2, $0", r, type_of(g), *rest);
+    *rest = q;
+    return r;
+}
+
+static void leave_if(gen *g, val a, val limit, val exit)
+{
+    val p = wf__ptx_reg(g, V_P);
+    EMIT(g, "setp.ge.$1 $0, $2, $3", p, type_of(g), a, limit);
+    EMIT(g, "@$0 bra $1", p, exit);
+}
+
+/* The lane axis along x; returns the row. */
+static val lane_and_row(gen *g, bool rows, val exit)
+{
+    int last = g->ir->rank - 1;
+    val block = block_number(g), j = new_index(g), row = { 0 };
+    if (rows) {
+        val tile = take_digit(g, &block, of_field(g, WF__PTX_TILES, 0));
+        row = new_index(g);
+        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", row, type_of(g), block, special(g, "%ntid.y"), special(g, "%tid.y"));
+        leave_if(g, row, of_field(g, WF__PTX_ROWS, 0), exit);
+        block = tile;
+    }
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", j, type_of(g), block, special(g, "%ntid.x"), special(g, "%tid.x"));
+    leave_if(g, j, of_field(g, WF__PTX_EXTENT, last), exit);
+    g->index[last] = j;
+    return row;
+}
+
+/* The indices of axes first .. end - 1 from the number of a row. */
+static void outer_indices(gen *g, val row, int first, int end)
+{
+    for (int d = end - 1; d > first; --d)
+        g->index[d] = take_digit(g, &row, of_field(g, WF__PTX_EXTENT, d));
+    if (end > first)
+        g->index[first] = row;
+}
+
+static void points(gen *g, val exit)
+{
+    int rank = g->ir->rank;
+    val row = lane_and_row(g, rank > 1, exit);
+    outer_indices(g, row, 0, rank - 1);
+    wf__ptx_walk(g);
+}
+
+/* ---- reductions ---- */
+typedef struct span {
+    val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+} span;
+
+/* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
+static val take_box(gen *g, val *rest, int first, int end, span *s)
+{
+    val part = v_int(0), times = v_int(1);
+    for (int d = end - 1; d >= first; --d) {
+        val size = of_field(g, WF__PTX_BOX, d), count = of_field(g, WF__PTX_BOXES, d), c = take_digit(g, rest, count);
+        val sum = new_index(g), product = new_index(g);
+        s->lo[d] = new_index(g);
+        s->hi[d] = new_index(g);
+        EMIT(g, "mul.lo.$1 $0, $2, $3", s->lo[d], type_of(g), c, size);
+        EMIT(g, "add.$1 $0, $2, $3", s->hi[d], type_of(g), s->lo[d], size);
+        EMIT(g, "min.$1 $0, $0, $2", s->hi[d], type_of(g), of_field(g, WF__PTX_EXTENT, d));
+        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", sum, type_of(g), c, times, part);
+        EMIT(g, "mul.lo.$1 $0, $2, $3", product, type_of(g), count, times);
+        part = sum;
+        times = product;
+    }
+    return part;
+}
+
+static void begin_accumulators(gen *g)
+{
+    for (uint32_t k = 0; k < g->ir->red_n; ++k) {
+        const wf__reduction *red = &g->ir->red[k];
+        g->acc[k] = wf__ptx_new(g, red->dtype);
+        EMIT(g, "mov.$1 $0, $2", g->acc[k], wf__ptx_bits(red->dtype), wf__ptx_const(g, red->dtype, wf__red_start(red)));
+    }
+}
+
+/* Loops over the rows of axes d .. end - 1, and in a row from `first` in steps. */
+static void rows(gen *g, const span *s, int d, int end, int lane, val first)
+{
+    bool inner = d == end;
+    int axis = inner ? lane : d;
+    if (inner && lane < 0) {
+        wf__ptx_walk(g);
+        return;
+    }
+    val again = wf__ptx_new_label(g), done = wf__ptx_new_label(g), p = wf__ptx_reg(g, V_P);
+    g->index[axis] = new_index(g);
+    EMIT(g, "mov.$1 $0, $2", g->index[axis], wf__ptx_bits(index_type(g)), inner ? first : s->lo[axis]);
+    wf__ptx_label(g, again);
+    EMIT(g, "setp.ge.$1 $0, $2, $3", p, type_of(g), g->index[axis], s->hi[axis]);
+    EMIT(g, "@$0 bra $1", p, done);
+    if (inner)
+        wf__ptx_walk(g);
+    else
+        rows(g, s, d + 1, end, lane, first);
+    EMIT(g, "add.$1 $0, $0, $2", g->index[axis], type_of(g), v_int(inner ? WF__LANES : 1));
+    EMIT(g, "bra $0", again);
+    wf__ptx_label(g, done);
+}
+
+/* What the lane `by` further holds. */
+static val from_lane(gen *g, unsigned dtype, val v, int by)
+{
+    val r = wf__ptx_new(g, dtype);
+    if (r.kind == V_D) {
+        val lo = wf__ptx_reg(g, V_R), hi = wf__ptx_reg(g, V_R);
+        EMIT(g, "mov.b64 {$0, $1}, $2", lo, hi, v);
+        EMIT(g, "shfl.sync.down.b32 $0, $0, $1, 31, -1", lo, v_int(by));
+        EMIT(g, "shfl.sync.down.b32 $0, $0, $1, 31, -1", hi, v_int(by));
+        EMIT(g, "mov.b64 $0, {$1, $2}", r, lo, hi);
+        return r;
+    }
+    val bits = v;
+    if (r.kind == V_P) {
+        bits = wf__ptx_reg(g, V_R);
+        EMIT(g, "selp.b32 $0, 1, 0, $1", bits, v);
+    }
+    val got = r.kind == V_P ? bits : r;
+    EMIT(g, "shfl.sync.down.b32 $0, $1, $2, 31, -1", got, bits, v_int(by));
+    if (r.kind == V_P)
+        EMIT(g, "setp.ne.s32 $0, $1, 0", r, got);
+    return r;
+}
+
+static void join_lanes(gen *g)
+{
+    uint32_t n = g->ir->red_n;
+    val *other = wf__alloc(n * sizeof *other);
+    if (!other) {
+        wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
+        return;
+    }
+    for (int s = WF__LANES / 2; s; s /= 2) {
+        for (uint32_t k = 0; k < n; ++k)
+            other[k] = from_lane(g, g->ir->red[k].dtype, g->acc[k], s);
+        wf__ptx_join(g, other);
+    }
+    wf__free(other);
+}
+
+/* Result k of number `cell`. */
+static void put_results(gen *g, val cell, val when)
+{
+    for (uint32_t k = 0; k < g->ir->red_n; ++k) {
+        unsigned t = g->ir->red[k].dtype;
+        val base = wf__ptx_field_value(g, WF__PTX_RESULT, k, 0, false), at = wf__ptx_reg(g, V_D), none = { 0 };
+        EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, cell,
+             v_int(wf__size(t)), base);
+        wf__ptx_store_element(g, t, at, when, g->acc[k], none);
+    }
+}
+
+static val cell_of(gen *g, val part, val point)
+{
+    val cell = new_index(g);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", cell, type_of(g), part, of_field(g, WF__PTX_KEPT, 0), point);
+    return cell;
+}
+
+/* The lane axis is reduced: a warp for each box, or each kept point and part. */
+static void by_warps(gen *g, val exit)
+{
+    const wf__ir *ir = g->ir;
+    int last = ir->rank - 1;
+    span s;
+    val tid = special(g, "%tid.x"), warp = new_index(g), lane = new_index(g), first = new_index(g), half = new_index(g);
+    val leads = wf__ptx_reg(g, V_P), in_block = special(g, "%ntid.x");
+    EMIT(g, "shr.$1 $0, $2, 5", half, type_of(g), in_block);
+    EMIT(g, "shr.$1 $0, $2, 5", warp, type_of(g), tid);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $0", warp, type_of(g), block_number(g), half);
+    leave_if(g, warp, of_field(g, WF__PTX_WARPS, 0), exit);
+    EMIT(g, "and.$1 $0, $2, 31", lane, wf__ptx_bits(index_type(g)), tid);
+    val point = warp, part = take_box(g, &point, ir->kept, ir->rank, &s),
+        cell = ir->kept ? cell_of(g, part, point) : warp;
+    outer_indices(g, point, 0, ir->kept);
+    EMIT(g, "add.$1 $0, $2, $3", first, type_of(g), s.lo[last], lane);
+    begin_accumulators(g);
+    rows(g, &s, ir->kept, last, last, first);
+    join_lanes(g);
+    EMIT(g, "setp.eq.$1 $0, $2, 0", leads, type_of(g), lane);
+    put_results(g, cell, leads);
+}
+
+/* The lane axis is kept: a thread for each kept point and part. */
+static void by_threads(gen *g, val exit)
+{
+    const wf__ir *ir = g->ir;
+    int last = ir->rank - 1;
+    span s;
+    val point = lane_and_row(g, true, exit), part = take_box(g, &point, ir->kept, last, &s), number = new_index(g);
+    val none = { 0 };
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, type_of(g), point, of_field(g, WF__PTX_EXTENT, last), g->index[last]);
+    outer_indices(g, point, 0, ir->kept);
+    begin_accumulators(g);
+    rows(g, &s, ir->kept, last, ALL, none);
+    put_results(g, cell_of(g, part, number), none);
+}
+
+/* ---- the module ---- */
+static const char *version_of(int arch)
+{
+    return arch < 80 ? "6.4" : arch < 86 ? "7.0" : arch < 87 ? "7.1" : arch < 89 ? "7.4" : arch < 100 ? "7.8" : "8.7";
+}
+
+static void finish(gen *g)
+{
+    wf__str *out = &g->code->text;
+    uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
+    wf__str_addf(out,
+                 ".version %s\n.target sm_%d\n.address_size 64\n\n"
+                 ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid 256, 1, 1\n{\n",
+                 version_of(g->options->arch), g->options->arch, (unsigned)bytes);
+    static const char *const names[] = { [V_P] = "pred %p", [V_H] = "b16 %h", [V_R] = "b32 %r", [V_D] = "b64 %d" };
+    for (int k = V_P; k <= V_D; ++k)
+        if (g->regs[k])
+            wf__str_addf(out, "\t.reg .%s<%u>;\n", names[k], (unsigned)g->regs[k]);
+    wf__str_addn(out, wf__str_get(&g->head), g->head.len);
+    wf__str_addn(out, wf__str_get(&g->body), g->body.len);
+    wf__str_add(out, "\tret;\n}\n");
+    if (out->failed || g->head.failed || g->body.failed)
+        wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
+}
+
+static void check(gen *g)
+{
+    const wf__ir *ir = g->ir;
+    if (ir->flags & WF_DEBUG)
+        wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "debug mode on a GPU; run this recording on the CPU");
+    if (g->options->arch < WF__PTX_OLDEST)
+        wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "a GPU of compute capability %d.%d; 7.0 is the oldest that will do",
+                     g->options->arch / 10, g->options->arch % 10);
+    for (uint32_t k = 0; k < ir->red_n; ++k)
+        if (wf__is_complex(ir->red[k].dtype) || wf__is_half(ir->red[k].dtype))
+            wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "a reduction of %s on a GPU", wf_dtype_name(ir->red[k].dtype));
+}
+
+static void emit(gen *g)
+{
+    val exit = wf__ptx_new_label(g);
+    const wf__ir *ir = g->ir;
+    if (!ir->red_n)
+        points(g, exit);
+    else if (ir->kept_lane)
+        by_threads(g, exit);
+    else
+        by_warps(g, exit);
+    wf__ptx_label(g, exit);
+}
+
+wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error)
+{
+    gen *g = wf__alloc0(sizeof *g);
+    if (!g) {
+        wf__str_add(error, "out of memory for PTX");
+        return WF_ERR_MEMORY;
+    }
+    *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
+    g->out = &g->body;
+    g->node = wf__alloc0(body->n * sizeof *g->node);
+    g->widened = wf__alloc0(body->n * sizeof *g->widened);
+    g->acc = wf__alloc0((body->red_n + 1) * sizeof *g->acc);
+    check(g);
+    if (!g->node || !g->widened || !g->acc || !wf__ptx_ranges(g))
+        wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
+    if (g->status == WF_OK)
+        emit(g);
+    if (g->status == WF_OK)
+        finish(g);
+    wf_status status = g->status;
+    wf__free(g->node);
+    wf__free(g->widened);
+    wf__free(g->acc);
+    wf__str_free(&g->head);
+    wf__str_free(&g->body);
+    wf__free(g);
+    return status;
+}

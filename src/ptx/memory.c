@@ -1,0 +1,250 @@
+/* memory.c - addresses, loads and stores. Offsets are counted in elements, in 32 bits where that is enough; a load that may
+ * fall outside its array is predicated, one with another border mode brings its index back first.
+ */
+#include "ptx/gen.h"
+
+typedef struct place { /* where a node's element is */
+    gen *g;
+    const wf__node *n;
+    const wf__slot *slot;
+    val offset;    /* of the terms so far; V_NONE: none */
+    int64_t fixed; /* elements, known */
+    val ok;        /* V_NONE: always */
+    bool narrow;
+} place;
+
+static unsigned index_dtype(bool narrow) { return narrow ? WF_I32 : WF_I64; }
+
+static void both(place *p, val when)
+{
+    gen *g = p->g;
+    if (p->ok.kind == V_NONE) {
+        p->ok = when;
+        return;
+    }
+    val r = wf__ptx_reg(g, V_P);
+    EMIT(g, "and.pred $0, $1, $2", r, p->ok, when);
+    p->ok = r;
+}
+
+static val in_range(const place *p, val i, val dim)
+{
+    val r = wf__ptx_reg(p->g, V_P);
+    EMIT(p->g, p->narrow ? "setp.lt.u32 $0, $1, $2" : "setp.lt.u64 $0, $1, $2", r, i, dim);
+    return r;
+}
+
+/* Index i of an axis of extent n as wf__border_index (src/run/interp.c) gives it. Where n is 0, anything. */
+static val bordered(const place *p, val i, val n)
+{
+    gen *g = p->g;
+    unsigned t = index_dtype(p->narrow), mode = p->n->aux;
+    val type = wf__ptx_type(t), bits = wf__ptx_bits(t), r = wf__ptx_new(g, t), last = wf__ptx_new(g, t);
+    EMIT(g, "sub.$1 $0, $2, 1", last, type, n);
+    if (mode == WF_BORDER_CLAMP) {
+        EMIT(g, "max.$1 $0, $2, 0", r, type, i);
+        EMIT(g, "min.$1 $0, $0, $2", r, type, last);
+        return r;
+    }
+    val inside = in_range(p, i, n), done = wf__ptx_new_label(g), period = wf__ptx_new(g, t), less = wf__ptx_reg(g, V_P);
+    val other = wf__ptx_new(g, t), folded = wf__ptx_reg(g, V_P);
+    EMIT(g, "mov.$1 $0, $2", r, bits, i);
+    EMIT(g, "@$0 bra $1", inside, done);
+    EMIT(g,
+         mode == WF_BORDER_MIRROR    ? "shl.$1 $0, $2, 1"
+         : mode == WF_BORDER_REFLECT ? "shl.$1 $0, $3, 1"
+                                     : "mov.$1 $0, $2",
+         period, bits, n, last);
+    EMIT(g, "max.$1 $0, $0, 1", period, type); /* of one element: always that */
+    EMIT(g, "rem.$1 $0, $0, $2", r, type, period);
+    EMIT(g, "setp.lt.$1 $0, $2, 0", less, type, r);
+    EMIT(g, "@$2 add.$1 $0, $0, $3", r, type, less, period);
+    if (mode != WF_BORDER_PERIODIC) {
+        EMIT(g, "sub.$1 $0, $2, $3", other, type, period, r);
+        if (mode == WF_BORDER_MIRROR)
+            EMIT(g, "sub.$1 $0, $0, 1", other, type);
+        EMIT(g, "setp.ge.$1 $0, $2, $3", folded, type, r, n);
+        EMIT(g, "@$2 mov.$1 $0, $3", r, bits, folded, other);
+    }
+    wf__ptx_label(g, done);
+    return r;
+}
+
+/* offset += i * stride of axis k */
+static void add_term(place *p, int k, val i)
+{
+    gen *g = p->g;
+    val type = wf__ptx_type(index_dtype(p->narrow)), r = wf__ptx_new(g, index_dtype(p->narrow));
+    wf__step step = (wf__step)p->slot->step[k];
+    bool first = p->offset.kind == V_NONE;
+    if (step == WF__STEP_ZERO)
+        return;
+    if (step == WF__STEP_UNIT && first) {
+        p->offset = i;
+        return;
+    }
+    if (step == WF__STEP_UNIT)
+        EMIT(g, "add.$1 $0, $2, $3", r, type, p->offset, i);
+    else if (step == WF__STEP_BACK)
+        EMIT(g, "sub.$1 $0, $2, $3", r, type, first ? v_int(0) : p->offset, i);
+    else {
+        val stride = wf__ptx_field_value(g, WF__PTX_STRIDE, p->n->a, k, p->narrow);
+        if (first)
+            EMIT(g, "mul.lo.$1 $0, $2, $3", r, type, i, stride);
+        else
+            EMIT(g, "mad.lo.$1 $0, $2, $3, $4", r, type, i, stride, p->offset);
+    }
+    p->offset = r;
+}
+
+/* A constant added to an index along a unit step goes into the instruction. */
+static bool split_constant(place *p, int k, wf__ref i, val *rest)
+{
+    int axis;
+    int64_t offset;
+    wf__step step = (wf__step)p->slot->step[k];
+    enum { MOST = 1 << 20 };
+    if ((step != WF__STEP_UNIT && step != WF__STEP_BACK) || p->narrow != p->g->options->narrow ||
+        !wf__as_offset(p->g->ir, i, &axis, &offset) || axis < 0 || offset > MOST || offset < -MOST)
+        return false;
+    p->fixed += step == WF__STEP_UNIT ? offset : -offset;
+    *rest = p->g->index[axis];
+    return true;
+}
+
+static void add_axis(place *p, int k, wf__ref i)
+{
+    gen *g = p->g;
+    bool load = p->n->op == WF__LOAD, border = load && p->n->aux != WF_BORDER_NONE;
+    val x;
+    if (border) {
+        val dim = wf__ptx_field_value(g, WF__PTX_DIM, p->n->a, k, p->narrow);
+        x = p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i);
+        if (p->n->aux == WF_BORDER_VALUE)
+            both(p, in_range(p, x, dim));
+        else {
+            val some = wf__ptx_reg(g, V_P);
+            EMIT(g, p->narrow ? "setp.gt.s32 $0, $1, 0" : "setp.gt.s64 $0, $1, 0", some, dim);
+            both(p, some);
+            x = bordered(p, x, dim);
+            add_term(p, k, x);
+            return;
+        }
+    }
+    if (!split_constant(p, k, i, &x))
+        x = p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i);
+    add_term(p, k, x);
+}
+
+val wf__ptx_address(gen *g, const wf__node *n, val *ok)
+{
+    place p = { .g = g, .n = n, .slot = &g->ir->slot[n->a], .narrow = g->options->narrow };
+    uint32_t rank = wf__tuple_len(g->ir, n->b), size = wf__size(p.slot->dtype);
+    if (p.slot->spread > 1)
+        wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "private copies of an array, spread over lanes, on a GPU");
+    for (uint32_t k = 0; k < rank; ++k)
+        p.narrow = p.narrow && wf__ptx_uses_narrow(g, wf__tuple_at(g->ir, n->b)[k]);
+    wf__ref when = n->op == WF__LOAD ? wf__when(g->ir, n) : n->d;
+    if (when)
+        p.ok = wf__ptx_as_is(g, when);
+    for (uint32_t k = 0; k < rank; ++k)
+        add_axis(&p, (int)k, wf__tuple_at(g->ir, n->b)[k]);
+    val base = wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false), r = wf__ptx_reg(g, V_D);
+    *ok = p.ok;
+    if (p.offset.kind == V_NONE)
+        EMIT(g, "add.s64 $0, $1, $2", r, base, v_int(p.fixed * size));
+    else {
+        EMIT(g, p.narrow ? "mad.wide.s32 $0, $1, $2, $3" : "mad.lo.s64 $0, $1, $2, $3", r, p.offset, v_int(size), base);
+        if (p.fixed)
+            EMIT(g, "add.s64 $0, $0, $1", r, v_int(p.fixed * size));
+    }
+    return r;
+}
+
+/* ---- elements ---- */
+/* The type of a load or store of a dtype, or of a part. */
+static val memory_type(unsigned t)
+{
+    static const char *const names[] = {
+        [WF_BOOL] = "u8", [WF_I8] = "s8",   [WF_U8] = "u8",   [WF_I16] = "s16", [WF_U16] = "u16",  [WF_I32] = "b32",
+        [WF_U32] = "b32", [WF_I64] = "b64", [WF_U64] = "b64", [WF_F16] = "b16", [WF_BF16] = "b16", [WF_F32] = "b32",
+        [WF_F64] = "b64", [WF_C32] = "b16", [WF_C64] = "b32", [WF_C128] = "b64"
+    };
+    return v_text(names[t]);
+}
+
+static void guarded(gen *g, val when, const char *with, const char *without, const val *v)
+{
+    wf__ptx_line(g, when.kind == V_NONE ? without : with, v);
+}
+
+void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
+{
+    val v[6] = { re, address, v_text(space), memory_type(dtype), when, im };
+    if (wf__is_complex(dtype))
+        guarded(g, when, "@$4 ld.$2.v2.$3 {$0, $5}, [$1]", "ld.$2.v2.$3 {$0, $5}, [$1]", v);
+    else
+        guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
+}
+
+static const char *space_of(const wf__slot *slot)
+{
+    return slot->written || slot->meets ? "global" : "global.nc"; /* nobody writes it while the kernel runs */
+}
+
+void wf__ptx_load(gen *g, wf__ref r)
+{
+    const wf__node *n = wf__at(g->ir, r);
+    unsigned t = n->dtype;
+    bool pair = wf__is_complex(t);
+    val ok, address = wf__ptx_address(g, n, &ok), re, im = { 0 };
+    re = t == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, t);
+    if (pair)
+        im = wf__ptx_new(g, t);
+    if (ok.kind != V_NONE) {
+        unsigned part = pair ? wf__part_dtype(t) : t;
+        val type = v_text(t == WF_BOOL ? "b32" : wf__ptx_bits(part).text);
+        val other = n->c ? wf__ptx_use(g, n->c) : v_int(0), more = n->c && pair ? g->node[n->c].more : v_int(0);
+        if (t == WF_BOOL && n->c)
+            EMIT(g, "selp.b32 $0, 1, 0, $1", re, other);
+        else
+            EMIT(g, "mov.$1 $0, $2", re, type, other);
+        if (pair)
+            EMIT(g, "mov.$1 $0, $2", im, type, more);
+    }
+    wf__ptx_load_element(g, t, address, space_of(&g->ir->slot[n->a]), ok, re, im);
+    if (t == WF_BOOL) {
+        val p = wf__ptx_reg(g, V_P);
+        EMIT(g, "setp.ne.s32 $0, $1, 0", p, re);
+        re = p;
+    }
+    g->node[r].v = re;
+    g->node[r].more = im;
+}
+
+void wf__ptx_store_element(gen *g, unsigned dtype, val address, val when, val re, val im)
+{
+    if (dtype == WF_BOOL) {
+        val byte = wf__ptx_reg(g, V_R);
+        EMIT(g, "selp.b32 $0, 1, 0, $1", byte, re);
+        re = byte;
+    }
+    if (re.kind == V_INT && dtype != WF_BOOL) { /* immediates of small types have the width of nothing */
+        val r = wf__ptx_new(g, dtype);
+        EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(dtype), re);
+        re = r;
+    }
+    val v[6] = { re, address, { 0 }, memory_type(dtype), when, im };
+    if (wf__is_complex(dtype))
+        guarded(g, when, "@$4 st.global.v2.$3 [$1], {$0, $5}", "st.global.v2.$3 [$1], {$0, $5}", v);
+    else
+        guarded(g, when, "@$4 st.global.$3 [$1], $0", "st.global.$3 [$1], $0", v);
+}
+
+void wf__ptx_store(gen *g, const wf__node *n)
+{
+    val ok, address = wf__ptx_address(g, n, &ok), re = wf__ptx_use(g, n->c), im = { 0 };
+    if (wf__is_complex(n->dtype))
+        im = g->node[n->c].more;
+    wf__ptx_store_element(g, n->dtype, address, ok, re, im);
+}

@@ -1,0 +1,57 @@
+/* ptx.h - PTX text for NVIDIA GPUs from a lowered body, with the promises of plan/kernel.h. Needs no toolkit and no LLVM.
+ *
+ * A kernel has one parameter, a block of 8-byte fields: addresses, strides, extents and parameters, as far as the code
+ * needs them. The recipe beside the text says what each field holds.
+ *
+ * How points go to threads:
+ *   - Without reductions: one thread a point. Threads along x are neighbours of the lane axis, along y rows. Blocks are
+ *     numbered in one dimension: the tiles of a row first.
+ *   - All axes reduced: one warp a box. Lane l of the warp is virtual accumulator l, which sees its points in the order
+ *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ... The box's value goes to `partial`.
+ *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, likewise.
+ *   - The lane axis kept: one thread for each kept point and part; x goes along the lane axis.
+ * So reductions have the same bits as on the processor.
+ */
+#ifndef WEFT_PTX_H
+#define WEFT_PTX_H
+#include "plan/kernel.h"
+
+typedef enum wf__ptx_what {
+    WF__PTX_BASE,   /* number: slot. Address of element [0, ..., 0] */
+    WF__PTX_STRIDE, /* number: slot, axis. In elements */
+    WF__PTX_DIM,    /* number: slot, axis */
+    WF__PTX_PARAM,  /* number: parameter */
+    WF__PTX_EXTENT, /* axis. Of a loop axis */
+    WF__PTX_TILES,  /* blocks along the lane axis */
+    WF__PTX_ROWS,   /* rows of points: of all outer axes; with the lane axis kept: of the kept ones, times parts */
+    WF__PTX_BOX,    /* axis. Extent of a box */
+    WF__PTX_BOXES,  /* axis. Boxes along it */
+    WF__PTX_WARPS,  /* that have something to do */
+    WF__PTX_KEPT,   /* points of the kept axes */
+    WF__PTX_RESULT  /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
+} wf__ptx_what;
+
+typedef struct wf__ptx_field {
+    uint8_t what, axis;
+    uint16_t number;
+} wf__ptx_field;
+
+enum { WF__PTX_MOST_FIELDS = 512, WF__PTX_OLDEST = 70 }; /* fields: 4 KiB of parameters; compute capability 7.0 */
+
+typedef struct wf__ptx_options {
+    int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
+    bool narrow; /* the promise of wf__ptx_is_narrow */
+} wf__ptx_options;
+
+typedef struct wf__ptx_code {
+    wf__str text; /* of a module with the entry `weft_kernel` */
+    wf__ptx_field field[WF__PTX_MOST_FIELDS];
+    uint32_t fields;
+} wf__ptx_code;
+
+/* Is index arithmetic in 32 bits right for these arrays and extents? */
+bool wf__ptx_is_narrow(const wf__ir *body, const wf__mem *mem, const int64_t *extent);
+/* WF_OK, else `error` says why: WF_ERR_UNSUPPORTED (what, by name) or WF_ERR_MEMORY. `out` begins zeroed; freed either way. */
+wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error);
+static inline void wf__ptx_free(wf__ptx_code *code) { wf__str_free(&code->text); }
+#endif
