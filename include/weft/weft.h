@@ -214,11 +214,23 @@ WF_API wf_array *wf_view_permute(wf_array *array, const int *axes);    /* axis d
 WF_API wf_array *wf_view_reshape(wf_array *array, wf_shape shape);   /* one -1 is inferred; error if it needs a copy */
 WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape); /* NumPy's rule; the view is read-only */
 
+/* A new array with the same contents. Copies share memory until one of them is written; then the array that was copied stays
+ * where it is and its copies get memory of their own, or the copy that is written does; the last one left writes in place.
+ * Each write moves a copy once at most. Views alias what they are views of: a view of a copy moves with the copy, a copy of a view is a copy.
+ * O(1), but for these, which are copied at once, to C order: memory of the caller's (wf_wrap), memory that wf_map has given
+ * away (nobody sees what is written there), views whose elements do not lie together. NULL without memory. From any
+ * thread: copies are independent arrays. */
+WF_API wf_array *wf_copy(const wf_array *array);
+/* Which memory the array uses now: equal for views and for copies not yet separated; another one after a copy has moved.
+ * 0: NULL or a formal. */
+WF_API uint64_t wf_array_data_id(const wf_array *array);
+WF_API bool wf_shares(const wf_array *a, const wf_array *b); /* have both one, and the same one? */
+
 /* Copies in C order; `bytes` must be exactly count * size. Synchronous. */
 WF_API wf_status wf_upload(wf_array *array, const void *src, size_t bytes);
 WF_API wf_status wf_download(const wf_array *array, void *dst, size_t bytes);
-/* The memory itself: address of element [0, ..., 0] and strides in elements ([rank], may be NULL). Valid until the
- * array is released. */
+/* The memory itself, to read and to write: address of element [0, ..., 0] and strides in elements ([rank], may be NULL).
+ * Valid until the array is released. Separates the array from its copies first (wf_copy), for good. */
 WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
 
 /* ---- values -------------------------------------------------------------------------------------------------

@@ -47,8 +47,11 @@ struct wf_context {
     uint32_t spares;
     void (*log)(int level, const char *text, void *user);
     void *log_user;
-    wf__history *history; /* NULL: nothing was noted */
-    uint64_t launches;    /* noted */
+    _Atomic int64_t borrowers; /* arrays that share memory until it is written */
+    wf__mutex share_lock;      /* of what follows, and of everything about borrowers (share.c) */
+    wf__cond unread;           /* a buffer has no readers any more */
+    wf__history *history;      /* NULL: nothing was noted */
+    uint64_t launches;         /* noted */
 };
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
@@ -61,9 +64,13 @@ typedef struct wf__buffer { /* memory, shared by views */
     size_t bytes;            /* from the context's allocator; 0: the caller's memory */
     void (*release)(void *); /* the caller's memory */
     void *user;
+    uint64_t id;               /* of no other buffer of the context */
+    _Atomic bool exposed;      /* wf_map gave its address away: it is not lent any more */
+    struct wf_array *borrower; /* under the share lock, as is what follows: a list of handles */
+    int64_t readers;           /* through borrowers, now */
 } wf__buffer;
 
-struct wf_array { /* state apart, what is here never changes */
+struct wf_array { /* state apart, what is here never changes, but for a borrower's memory and id (share.c) */
     _Atomic int64_t refs;
     uint64_t id; /* of no other array of the context, before or after */
     wf_context *ctx;
@@ -75,10 +82,12 @@ struct wf_array { /* state apart, what is here never changes */
     const char *lo, *hi; /* the bytes it spans */
     _Atomic int state;   /* wf_state */
     bool read_only;
-    int scratch;     /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
-    bool zeroed;     /* of scratch: before each run */
-    char *name;      /* of a formal; else NULL */
-    wf_graph *graph; /* of a formal, until the recording is finished; of a lazy array, until it has run */
+    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
+    wf_array *next, *prev; /* borrowers of the buffer */
+    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    bool zeroed;           /* of scratch: before each run */
+    char *name;            /* of a formal; else NULL */
+    wf_graph *graph;       /* of a formal, until the recording is finished; of a lazy array, until it has run */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
@@ -94,6 +103,28 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
 }
 bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes);      /* with one reference; NULL: out of memory */
+static inline uint64_t wf__new_array_id(wf_context *ctx)
+{
+    return atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
+}
+/* ---- copies on write (share.c) ---- */
+static inline bool wf__sharing(const wf_context *ctx) { return atomic_load(&((wf_context *)ctx)->borrowers) != 0; }
+/* Before writing: its memory becomes its own (and its views'). false: out of memory, which is reported. */
+bool wf__array_own(wf_array *a, const char *function);
+bool wf__array_expose(wf_array *a); /* the same for wf_map, for good */
+/* Before reading: its memory stays where it is until the buffer (NULL: nothing is to be done) is unpinned. */
+wf__buffer *wf__array_pin(const wf_array *a);
+void wf__array_unpin(wf_context *ctx, wf__buffer *pinned);
+/* Both for the arrays of a launch, while there are borrowers. */
+bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
+                      const char *function);
+void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned);
+/* A view's memory; it stays where it is until the end, which computes the span. */
+void wf__view_begin(wf_array *view, const wf_array *of);
+wf_array *wf__view_end(wf_array *view);
+void wf__array_leave(wf_array *a); /* before its handle goes */
+bool wf__array_may_meet(const wf_array *a, const wf_array *b);
 /* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 

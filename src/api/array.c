@@ -70,13 +70,28 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
     }
     atomic_init(&a->refs, 1);
     atomic_init(&a->state, WF_READY);
-    a->id = atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
+    a->id = wf__new_array_id(ctx);
     a->ctx = ctx;
     a->dtype = dtype;
     a->shape.rank = shape->rank;
     memcpy(a->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim);
     wf__context_retain(ctx);
     return a;
+}
+
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes)
+{
+    wf__buffer *b = wf__alloc0(sizeof *b);
+    if (b && bytes)
+        b->data = wf__mem_alloc(wf__engine_memory(ctx->engine), bytes);
+    if (!b || (bytes && !b->data)) {
+        wf__free(b);
+        return NULL;
+    }
+    atomic_init(&b->refs, 1);
+    b->bytes = bytes;
+    b->id = wf__new_array_id(ctx);
+    return b;
 }
 
 static void drop_handle(wf_array *a)
@@ -123,20 +138,15 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
         return NULL;
     }
     bytes = bytes ? bytes : 1;
-    a->buffer = wf__alloc0(sizeof *a->buffer);
-    if (a->buffer)
-        a->buffer->data = wf__mem_alloc(wf__engine_memory(ctx->engine), bytes);
-    if (!a->buffer || !a->buffer->data) {
+    a->buffer = wf__buffer_new(ctx, bytes);
+    if (!a->buffer) {
         char text[256];
         wf__shape_text(shape, text, sizeof text);
         wf__error(ctx, WF_ERR_MEMORY, "%s: out of memory for %s %s (%llu bytes)", function, wf_dtype_name(dtype), text,
                   (unsigned long long)bytes);
-        wf__free(a->buffer);
         drop_handle(a);
         return NULL;
     }
-    atomic_init(&a->buffer->refs, 1);
-    a->buffer->bytes = bytes;
     a->base = a->buffer->data;
     wf__array_span(a);
     return a;
@@ -200,7 +210,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         drop_handle(a);
         a = NULL;
     }
-    if (a && !(a->buffer = wf__alloc0(sizeof *a->buffer))) {
+    if (a && !(a->buffer = wf__buffer_new(ctx, 0))) {
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for an array handle");
         drop_handle(a);
         a = NULL;
@@ -210,7 +220,6 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
             release(user);
         return NULL;
     }
-    atomic_init(&a->buffer->refs, 1);
     a->buffer->data = a->base = data;
     a->buffer->release = release;
     a->buffer->user = user;
@@ -231,6 +240,7 @@ void wf_release(const wf_array *array)
     wf_array *a = (wf_array *)array;
     if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
         return;
+    wf__array_leave(a);
     release_buffer(a->ctx, a->buffer);
     drop_handle(a);
 }
@@ -344,6 +354,8 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
         return WF_ERR_ARG;
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");
+    if (!wf__array_own(array, "wf_upload"))
+        return WF_ERR_MEMORY;
     walk(array, (char *)(uintptr_t)src, true);
     atomic_store(&array->state, WF_READY);
     return WF_OK;
@@ -355,7 +367,9 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_usable(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
+    wf__buffer *pinned = wf__array_pin(array);
     walk(array, dst, false);
+    wf__array_unpin(array->ctx, pinned);
     return WF_OK;
 }
 
@@ -365,6 +379,8 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
     if (!wf__array_usable(array, "wf_map"))
         return WF_ERR_ARG;
+    if (!wf__array_expose((wf_array *)array))
+        return WF_ERR_MEMORY;
     *data = array->base;
     if (strides)
         memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);

@@ -157,11 +157,14 @@ wf_context *wf_context_new(const wf_config *config)
     ctx->device = given.device == WF_INTERP ? WF_INTERP : WF_CPU;
     ctx->log = given.log;
     ctx->log_user = given.log_user;
-    bool locked = wf__mutex_init(&ctx->lock);
+    bool locked = wf__mutex_init(&ctx->lock) && wf__mutex_init(&ctx->share_lock) && wf__cond_init(&ctx->unread);
     ctx->engine = locked ? new_engine(&given) : NULL;
     if (!ctx->engine) {
-        if (locked)
+        if (locked) {
             wf__mutex_free(&ctx->lock);
+            wf__mutex_free(&ctx->share_lock);
+            wf__cond_free(&ctx->unread);
+        }
         wf__free(ctx);
         return NULL;
     }
@@ -190,6 +193,8 @@ void wf__context_release(wf_context *ctx)
         wf__free(e);
     }
     wf__mutex_free(&ctx->lock);
+    wf__mutex_free(&ctx->share_lock);
+    wf__cond_free(&ctx->unread);
     wf__free(ctx);
 }
 

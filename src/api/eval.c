@@ -160,7 +160,7 @@ static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
 {
     const wf__slot *slot = g->program.rec.ir.slot;
     const wf_array *a = g->program.object[slot[slot_a].object].array, *b = g->program.object[slot[slot_b].object].array;
-    return a == b || wf__array_overlap(a, b) != WF__APART;
+    return a == b || wf__array_may_meet(a, b);
 }
 
 /* Is memory of this slot changed by an effect after node r? `any`: by any effect. */

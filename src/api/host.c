@@ -234,7 +234,15 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
             return status;
         h.op[h.n++] = (operand){ .array = a };
     }
-    wf_array *copy[MOST] = { NULL };
+    wf_array *copy[MOST] = { NULL }, *array[MOST];
+    wf__buffer *pinned[MOST];
+    bool written[MOST];
+    for (uint32_t i = 0; i < h.n; ++i) {
+        array[i] = (wf_array *)h.op[i].array;
+        written[i] = i >= h.n_in;
+    }
+    if (!wf__arrays_begin(ctx, array, h.n, written, pinned, "wf_host_apply"))
+        return WF_ERR_MEMORY;
     wf_status status = find_space(&h, in, out);
     if (status == WF_OK)
         status = check_outputs(&h);
@@ -253,5 +261,6 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
     }
     for (uint32_t i = 0; i < h.n_in; ++i)
         wf_release(copy[i]);
+    wf__arrays_end(ctx, h.n, pinned);
     return status;
 }

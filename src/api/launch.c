@@ -209,8 +209,8 @@ static wf_status run_anew(wf_context *ctx, const wf__program *p, const wf__str *
     return status;
 }
 
-wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
-                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+static wf_status run_program(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
 {
     char *few[FEW], **base = few;
     wf_status status = WF_OK;
@@ -237,4 +237,43 @@ wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *
     if (base != few)
         wf__free(base);
     return status;
+}
+
+static bool writes(const wf__program *p, uint32_t object)
+{
+    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
+            if (section[i]->slot[s].object == object && section[i]->slot[s].written)
+                return true;
+    return false;
+}
+
+/* While there are arrays that share memory until it is written. */
+static wf_status run_sharing(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+{
+    wf_status status = WF_ERR_MEMORY;
+    uint32_t n = p->object_n;
+    wf__buffer **pinned = wf__alloc((n + 1) * sizeof(wf__buffer *));
+    bool *written = wf__alloc(n + 1);
+    if (!pinned || !written)
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    else {
+        for (uint32_t i = 0; i < n; ++i)
+            written[i] = writes(p, i);
+        if (wf__arrays_begin(ctx, arrays, n, written, pinned, p->name ? p->name : "a launch"))
+            status = run_program(ctx, p, recording_key, arrays, param, space, kernel);
+        wf__arrays_end(ctx, n, pinned);
+    }
+    wf__free(pinned);
+    wf__free(written);
+    return status;
+}
+
+wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
+                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+{
+    return wf__sharing(ctx) ? run_sharing(ctx, p, recording_key, arrays, param, space, kernel)
+                            : run_program(ctx, p, recording_key, arrays, param, space, kernel);
 }

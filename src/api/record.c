@@ -5,7 +5,7 @@
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
 {
-    return !a->buffer || !b->buffer || wf__array_overlap(a, b) != WF__APART; /* formals: whatever will be bound */
+    return !a->buffer || !b->buffer || wf__array_may_meet(a, b); /* formals: whatever will be bound */
 }
 
 static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const char *function)

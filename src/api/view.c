@@ -9,10 +9,8 @@ static wf_array *view_of(wf_array *a, const char *function)
     if (!v)
         return NULL;
     memcpy(v->stride, a->stride, sizeof a->stride);
-    v->base = a->base;
     v->read_only = a->read_only;
-    v->buffer = a->buffer;
-    atomic_fetch_add_explicit(&v->buffer->refs, 1, memory_order_relaxed);
+    wf__view_begin(v, a);
     return v;
 }
 
@@ -59,8 +57,7 @@ wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, 
         v->base += start * v->stride[axis] * (int64_t)wf_dtype_size(v->dtype);
     if (count > 1)
         v->stride[axis] *= step;
-    wf__array_span(v);
-    return v;
+    return wf__view_end(v);
 }
 
 wf_array *wf_view_at(wf_array *array, int axis, int64_t index)
@@ -83,8 +80,7 @@ wf_array *wf_view_at(wf_array *array, int axis, int64_t index)
         v->stride[d] = v->stride[d + 1];
     }
     v->shape.dim[v->shape.rank] = 0;
-    wf__array_span(v);
-    return v;
+    return wf__view_end(v);
 }
 
 wf_array *wf_view_permute(wf_array *array, const int *axes)
@@ -105,9 +101,7 @@ wf_array *wf_view_permute(wf_array *array, const int *axes)
         v->shape.dim[d] = array->shape.dim[axes[d]];
         v->stride[d] = array->stride[axes[d]];
     }
-    if (v)
-        wf__array_span(v);
-    return v;
+    return v ? wf__view_end(v) : NULL;
 }
 
 static bool infer_extent(const wf_array *a, wf_shape *shape)
@@ -191,7 +185,7 @@ wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
     if (v) {
         v->shape = shape;
         memcpy(v->stride, stride, sizeof stride);
-        wf__array_span(v);
+        wf__view_end(v);
     }
     return v;
 }
@@ -218,6 +212,5 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
         v->stride[d] = d < skip || array->shape.dim[d - skip] != shape.dim[d] ? 0 : array->stride[d - skip];
     v->shape = shape;
     v->read_only = true;
-    wf__array_span(v);
-    return v;
+    return wf__view_end(v);
 }

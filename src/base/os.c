@@ -35,6 +35,7 @@ void wf__cond_free(wf__cond *c) { pthread_cond_destroy(c); }
 void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
+void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
 
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
 {

@@ -24,6 +24,7 @@ bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);
 void wf__cond_wait(wf__cond *c, wf__mutex *m);
 void wf__cond_signal(wf__cond *c);
+void wf__cond_broadcast(wf__cond *c);
 
 /* Starts a thread that receives no signals (they stay with the threads of the program). */
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
