@@ -271,6 +271,89 @@ static void test_params_and_complex(void **state)
     wf_release(kept);
 }
 
+/* ---- loops and conditions ---- */
+static void test_loops(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(50), *b = wf_like(a), *count = wf_empty(ctx, WF_I32, WF_SHAPE(50)),
+             *hits = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
+    for (int stored = 0; stored < 2; ++stored) {
+        int32_t zero = 0, hit;
+        OK(ctx, wf_upload(hits, &zero, sizeof zero));
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), limit = wf_add(x, 0.5);
+        wf_var sum = wf_local(g, WF_F32, 0), turns = wf_local(g, WF_I32, 0), spare = wf_local(g, WF_I32, 7);
+        WF_WHILE (g, wf_lt(wf_get(sum), limit)) {
+            wf_inc(sum, 1);
+            wf_inc(turns, 1);
+            wf_inc(spare, 2);
+            wf_accumulate(g, WF_ADD, hits, 1, wf_mul(wf_get(turns), 0));
+        }
+        WF_END(g);
+        wf_array *kept = stored ? wf_keep(wf_add(wf_get(sum), 0)) : NULL;
+        OK(ctx, wf_eval(g));
+        OK(ctx, wf_eval(g));
+        wf_out(g, b, wf_get(sum)); /* x + 1, without another turn */
+        wf_out(g, count, wf_add(wf_get(turns), wf_get(spare)));
+        OK(ctx, wf_run(g));
+        expect_line(b, 1, 1);
+        int32_t got[50];
+        OK(ctx, wf_download(count, got, sizeof got));
+        for (int i = 0; i < 50; ++i)
+            assert_int_equal(got[i], (i + 1) + (7 + 2 * (i + 1)));
+        OK(ctx, wf_download(hits, &hit, sizeof hit));
+        assert_int_equal(hit, 50 * 51 / 2);
+        if (kept)
+            expect_line(kept, 1, 1);
+        wf_release(kept);
+    }
+    wf_array *all[] = { a, b, count, hits };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+}
+
+/* A loop that nothing needed is done when something does; one that would read what was overwritten is out of use. */
+static void test_loops_not_needed(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(20), *b = wf_like(a), *c = wf_like(a);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, a), y = wf_in(g, c);
+    wf_var sum = wf_local(g, WF_F32, x), other = wf_local(g, WF_F32, x);
+    wf_val k;
+    WF_FOR (g, k, 0, 3, 1) {
+        wf_inc(sum, 2);
+    }
+    WF_END(g);
+    WF_FOR (g, k, 0, 3, 1) {
+        wf_inc(other, y);
+    }
+    WF_END(g);
+    wf_out(g, c, wf_mul(x, 4));
+    OK(ctx, wf_eval(g));
+    expect_line(c, 4, 0);
+    wf_out(g, b, wf_get(sum));
+    OK(ctx, wf_eval(g));
+    expect_line(b, 1, 6);
+    wf_out(g, b, wf_get(other));
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+    g = wf_begin(ctx);
+    WF_IF (g, wf_gt(wf_in(g, a), 3)) {
+        REFUSED(ctx, wf_eval(g), WF_ERR_UNSUPPORTED, "not inside a block");
+        wf_out(g, b, 9);
+    }
+    WF_END(g);
+    OK(ctx, wf_eval(g));
+    OK(ctx, wf_run(g));
+    float *got = contents(b);
+    for (int i = 0; i < 20; ++i)
+        assert_true(got[i] == (i > 3 ? 9.0f : (float)(i + 6)));
+    free(got);
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+}
+
 /* ---- labels and drawings ---- */
 static void test_labels(void **state)
 {
@@ -317,6 +400,8 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_params_and_complex),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_loops_not_needed),
     };
     return RUN_ON_ALL(tests);
 }

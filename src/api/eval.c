@@ -35,6 +35,15 @@ static void mark(const wf__ir *ir, uint8_t *live)
     wf__mark_live(ir, live);
 }
 
+/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. */
+static void keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    for (wf__ref s = loop + 1; ir->node[s].op == WF__STATE; ++s)
+        if (!ir->node[s].aux && !stored[s])
+            wf_release((wf_keep)(wf__value(g, s)));
+}
+
 static bool keep_results(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -46,9 +55,13 @@ static bool keep_results(wf_graph *g)
     for (wf__ref r = 1; r < n; ++r)
         if (ir->node[r].op == WF__STORE && !ir->node[r].b && !ir->node[r].d)
             stored[ir->node[r].c] = 1;
-    for (wf__ref r = 1; r < n; ++r)
-        if (live[r] && is_result(&ir->node[r]) && !stored[r])
+    for (wf__ref r = 1; r < n && ir->status == WF_OK; ++r) {
+        if (live[r] && ir->node[r].op == WF__LOOP) {
+            keep_states(g, r, stored);
+            r = wf__loop_end(ir, r);
+        } else if (live[r] && is_result(&ir->node[r]) && !stored[r])
             wf_release((wf_keep)(wf__value(g, r)));
+    }
     wf__free(live);
     return ir->status == WF_OK;
 }
@@ -190,54 +203,93 @@ static void find_holders(evaluation *e)
     }
 }
 
+enum { GONE = 1, HIDDEN }; /* hidden: of a loop that stays, seen by it alone */
+
+/* Does the node read or need what is not to be had any more, or change memory? */
+static bool is_lost(const evaluation *e, wf__ref r, bool done)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    const wf__node *n = &ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    if (n->op == WF__NOP || is_effect(n) || (n->op == WF__LOAD && changed(e, n->a, r, !done)))
+        return true;
+    uint32_t count = wf__operands(ir, n, operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (e->live[operand[i]] == GONE)
+            return true;
+    return false;
+}
+
+/* A loop stays as it is, or goes as a whole. Returns its end. */
+static wf__ref mark_loop(evaluation *e, wf__ref loop, bool done)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    wf__ref end = wf__loop_end(ir, loop), body = wf__loop_body(ir, loop);
+    bool goes = false;
+    for (wf__ref r = loop; r <= end && !goes; ++r)
+        goes = e->held[r] || is_lost(e, r, done);
+    for (wf__ref r = loop; r <= end; ++r)
+        e->live[r] = goes ? !e->held[r] : r >= body ? HIDDEN : 0;
+    return end;
+}
+
+/* Nodes that are gone vanish; those that an array holds become reads of it. */
+static void rewrite(evaluation *e)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    ir->loops = 0;
+    for (wf__ref r = 1; r < e->n; ++r) {
+        wf__node *n = &ir->node[r];
+        if (e->held[r])
+            *n = (wf__node){ .op = WF__LOAD, .dtype = n->dtype, .a = e->held[r] - 1, .shape = n->shape };
+        else if (e->live[r] == GONE)
+            *n = (wf__node){ 0 };
+        else if (n->op == WF__LOAD)
+            n->d = 0;
+        ir->loops += n->op == WF__LOOP;
+    }
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ir->slot[s].epoch = ir->slot[s].last_store = 0;
+        ir->slot[s].written = false;
+    }
+}
+
+/* What is gone or hidden is closed; none where that is effects only, which nothing could name: recording stays quick. */
+static void close_ranges(evaluation *e, bool any)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    ir->closed_n = 0;
+    for (wf__ref r = 1; any && r < e->n; ++r) {
+        if (!e->live[r])
+            continue;
+        if (r == 1 || !e->live[r - 1])
+            ir->closed[2 * ir->closed_n++] = r;
+        ir->closed[2 * ir->closed_n - 1] = r;
+    }
+}
+
 /* The graph as if its effects had been another's. `done`: they were; else what they were to change is not to be read. */
 static void forget_effects(evaluation *e, bool done)
 {
     wf__ir *ir = &e->g->program.rec.ir;
-    uint8_t *gone = e->live;
-    uint32_t operands, ranges = 0;
-    wf__ref operand[WF__MAX_OPERANDS];
-    memset(gone, 0, e->n);
+    bool any = ir->closed_n > 0;
+    memset(e->live, 0, e->n);
     for (wf__ref r = 1; r < e->n; ++r)
         if (is_effect(&ir->node[r]))
             e->map[e->effects++] = r;
     if (done)
         find_holders(e);
     for (wf__ref r = 1; r < e->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        bool lost = n->op == WF__NOP || is_effect(n);
-        if (n->op == WF__LOAD)
-            lost = changed(e, n->a, r, !done);
-        operands = lost ? 0 : wf__operands(ir, n, operand);
-        for (uint32_t i = 0; i < operands; ++i)
-            lost = lost || gone[operand[i]];
-        gone[r] = lost && !e->held[r];
-    }
-    bool values = false;
-    for (wf__ref r = 1; r < e->n; ++r) {
-        wf__node *n = &ir->node[r];
-        if (e->held[r])
-            *n = (wf__node){ .op = WF__LOAD, .dtype = n->dtype, .a = e->held[r] - 1, .shape = n->shape };
-        else if (gone[r]) {
-            values = values || (n->op != WF__NOP && wf__op_has_value(n->op));
-            *n = (wf__node){ 0 };
-        } else if (n->op == WF__LOAD)
-            n->d = 0;
-    }
-    bool was_closed = ir->closed_n > 0;
-    ir->closed_n = 0;
-    for (wf__ref r = 1; (values || was_closed) && r < e->n; ++r) {
-        if (!gone[r])
+        if (ir->node[r].op == WF__LOOP) {
+            any = true;
+            r = mark_loop(e, r, done);
             continue;
-        if (!gone[r - 1] || ranges == 0)
-            ir->closed[2 * ranges++] = r;
-        ir->closed[2 * ranges - 1] = r;
+        }
+        e->live[r] = !e->held[r] && is_lost(e, r, done) ? GONE : 0;
+        any = any || (e->live[r] && ir->node[r].op != WF__NOP && wf__op_has_value(ir->node[r].op));
     }
-    ir->closed_n = ranges;
-    for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        ir->slot[s].epoch = ir->slot[s].last_store = 0;
-        ir->slot[s].written = false;
-    }
+    rewrite(e);
+    close_ranges(e, any);
     wf__renumber(ir);
 }
 
@@ -286,6 +338,8 @@ wf_status wf_eval(wf_graph *g)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
     if (ir->status != WF_OK)
         return wf__graph_failure(g, ir);
+    if (g->block_n)
+        return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: not inside a block; say it before or after");
     if (!wf__graph_launchable(g, "wf_eval"))
         return WF_ERR_ARG;
     bool pending = false;

@@ -159,7 +159,8 @@ bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, cons
                       const char *function)
 {
     bool ok = true, sharing = wf__sharing(ctx);
-    for (uint32_t i = 0; i < n && ok && sharing; ++i) /* before anything is pinned: two launches never wait for one another */
+    for (uint32_t i = 0; i < n && ok && sharing;
+         ++i) /* before anything is pinned: two launches never wait for one another */
         ok = !written[i] || wf__array_own(arrays[i], function);
     for (uint32_t i = 0; i < n; ++i)
         pinned[i] = ok && sharing ? wf__array_pin(arrays[i]) : NULL;
