@@ -11,6 +11,7 @@ enum { RECORDED = 100000 };
 typedef struct launch_row {
     bench_stream s; /* a, b, c, out */
     wf_kernel *kernel;
+    wf_frozen *frozen;
 } launch_row;
 
 static wf_val ten(wf_val a, wf_val b, wf_val c)
@@ -34,6 +35,12 @@ static void weft_prepared(void *data)
     launch_row *r = data;
     wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[3];
     bench_ok(r->s.b, wf_launch(r->kernel, WF_NAMED(a, b, c, out)), r->s.b->ctx, "wf_launch");
+}
+
+static void weft_replayed(void *data)
+{
+    launch_row *r = data;
+    bench_ok(r->s.b, wf_frozen_replay(r->frozen, (wf_arrays){ r->s.array, 4 }), r->s.b->ctx, "wf_frozen_replay");
 }
 
 static void plain(void *data)
@@ -71,6 +78,7 @@ static bool check(void *data, char *why, size_t cap)
 static void done(void *data)
 {
     launch_row *r = data;
+    wf_frozen_free(r->frozen);
     wf_kernel_free(r->kernel);
     bench_stream_free(&r->s);
     free(r);
@@ -102,6 +110,17 @@ static bool setup(bench *b, bench_case *c, void (*weft)(void *))
 }
 static bool prepared(bench *b, bench_case *c) { return setup(b, c, weft_prepared); }
 static bool traced(bench *b, bench_case *c) { return setup(b, c, weft_traced); }
+static bool replay(bench *b, bench_case *c)
+{
+    if (!setup(b, c, weft_replayed))
+        return false;
+    launch_row *r = c->data;
+    if (!bench_ok(b, wf_freeze_begin(b->ctx, (wf_arrays){ r->s.array, 4 }), b->ctx, "wf_freeze_begin"))
+        return false;
+    weft_traced(r);
+    r->frozen = wf_freeze_end(b->ctx);
+    return r->frozen || bench_ok(b, wf_check(b->ctx), b->ctx, "wf_freeze_end");
+}
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
@@ -153,6 +172,9 @@ const bench_row bench_launch_prepared = {
 const bench_row bench_launch_traced = {
     "launch_traced", "10 operations, n = 1024, wf_begin to wf_run", "us", 1e6, "<= 2 us", traced
 };
+const bench_row bench_replay = { "replay",   "10 operations, n = 1024, recorded once and frozen: one wf_frozen_replay",
+                                 "us",       1e6,
+                                 "< 0.3 us", replay };
 const bench_row bench_tracing = {
     "tracing", "recording one operation, with folding and value numbering", "ns", 1e9, "<= 20 ns (50 million a second)",
     tracing

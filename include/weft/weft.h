@@ -37,6 +37,7 @@ typedef struct wf_context wf_context;
 typedef struct wf_array wf_array;
 typedef struct wf_graph wf_graph;
 typedef struct wf_kernel wf_kernel;
+typedef struct wf_frozen wf_frozen;
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 /* X(name, code, text): the codes are stable. */
@@ -475,6 +476,21 @@ typedef enum wf_dump {
  * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
+
+/* ---- frozen sequences ---------------------------------------------------------------------------------------- */
+/* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and are noted.
+ * `inputs` are the arrays, read or written, in whose place others can be given later. */
+WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
+/* The sequence, which the caller frees; NULL: a launch failed, or one used memory of an input through another array. What
+ * the host did in between is no part of it, nor are wf_host_apply, downloads and uploads. */
+WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
+/* Does all launches again, with the same parameter values, on `inputs`: as many arrays of the same dtypes, shapes and
+ * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept ones and
+ * intermediate ones, are used again, and written again: the frozen sequence keeps them. Synchronous; from any thread, one
+ * replay at a time (others wait). With the inputs of the last replay a launch of one small kernel costs some tens of
+ * nanoseconds. Not noted in the history. */
+WF_API wf_status wf_frozen_replay(wf_frozen *frozen, wf_arrays inputs);
+WF_API void wf_frozen_free(wf_frozen *frozen); /* NULL: no-op */
 
 /* ---- what ran ------------------------------------------------------------------------------------------------ */
 typedef enum wf_code_from {

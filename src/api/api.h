@@ -52,6 +52,7 @@ struct wf_context {
     wf__cond unread;           /* a buffer has no readers any more */
     wf__history *history;      /* NULL: nothing was noted */
     uint64_t launches;         /* noted */
+    wf_frozen *freezing;       /* sequences that are being noted (freeze.c) */
 };
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
@@ -292,6 +293,16 @@ typedef struct wf__launch_note { /* a launch that is noted */
 } wf__launch_note;
 /* Tells the log of what was compiled again, and the history of all. */
 void wf__history_add(wf_context *ctx, const wf__program *p, const wf__plan_entry *e, const wf__launch_note *note);
+
+/* ---- frozen sequences (freeze.c) ---- */
+enum { WF__FREEZING = 1 << 30 };                       /* a flag of the context: some thread notes its launches */
+static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the long way? */
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_HISTORY | WF__FREEZING);
+}
+void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
+                     const uint64_t *param, wf_status status);
+bool wf__program_writes(const wf__program *p, uint32_t object); /* launch.c */
 
 /* ---- evaluation (eval.c) ---- */
 wf_status wf__graph_evaluate(wf_graph *g); /* runs what is pending; the graph has not failed and names no formal */

@@ -227,12 +227,12 @@ void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)
 {
     if (!ctx)
         return;
-    atomic_fetch_or(&ctx->flags, on);
-    atomic_fetch_and(&ctx->flags, ~off);
+    atomic_fetch_or(&ctx->flags, on & ~(uint32_t)WF__FREEZING);
+    atomic_fetch_and(&ctx->flags, ~off | WF__FREEZING);
     wf__engine_use_disk(ctx->engine, !(wf_get_flags(ctx) & WF_NO_DISK_CACHE));
 }
 
-uint32_t wf_get_flags(const wf_context *ctx) { return ctx ? atomic_load(&ctx->flags) : 0; }
+uint32_t wf_get_flags(const wf_context *ctx) { return ctx ? atomic_load(&ctx->flags) & ~(uint32_t)WF__FREEZING : 0; }
 
 wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
 {

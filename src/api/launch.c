@@ -203,6 +203,8 @@ static wf_status run_anew(wf_context *ctx, const wf__program *p, const wf__str *
         status = run_noted(ctx, p, e, base, param, &note);
     } else
         status = run_plan(ctx, p, e, base, param, NULL);
+    if (wf__is_noted(ctx))
+        wf__freeze_note(ctx, p, e, arrays, param, status);
     if (tag && status == WF_OK)
         fill_memo(kernel, arrays, base, space, tag, e);
     wf__plan_release(ctx, e);
@@ -216,7 +218,7 @@ static wf_status run_program(wf_context *ctx, const wf__program *p, const wf__st
     wf_status status = WF_OK;
     uint64_t tag = 0;
     wf__memo *memo = NULL;
-    if (kernel && p->object_n <= WF__MEMO_ARRAYS && !wf__has_history(ctx)) {
+    if (kernel && p->object_n <= WF__MEMO_ARRAYS && !wf__is_noted(ctx)) {
         tag = memo_tag(arrays, p->object_n, space);
         memo = find_memo(kernel, arrays, p->object_n, space, tag);
         if (memo && memo->call.entry) {
@@ -239,7 +241,7 @@ static wf_status run_program(wf_context *ctx, const wf__program *p, const wf__st
     return status;
 }
 
-static bool writes(const wf__program *p, uint32_t object)
+bool wf__program_writes(const wf__program *p, uint32_t object)
 {
     const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
     for (size_t i = 0; i < WF__COUNT(section); ++i)
@@ -261,7 +263,7 @@ static wf_status run_sharing(wf_context *ctx, const wf__program *p, const wf__st
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
     else {
         for (uint32_t i = 0; i < n; ++i)
-            written[i] = writes(p, i);
+            written[i] = wf__program_writes(p, i);
         if (wf__arrays_begin(ctx, arrays, n, written, pinned, p->name ? p->name : "a launch"))
             status = run_program(ctx, p, recording_key, arrays, param, space, kernel);
         wf__arrays_end(ctx, n, pinned);

@@ -30,6 +30,8 @@ void wf__cond_broadcast(wf__cond *c);
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
 void wf__thread_name(const char *name); /* of the calling thread, for debuggers; at most 15 characters */
 void wf__thread_join(wf__thread t);
+static inline wf__thread wf__thread_this(void) { return pthread_self(); }
+static inline bool wf__thread_is_this(wf__thread t) { return pthread_equal(t, pthread_self()) != 0; }
 void wf__yield(void);
 
 /* Tells the core that this is a spinning loop. */
