@@ -3,101 +3,78 @@
  */
 #include "keys.h"
 #include <math.h>
-#include <string.h>
 
-typedef struct kind {
-    int bits;
-    bool is_signed, is_float;
-    uint64_t infinity; /* bits of +infinity */
-} kind;
+/* The loops have the facts of their dtype as constants, and so become vector code. U: elements as bits; K: keys. */
+#define TO_KEYS(U, K, is_signed, infinity)                                                           \
+    do {                                                                                             \
+        const U *x = from, all = (U) ~(U)0, sign = (U)(all ^ all >> 1), down = descending ? all : 0; \
+        K *key = keys;                                                                               \
+        for (int64_t i = 0; i < n; ++i) {                                                            \
+            U bits = x[i], flip = (infinity)    ? (U)((U)(0 - (bits >> (8 * sizeof(U) - 1))) | sign) \
+                                  : (is_signed) ? sign                                               \
+                                                : 0;                                                 \
+            bool nan = (infinity) && (U)(bits & (U)~sign) > (U)(infinity);                           \
+            key[i] = nan ? all : (U)(bits ^ flip ^ down);                                            \
+        }                                                                                            \
+    } while (0)
 
-static kind kind_of(wf_dtype t)
-{
-    kind k = { .bits = 8 * (int)wf_dtype_size(t) };
-    k.is_signed = t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64;
-    k.is_float = wf__is_float_dtype(t);
-    k.infinity = t == WF_F16 ? 0x7c00 : t == WF_BF16 ? 0x7f80 : t == WF_F32 ? 0x7f800000 : 0x7ff0000000000000;
-    return k;
-}
+#define FROM_KEYS(U, K, is_signed, infinity)                                                                      \
+    do {                                                                                                          \
+        const K *key = keys;                                                                                      \
+        const U all = (U) ~(U)0, sign = (U)(all ^ all >> 1), down = descending ? all : 0;                         \
+        const U quiet = (U)((infinity) | ((infinity) & (0 - (infinity))) >> 1);                                   \
+        U *x = to;                                                                                                \
+        for (int64_t i = 0; i < n; ++i) {                                                                         \
+            U up = (U)((U)key[i] ^ down), flip = (infinity)    ? (U)((U)((up >> (8 * sizeof(U) - 1)) - 1) | sign) \
+                                                 : (is_signed) ? sign                                             \
+                                                               : 0;                                               \
+            x[i] = (infinity) && (U)key[i] == all ? quiet : (U)(up ^ flip);                                       \
+        }                                                                                                         \
+    } while (0)
 
-static inline uint64_t key_of(uint64_t bits, const kind *k, bool descending)
-{
-    uint64_t all = ~(uint64_t)0 >> (64 - k->bits), sign = (all >> 1) + 1, key = bits;
-    if (k->is_float) {
-        if ((bits & ~sign) > k->infinity)
-            return all;
-        key = bits & sign ? bits ^ all : bits ^ sign;
-    } else if (k->is_signed)
-        key = bits ^ sign;
-    return descending ? key ^ all : key;
-}
-
-static inline uint64_t bits_of(uint64_t key, const kind *k, bool descending)
-{
-    uint64_t all = ~(uint64_t)0 >> (64 - k->bits), sign = (all >> 1) + 1;
-    if (k->is_float && key == all)
-        return k->infinity | (k->infinity & (0 - k->infinity)) >> 1; /* the quiet NaN */
-    key = descending ? key ^ all : key;
-    if (k->is_float)
-        return key & sign ? key ^ sign : key ^ all;
-    return k->is_signed ? key ^ sign : key;
-}
-
-void wf__keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, void *keys)
-{
-    kind k = kind_of(dtype);
-    uint32_t *narrow = keys;
-    uint64_t *wide = keys;
-    const uint8_t *from8 = from;
-    const uint16_t *from16 = from;
-    const uint32_t *from32 = from;
-    const uint64_t *from64 = from;
-    switch (k.bits) {
-    case 8:
-        for (int64_t i = 0; i < n; ++i)
-            narrow[i] = (uint32_t)key_of(from8[i], &k, descending);
-        break;
-    case 16:
-        for (int64_t i = 0; i < n; ++i)
-            narrow[i] = (uint32_t)key_of(from16[i], &k, descending);
-        break;
-    case 32:
-        for (int64_t i = 0; i < n; ++i)
-            narrow[i] = (uint32_t)key_of(from32[i], &k, descending);
-        break;
-    default:
-        for (int64_t i = 0; i < n; ++i)
-            wide[i] = key_of(from64[i], &k, descending);
+/* Calls DO(U, K, is_signed, infinity) with those of the dtype. */
+#define FOR_DTYPE(dtype, DO)                                        \
+    switch (dtype) {                                                \
+    case WF_I8:                                                     \
+        DO(uint8_t, uint32_t, true, 0u);                            \
+        break;                                                      \
+    case WF_I16:                                                    \
+        DO(uint16_t, uint32_t, true, 0u);                           \
+        break;                                                      \
+    case WF_U16:                                                    \
+        DO(uint16_t, uint32_t, false, 0u);                          \
+        break;                                                      \
+    case WF_I32:                                                    \
+        DO(uint32_t, uint32_t, true, 0u);                           \
+        break;                                                      \
+    case WF_U32:                                                    \
+        DO(uint32_t, uint32_t, false, 0u);                          \
+        break;                                                      \
+    case WF_I64:                                                    \
+        DO(uint64_t, uint64_t, true, (uint64_t)0);                  \
+        break;                                                      \
+    case WF_U64:                                                    \
+        DO(uint64_t, uint64_t, false, (uint64_t)0);                 \
+        break;                                                      \
+    case WF_F16:                                                    \
+        DO(uint16_t, uint32_t, true, 0x7c00u);                      \
+        break;                                                      \
+    case WF_BF16:                                                   \
+        DO(uint16_t, uint32_t, true, 0x7f80u);                      \
+        break;                                                      \
+    case WF_F32:                                                    \
+        DO(uint32_t, uint32_t, true, 0x7f800000u);                  \
+        break;                                                      \
+    case WF_F64:                                                    \
+        DO(uint64_t, uint64_t, true, (uint64_t)0x7ff0000000000000); \
+        break;                                                      \
+    default: /* u8 and bool */                                      \
+        DO(uint8_t, uint32_t, false, 0u);                           \
     }
-}
 
-void wf__keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to)
-{
-    kind k = kind_of(dtype);
-    const uint32_t *narrow = keys;
-    const uint64_t *wide = keys;
-    uint8_t *to8 = to;
-    uint16_t *to16 = to;
-    uint32_t *to32 = to;
-    uint64_t *to64 = to;
-    switch (k.bits) {
-    case 8:
-        for (int64_t i = 0; i < n; ++i)
-            to8[i] = (uint8_t)bits_of(narrow[i], &k, descending);
-        break;
-    case 16:
-        for (int64_t i = 0; i < n; ++i)
-            to16[i] = (uint16_t)bits_of(narrow[i], &k, descending);
-        break;
-    case 32:
-        for (int64_t i = 0; i < n; ++i)
-            to32[i] = (uint32_t)bits_of(narrow[i], &k, descending);
-        break;
-    default:
-        for (int64_t i = 0; i < n; ++i)
-            to64[i] = bits_of(wide[i], &k, descending);
-    }
-}
+void wf__keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, void *keys) { FOR_DTYPE(dtype, TO_KEYS) }
+
+void wf__keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to) { FOR_DTYPE(dtype, FROM_KEYS) }
 
 bool wf__key_is_nan(wf_dtype dtype, uint64_t key)
 {
@@ -116,33 +93,46 @@ static double half_value(uint64_t bits, int exponent_bits, int fraction_bits) /*
 
 double wf__key_value(wf_dtype dtype, uint64_t key)
 {
-    kind k = kind_of(dtype);
-    uint64_t bits = bits_of(key, &k, false);
-    uint32_t low = (uint32_t)bits;
-    float f;
-    double d;
+    uint32_t low = (uint32_t)key;
+    union {
+        int8_t i8;
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } x;
     if (wf__key_is_nan(dtype, key))
         return (double)NAN;
+    wf__keys_to(dtype, false, wf__key_is_wide(dtype) ? (const void *)&key : &low, 1, &x);
     switch (dtype) {
     case WF_I8:
-        return (int8_t)bits;
+        return x.i8;
     case WF_I16:
-        return (int16_t)bits;
+        return x.i16;
+    case WF_U16:
+        return x.u16;
     case WF_I32:
-        return (int32_t)bits;
+        return x.i32;
+    case WF_U32:
+        return x.u32;
     case WF_I64:
-        return (double)(int64_t)bits;
+        return (double)x.i64;
+    case WF_U64:
+        return (double)x.u64;
     case WF_F16:
-        return half_value(bits, 5, 10);
+        return half_value(x.u16, 5, 10);
     case WF_BF16:
-        return half_value(bits, 8, 7);
+        return half_value(x.u16, 8, 7);
     case WF_F32:
-        memcpy(&f, &low, sizeof f);
-        return (double)f;
+        return (double)x.f32;
     case WF_F64:
-        memcpy(&d, &bits, sizeof d);
-        return d;
+        return x.f64;
     default:
-        return (double)bits;
+        return x.u8;
     }
 }

@@ -15,9 +15,12 @@ bool wf__key_is_nan(wf_dtype dtype, uint64_t key);
  * along: stable. */
 void wf__sort32(uint32_t *key, uint32_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
 void wf__sort64(uint64_t *key, uint64_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
-/* Puts the key of rank k (in ascending order) at key[k], none larger before it, none smaller behind it. */
-void wf__select32(uint32_t *key, uint32_t *other, int64_t n, int64_t k);
-void wf__select64(uint64_t *key, uint64_t *other, int64_t n, int64_t k);
+/* The key of rank k in ascending order (0: the least); keys of `bits` bits. `other` is room for as many, lost. */
+uint32_t wf__select32(const uint32_t *key, uint32_t *other, int64_t n, int64_t k, int bits);
+uint64_t wf__select64(const uint64_t *key, uint64_t *other, int64_t n, int64_t k, int bits);
+/* The key of rank k + 1 < n, when that of rank k is x. */
+uint32_t wf__next32(const uint32_t *key, int64_t n, int64_t k, uint32_t x);
+uint64_t wf__next64(const uint64_t *key, int64_t n, int64_t k, uint64_t x);
 
 /* sort_long.c: sorts n elements in place with all threads, or with `index` leaves them and gives their order. */
 enum { WF__LONG_ROW = 1 << 18 };

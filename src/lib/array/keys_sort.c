@@ -2,7 +2,7 @@
 #include "keys.h"
 #include <string.h>
 
-enum { SHORT = 40 };
+enum { SHORT = 40, MANY = 1500, MOST_BITS = 11, MOST_DIGITS = 1 << MOST_BITS }; /* fewer than MANY: digits of 8 bits */
 
 #define KEY uint32_t
 #define NAME(x) x##32

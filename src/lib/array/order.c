@@ -95,38 +95,50 @@ static uint64_t key_at(const selection *s, const void *keys, int64_t i)
     return wf__key_is_wide(s->dtype) ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
 }
 
-static double pick(const selection *s, void *keys, void *other, int64_t length, double q)
+static double pick(const selection *s, const void *keys, void *other, int64_t length, double q)
 {
     double at = q * (double)(length - 1), low = floor(at);
     int64_t k = (int64_t)low;
-    bool sorted = s->n >= MANY;
-    if (!sorted && wf__key_is_wide(s->dtype))
-        wf__select64(keys, other, length, k);
-    else if (!sorted)
-        wf__select32(keys, other, length, k);
-    double x = wf__key_value(s->dtype, key_at(s, keys, k));
+    bool sorted = s->n >= MANY, wide = wf__key_is_wide(s->dtype);
+    int bits = 8 * (int)wf_dtype_size(s->dtype);
+    uint64_t key = sorted ? key_at(s, keys, k)
+                   : wide ? wf__select64(keys, other, length, k, bits)
+                          : wf__select32(keys, other, length, k, bits);
+    double x = wf__key_value(s->dtype, key);
     if (at == low)
         return x;
-    uint64_t next = key_at(s, keys, k + 1);
-    for (int64_t i = k + 2; !sorted && i < length; ++i) {
-        uint64_t key = key_at(s, keys, i);
-        next = key < next ? key : next;
-    }
+    uint64_t next = sorted ? key_at(s, keys, k + 1)
+                    : wide ? wf__next64(keys, length, k, key)
+                           : wf__next32(keys, length, k, (uint32_t)key);
     double y = wf__key_value(s->dtype, next), t = at - low;
     if (x == y)
         return x; /* infinities too */
     return t == 0.5 ? x / 2 + y / 2 : t < 0.5 ? x + (y - x) * t : y - (y - x) * (1 - t);
 }
 
+/* NaN is the largest key. */
+static bool any_nan(const selection *s, const void *keys, int64_t n)
+{
+    const uint64_t *wide = keys;
+    const uint32_t *narrow = keys, nan = (uint32_t)(~(uint64_t)0 >> (64 - 8 * wf_dtype_size(s->dtype)));
+    bool found = false;
+    if (wf__key_is_wide(s->dtype))
+        for (int64_t i = 0; i < n; ++i)
+            found |= wide[i] == ~(uint64_t)0;
+    else
+        for (int64_t i = 0; i < n; ++i)
+            found |= narrow[i] == nan;
+    return found;
+}
+
 static void select_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
 {
     const selection *s = user;
     int64_t n = rows->length;
-    bool wide = wf__key_is_wide(s->dtype), nan = false;
+    bool wide = wf__key_is_wide(s->dtype);
     void *other = (char *)scratch + (size_t)n * (wide ? 8 : 4);
     wf__keys_of(s->dtype, false, rows->data + (size_t)(row * n) * rows->size, n, scratch);
-    for (int64_t i = 0; i < n && !nan && wf__is_float_dtype(s->dtype); ++i)
-        nan = wf__key_is_nan(s->dtype, key_at(s, scratch, i));
+    bool nan = wf__is_float_dtype(s->dtype) && any_nan(s, scratch, n);
     if (!nan && s->n >= MANY && wide)
         wf__sort64(scratch, other, NULL, NULL, n, 64);
     else if (!nan && s->n >= MANY)
