@@ -43,9 +43,19 @@ int main()
     context ctx;
     array img = ctx.wrap(image.data(), { H, W }), ker = ctx.wrap(window.data(), { K, K });
     array out = ctx.wrap(result.data(), { H, W }), mean = ctx.full(WF_F64, { 1 }, 0);
-    wf_status status = convolve(ctx, img, ker, out);
+    stream background(ctx);
+    wf_status status = WF_OK;
+    {
+        stream_scope here(ctx, background); // what is recorded in this block is queued
+        status = convolve(ctx, img, ker, out);
+        if (status == WF_OK)
+            status = mean_of_positive(ctx, img, mean);
+    }
+    event done(background);
     if (status == WF_OK)
-        status = mean_of_positive(ctx, img, mean);
+        status = done.sync();
+    if (status == WF_OK)
+        status = background.sync(); // reports what failed
     double got = 0;
     if (status == WF_OK)
         status = wf_download(mean, &got, sizeof got);

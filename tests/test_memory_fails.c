@@ -228,6 +228,41 @@ static wf_status wide(wf_context *ctx)
     return status;
 }
 
+/* Queued work: what cannot be queued is refused by the call, and what was queued is done. */
+static wf_status streams(wf_context *ctx)
+{
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *kept = NULL;
+    wf_stream *s = wf_stream_new(ctx, 0), *t = wf_stream_new(ctx, 0);
+    wf_event *e = wf_event_record(s), *f = NULL;
+    wf_status status = a && s && t && e ? WF_OK : missing(ctx);
+    if (status == WF_OK)
+        status = wf_set_stream(ctx, 0, s);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .name = "queued");
+        wf_out(g, a, wf_add(wf_in(g, a), wf_param(g, "p", WF_F32, 2)));
+        kept = wf_keep(wf_mul(wf_in(g, a), 2));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        status = (f = wf_event_record(s)) ? wf_stream_wait(t, f) : missing(ctx);
+    wf_status queued = wf_sync(ctx), none = wf_set_stream(ctx, 0, NULL);
+    double seconds;
+    assert_int_equal(none, WF_OK);
+    if (status == WF_OK)
+        status = queued;
+    if (status == WF_OK)
+        status = wf_event_elapsed(e, f, &seconds);
+    if (status == WF_OK)
+        assert_true(holds(kept, (const float[]){ 6, 6, 6, 6 }, 4, &status));
+    wf_event_free(e);
+    wf_event_free(f);
+    wf_stream_free(s);
+    wf_stream_free(t);
+    wf_release(a);
+    wf_release(kept);
+    return status;
+}
+
 static wf_status text(wf_context *ctx)
 {
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 4), *b = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
@@ -306,7 +341,8 @@ static wf_status loops(wf_context *ctx)
 /* name: run on the interpreter, with every allocation failing once */
 #define SCENARIOS(X) \
     X(contexts)      \
-    X(arrays) X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops)
+    X(arrays)        \
+    X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(streams)
 
 #define X(name)                           \
     static void test_##name(void **state) \

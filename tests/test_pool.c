@@ -188,6 +188,76 @@ static void test_several_callers(void **state)
     wf__pool_free(pool);
 }
 
+/* Two callers: whoever had the workers leaves them to the other one that waits, before its own next run. */
+typedef struct turns {
+    wf__pool *pool;
+    atomic_bool other_began, first_began, second_began, other_had_workers;
+    atomic_int together;
+} turns;
+
+static bool becomes(atomic_bool *flag)
+{
+    for (double end = wf__now() + 5; !atomic_load(flag) && wf__now() < end;)
+        wf__yield();
+    return atomic_load(flag);
+}
+
+static void first_run(void *user, int64_t b, int worker)
+{
+    (void)b, (void)worker;
+    becomes(&((turns *)user)->other_began);
+}
+
+static void second_run(void *user, int64_t b, int worker)
+{
+    (void)b, (void)worker;
+    atomic_store(&((turns *)user)->second_began, true);
+    becomes(&((turns *)user)->other_had_workers);
+}
+
+static void other_run(void *user, int64_t b, int worker)
+{
+    (void)worker;
+    turns *t = user;
+    if (b == 0) { /* done alone: the first run has the workers */
+        atomic_store(&t->other_began, true);
+        becomes(&t->second_began);
+    } else {
+        if (atomic_fetch_add(&t->together, 1) == 1)
+            atomic_store(&t->other_had_workers, true);
+        becomes(&t->other_had_workers);
+        atomic_fetch_sub(&t->together, 1);
+    }
+}
+
+static void *other_caller(void *user)
+{
+    turns *t = user;
+    becomes(&t->first_began);
+    wf__pool_run(t->pool, 3, other_run, t);
+    return NULL;
+}
+
+static void begin_other(void *user, int64_t b, int worker)
+{
+    if (b == 0)
+        atomic_store(&((turns *)user)->first_began, true);
+    first_run(user, b, worker);
+}
+
+static void test_turns(void **state)
+{
+    (void)state;
+    turns t = { .pool = wf__pool_new(2) };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, other_caller, &t), 0);
+    wf__pool_run(t.pool, 2, begin_other, &t);
+    wf__pool_run(t.pool, 2, second_run, &t);
+    pthread_join(thread, NULL);
+    assert_true(atomic_load(&t.other_had_workers));
+    wf__pool_free(t.pool);
+}
+
 /* Parts are contiguous and belong to one worker as long as nobody runs out of work. */
 typedef struct owners {
     atomic_int who[8];
@@ -313,7 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_machine),     cmocka_unit_test(test_block_counts), cmocka_unit_test(test_many_runs),
         cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_slow_blocks),  cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_turns),       cmocka_unit_test(test_parts),        cmocka_unit_test(test_slow_blocks),
+        cmocka_unit_test(test_failures),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

@@ -38,6 +38,8 @@ typedef struct wf_array wf_array;
 typedef struct wf_graph wf_graph;
 typedef struct wf_kernel wf_kernel;
 typedef struct wf_frozen wf_frozen;
+typedef struct wf_stream wf_stream;
+typedef struct wf_event wf_event;
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 /* X(name, code, text): the codes are stable. */
@@ -151,10 +153,10 @@ typedef struct wf_config {
 /* A new context. NULL config: defaults. NULL only without memory. Several contexts may live side by side, each used
  * from any thread; they share no lock on the hot path. Starts no thread and opens no library until needed. */
 WF_API wf_context *wf_context_new(const wf_config *config);
-/* Waits for running work; frees graphs never run. Arrays and kernels must have been released before. */
+/* Waits for queued work; frees graphs never run. Arrays, kernels, streams and events must have been released before. */
 WF_API void wf_context_free(wf_context *ctx);
 WF_API int wf_get_threads(const wf_context *ctx);
-/* 0: all cores. Not while work of this context runs. Results do not depend on it. */
+/* 0: all cores. Waits for queued work; not while another thread launches. Results do not depend on it. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
 WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
 WF_API uint32_t wf_get_flags(const wf_context *ctx);
@@ -174,10 +176,49 @@ typedef struct wf_info {
 /* Fills `info`; strings are borrowed from the context. `open_llvm`: open it now, so that llvm_major is known. */
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 
+/* ---- streams ------------------------------------------------------------------------------------------------
+ * Without a stream a launch is done when the call returns. A stream is a queue of launches that are done one after the
+ * other, on the processor by a thread of its own (which uses the context's threads for large ones). What is given to
+ * wf_run, wf_launch and whatever uses them goes into the stream that the call names, else into the thread's current one.
+ *
+ * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays may be
+ *   freed right after it. Memory given to wf_wrap must live until its release function is called.
+ * - Host access (wf_map, wf_download, wf_upload, wf_host_apply, files, functions of whole arrays that look at contents)
+ *   and launches without a stream wait for all queued work that uses the same memory. Kept arrays are WF_LAZY until they
+ *   have been computed, and may be used in later recordings at once.
+ * - Work in different streams is done in any order, several at once: where they use the same memory, one must wait for an
+ *   event of the other (wf_stream_wait), else what arrays hold is unspecified. Nothing worse happens.
+ * - Work that fails (memory; what debug mode finds) takes what is queued behind it on its stream along, up to the report:
+ *   the next call with the stream, or wf_sync, by whichever thread, fails with its status and message, which names the
+ *   recording. That call's own work is not queued. Kept arrays are then never computed, what should have been written
+ *   may be half-written, which its next host access reports, once. The stream goes on.
+ * - Functions of the caller that a stream's thread calls (release functions, log) must not wait for that stream.
+ * - The child of a fork has no streams: it frees them, and waits for nothing. */
+/* A new stream of a device (0: the context's default). NULL: no such device, no memory, no thread. From any thread, also
+ * several at once with one stream. */
+WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
+WF_API void wf_stream_free(wf_stream *stream);      /* waits; NULL: no-op. It is nobody's current stream any more */
+WF_API wf_status wf_stream_sync(wf_stream *stream); /* waits for what was queued before; reports what failed */
+/* Waits for all streams of the context; reports the first that failed, and forgets the failures of others. */
+WF_API wf_status wf_sync(wf_context *ctx);
+/* The calling thread's current stream of a device (0: the context's default), where recordings for that device go that name
+ * no stream. NULL, as at first: none. Each thread has its own; a stream must not be freed while another thread uses it. */
+WF_API wf_status wf_set_stream(wf_context *ctx, wf_device device, wf_stream *stream);
+WF_API wf_stream *wf_get_stream(wf_context *ctx, wf_device device); /* borrowed */
+/* A new event: the stream reaches it when everything queued before is done (or dropped). NULL: an error, perhaps one of
+ * earlier work. Independent of the stream's life. */
+WF_API wf_event *wf_event_record(wf_stream *stream);
+/* What is queued later waits for the event, which may be one of another stream of the context. Does not block. */
+WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
+WF_API wf_status wf_event_sync(const wf_event *event); /* blocks the caller until it is reached */
+/* *seconds from a to b, by the device's clock; blocks until both are reached. */
+WF_API wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds);
+WF_API void wf_event_free(wf_event *event); /* at any time; NULL: no-op */
+
 /* ---- arrays -------------------------------------------------------------------------------------------------
  * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which wf_message
  * explains. Handles are thread-safe to retain and release; contents are the caller's to order. A launched kernel
- * keeps what it uses. */
+ * keeps what it uses. Host access waits for queued work. */
 typedef struct wf_place {
     size_t size;
     wf_device device;       /* 0: the context's default; CPU and interpreter share memory */
@@ -202,6 +243,7 @@ WF_API wf_context *wf_array_context(const wf_array *array);
 WF_API wf_dtype wf_array_dtype(const wf_array *array); /* WF_NONE for NULL */
 WF_API wf_shape wf_array_shape(const wf_array *array); /* rank 0 for NULL */
 WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL */
+/* WF_LAZY: a kept array whose recording has not run, is queued or failed. */
 typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
 
@@ -287,14 +329,16 @@ typedef struct wf_space {
     wf_device device; /* 0: the context's default */
     uint32_t flags_on,
         flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
+    /* NULL: the current one, if any. It must live until wf_run; its device is then the default one. */
+    wf_stream *stream;
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
-WF_API wf_status wf_run(wf_graph *graph); /* consumes; synchronous; kept arrays become ready */
+WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */
 /* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become ready,
  * for any graph; values that an array holds now, and all results of reductions that were needed, are not computed again;
  * other values stay what they were, but for those that would read an array which has been overwritten: these are out of
  * use. On error nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are never computed. A graph
- * keeps all of its arrays until it ends. Equal work is found again: a loop of evaluations makes new kernels in its first two turns only. */
+ * keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is found again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
@@ -455,10 +499,11 @@ WF_API wf_array *wf_keep(wf_val value);
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 typedef struct wf_launch_opts {
     size_t size;
-    wf_shape shape; /* another index space, of the same rank; rank 0: the recorded one */
+    wf_shape shape;    /* another index space, of the same rank; rank 0: the recorded one */
+    wf_stream *stream; /* NULL: the current one, if any */
 } wf_launch_opts;
-/* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values.
- * Synchronous. From any thread. */
+/* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values. From any
+ * thread. Done when it returns, or queued in a stream. */
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);
 typedef enum wf_dump {

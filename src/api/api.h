@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "plan/plan.h"
 #include "run/engine.h"
+#include "run/queue.h"
 #include <stdatomic.h>
 
 /* ---- context ---- */
@@ -33,14 +34,19 @@ typedef struct wf__plan_table {
 } wf__plan_table;
 
 typedef struct wf__history wf__history; /* history.c */
+typedef struct wf__current wf__current; /* stream.c */
 
 struct wf_context {
-    _Atomic int64_t refs;        /* the owner, arrays, graphs and kernels */
+    _Atomic int64_t refs;        /* the owner, arrays, graphs, kernels, streams and events */
     _Atomic uint64_t last_array; /* id */
     wf__engine *engine;
     wf_device device;
     _Atomic uint32_t flags;
-    wf__mutex lock; /* of what follows */
+    _Atomic bool streaming; /* there is a stream, or was: what launches and host access ask first */
+    wf__progress progress;  /* of queued work */
+    wf__mutex lock;         /* of what follows */
+    wf_stream *streams;
+    wf__current *current; /* streams that threads have chosen */
     wf__thread_error *errors;
     wf__plan_table plans;
     wf_graph *open, *spare; /* recordings in progress; emptied ones kept for their memory */
@@ -69,7 +75,16 @@ typedef struct wf__buffer { /* memory, shared by views */
     _Atomic bool exposed;      /* wf_map gave its address away: it is not lent any more */
     struct wf_array *borrower; /* under the share lock, as is what follows: a list of handles */
     int64_t readers;           /* through borrowers, now */
+    /* Of queued work: how much of it uses the memory; how much of that computes it as a kept array; and what became of
+     * work that failed or was dropped. */
+    _Atomic int64_t pending, coming;
+    _Atomic int fault; /* wf__fault */
 } wf__buffer;
+typedef enum wf__fault {
+    WF__SOUND,
+    WF__NEVER_CAME, /* a kept array was not computed */
+    WF__LOST        /* an array was not written that should have been; until the host has been told */
+} wf__fault;
 
 struct wf_array { /* state apart, what is here never changes, but for a borrower's memory and id (share.c) */
     _Atomic int64_t refs;
@@ -126,6 +141,12 @@ void wf__view_begin(wf_array *view, const wf_array *of);
 wf_array *wf__view_end(wf_array *view);
 void wf__array_leave(wf_array *a); /* before its handle goes */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
+/* wf_array_state, but what queued work computes counts as ready: what is recorded now may use it. */
+wf_state wf__array_promised(const wf_array *a);
+void wf__array_wait(const wf_array *a); /* for queued work on it */
+/* For access by the host: waits. false: there are no contents, or work that should have written them failed, which is
+ * reported once. */
+bool wf__array_arrived(const wf_array *a, const char *function);
 /* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 
@@ -180,6 +201,7 @@ struct wf_graph {
     wf_array **kept; /* retained; ready once the recording has run */
     uint32_t kept_n, kept_cap;
     const char *here;
+    wf_stream *stream; /* given; NULL: the current one, if any */
     bool reducing;
     wf_section_id section;
     wf_array **scratch; /* of blocks; retained */
@@ -287,12 +309,15 @@ static inline bool wf__has_history(const wf_context *ctx)
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_HISTORY;
 }
 typedef struct wf__launch_note { /* a launch that is noted */
-    wf__note *stage;
+    wf__note *stage;             /* [stages]; NULL: it is not */
     bool plan_hit;
     double record_s, plan_s;
+    wf_kernel_info about; /* of the program */
 } wf__launch_note;
+/* Fills note->about, before the run; the program may be gone after it. */
+void wf__history_describe(wf_context *ctx, const wf__program *p, wf__launch_note *note);
 /* Tells the log of what was compiled again, and the history of all. */
-void wf__history_add(wf_context *ctx, const wf__program *p, const wf__plan_entry *e, const wf__launch_note *note);
+void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_note *note);
 
 /* ---- frozen sequences (freeze.c) ---- */
 enum { WF__FREEZING = 1 << 30 };                       /* a flag of the context: some thread notes its launches */
@@ -302,7 +327,6 @@ static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the lon
 }
 void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
                      const uint64_t *param, wf_status status);
-bool wf__program_writes(const wf__program *p, uint32_t object); /* launch.c */
 
 /* ---- evaluation (eval.c) ---- */
 wf_status wf__graph_evaluate(wf_graph *g); /* runs what is pending; the graph has not failed and names no formal */
@@ -313,9 +337,60 @@ void wf__release_kept(wf_graph *g);
 /* ---- launching (launch.c) ---- */
 void wf__program_clear(wf__program *p); /* releases arrays, keeps the ir's memory */
 void wf__program_free(wf__program *p);
-/* Runs with the given arrays (one per object) and parameter bits. `kernel` may be NULL. */
-wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
-                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel);
+bool wf__program_writes(const wf__program *p, uint32_t object);
+typedef struct wf__request { /* to run a program */
+    const wf__program *program;
+    const wf__str *recording_key;
+    wf_array *const *arrays; /* one per object */
+    const uint64_t *param;   /* bits */
+    const wf_shape *space;
+    wf_kernel *kernel; /* NULL: none */
+    wf_array *const *kept;
+    uint32_t kept_n;
+    const char *here;  /* for messages, where there is no name; may be NULL */
+    wf_stream *stream; /* NULL: now, on this thread */
+} wf__request;
+wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
+/* The quick way, of a launch without a stream that was made before: false if there is none. */
+bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space);
+/* The plan, used, and what is to be noted of its run; NULL: *status says why. */
+wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__launch_note *note, wf_status *status);
+void wf__note_run(wf_context *ctx, const wf__plan_entry *e,
+                  wf__launch_note *note); /* after the run; empties the note */
+/* What a launch needs of its arrays: queued work on them done (`wait`), kept ones computed or promised. */
+wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
+/* queued.c */
+wf_status wf__request_queue(wf_context *ctx, const wf__request *r);
+
+/* ---- streams (stream.c) ---- */
+typedef struct wf__work { /* what is queued; the first member of its kinds */
+    wf__task task;
+    wf_stream *stream;
+    uint64_t period;
+    void (*run)(struct wf__work *work, bool dropped); /* frees it */
+} wf__work;
+struct wf_stream {
+    _Atomic int64_t refs; /* the owner, wf_sync */
+    wf_context *ctx;
+    wf_stream *next, *prev; /* in ctx->streams, under the context's lock */
+    wf_device device;
+    wf__queue *queue;
+    wf__mutex lock; /* of what follows */
+    /* Reports divide time into periods. What was queued in the period of a failure, or before, is dropped from then on;
+     * the report ends the period. */
+    uint64_t period, failed; /* failed: period of the latest failure; 0: none */
+    wf__failure error;       /* status WF_OK: none, or it was reported */
+};
+/* Queues the work, or reports (in this thread's error) what failed on the stream before; then the work is not taken. */
+wf_status wf__stream_put(wf_stream *stream, wf__work *work, const char *function);
+void wf__stream_fail(wf__work *work, wf_status status, const char *text);
+/* The stream that this thread has chosen for a device; NULL: none. */
+wf_stream *wf__stream_current(wf_context *ctx, wf_device device);
+/* Is it one of this context, and of this device (0: any)? Else the reason. */
+const char *wf__stream_misfit(const wf_stream *stream, const wf_context *ctx, wf_device device);
+void wf__streams_wait(wf_context *ctx);   /* until they have nothing to do; errors stay for later */
+void wf__streams_forget(wf_context *ctx); /* frees what threads have chosen */
+uint64_t wf__this_thread(void);           /* context.c: a number that no other thread has or had */
 /* ---- plans (plans.c): in use until released; NULL: *status says why ---- */
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                                  const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,

@@ -248,7 +248,22 @@ void wf_release(const wf_array *array)
 wf_context *wf_array_context(const wf_array *a) { return a ? a->ctx : NULL; }
 wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
 wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
-wf_state wf_array_state(const wf_array *a) { return a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_LAZY; }
+
+/* Of an array that its handle calls ready. */
+static bool never_came(const wf_array *a) { return a->buffer && atomic_load(&a->buffer->fault) == WF__NEVER_CAME; }
+static bool is_coming(const wf_array *a) { return a->buffer && atomic_load(&a->buffer->coming) > 0; }
+
+wf_state wf__array_promised(const wf_array *a)
+{
+    wf_state state = a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_LAZY;
+    return state == WF_READY && never_came(a) && !is_coming(a) ? WF_LAZY : state;
+}
+
+wf_state wf_array_state(const wf_array *a)
+{
+    wf_state state = wf__array_promised(a);
+    return state == WF_READY && is_coming(a) ? WF_LAZY : state;
+}
 
 int64_t wf_array_count(const wf_array *a)
 {
@@ -290,7 +305,7 @@ bool wf__array_usable(const wf_array *a, const char *function)
 {
     if (!a)
         return false;
-    wf_state state = wf_array_state(a);
+    wf_state state = wf__array_promised(a);
     if (state == WF_LAZY && a->graph) { /* its recording is open: now it is wanted */
         wf_status status = wf_eval(a->graph);
         return status == WF_OK;
@@ -303,6 +318,29 @@ bool wf__array_usable(const wf_array *a, const char *function)
 }
 
 /* ---- host access ---- */
+static bool is_idle(void *buffer) { return atomic_load(&((wf__buffer *)buffer)->pending) == 0; }
+
+void wf__array_wait(const wf_array *a)
+{
+    if (a->buffer && !is_idle(a->buffer))
+        wf__progress_wait(&a->ctx->progress, is_idle, a->buffer);
+}
+
+bool wf__array_arrived(const wf_array *a, const char *function)
+{
+    if (!wf__array_usable(a, function)) /* which may queue what is wanted */
+        return false;
+    wf__array_wait(a);
+    if (!wf__array_usable(a, function))
+        return false;
+    int lost = WF__LOST;
+    if (!atomic_compare_exchange_strong(&a->buffer->fault, &lost, WF__SOUND))
+        return true;
+    wf__error(a->ctx, WF_ERR_ARG,
+              "%s: queued work that was to write the array failed or was dropped; the report of its stream says why",
+              function);
+    return false;
+}
 
 /* Copies the elements in C order to or from packed memory. */
 static void walk(const wf_array *a, char *packed, bool to_array)
@@ -354,10 +392,12 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
         return WF_ERR_ARG;
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");
+    wf__array_wait(array);
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;
     walk(array, (char *)(uintptr_t)src, true);
     atomic_store(&array->state, WF_READY);
+    atomic_store(&array->buffer->fault, WF__SOUND);
     return WF_OK;
 }
 
@@ -365,7 +405,7 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
 {
     if (!array)
         return WF_ERR_ARG;
-    if (!wf__array_usable(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
+    if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
     wf__buffer *pinned = wf__array_pin(array);
     walk(array, dst, false);
@@ -377,7 +417,7 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
 {
     if (!array || !data)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
-    if (!wf__array_usable(array, "wf_map"))
+    if (!wf__array_arrived(array, "wf_map"))
         return WF_ERR_ARG;
     if (!wf__array_expose((wf_array *)array))
         return WF_ERR_MEMORY;

@@ -37,8 +37,8 @@ wf_device wf_device_named(const char *name)
 }
 
 /* ---- errors: the first of each thread ---- */
-/* A number that no other thread has or had: an error that a thread leaves behind never becomes another's. */
-static uint64_t this_thread(void)
+/* An error that a thread leaves behind never becomes another's. */
+uint64_t wf__this_thread(void)
 {
     static _Atomic uint64_t threads;
     static _Thread_local uint64_t mine;
@@ -50,7 +50,7 @@ static uint64_t this_thread(void)
 static wf__thread_error *find_error(const wf_context *ctx) /* under the lock */
 {
     for (wf__thread_error *e = ctx->errors; e; e = e->next)
-        if (e->thread == this_thread())
+        if (e->thread == wf__this_thread())
             return e;
     return NULL;
 }
@@ -62,7 +62,7 @@ static wf_status set_error(wf_context *ctx, wf_status status, const char *text)
     wf__mutex_lock(&ctx->lock);
     wf__thread_error *e = find_error(ctx);
     if (!e && (e = wf__alloc0(sizeof *e))) {
-        e->thread = this_thread();
+        e->thread = wf__this_thread();
         e->next = ctx->errors;
         ctx->errors = e;
     }
@@ -158,13 +158,16 @@ wf_context *wf_context_new(const wf_config *config)
     ctx->log = given.log;
     ctx->log_user = given.log_user;
     bool locked = wf__mutex_init(&ctx->lock) && wf__mutex_init(&ctx->share_lock) && wf__cond_init(&ctx->unread);
-    ctx->engine = locked ? new_engine(&given) : NULL;
+    bool progress = wf__progress_init(&ctx->progress);
+    ctx->engine = locked && progress ? new_engine(&given) : NULL;
     if (!ctx->engine) {
         if (locked) {
             wf__mutex_free(&ctx->lock);
             wf__mutex_free(&ctx->share_lock);
             wf__cond_free(&ctx->unread);
         }
+        if (progress)
+            wf__progress_free(&ctx->progress);
         wf__free(ctx);
         return NULL;
     }
@@ -192,6 +195,8 @@ void wf__context_release(wf_context *ctx)
         ctx->errors = e->next;
         wf__free(e);
     }
+    wf__streams_forget(ctx);
+    wf__progress_free(&ctx->progress);
     wf__mutex_free(&ctx->lock);
     wf__mutex_free(&ctx->share_lock);
     wf__cond_free(&ctx->unread);
@@ -202,6 +207,7 @@ void wf_context_free(wf_context *ctx)
 {
     if (!ctx)
         return;
+    wf__streams_wait(ctx);
     while (ctx->open) {
         wf_graph *g = ctx->open;
         if (ctx->log) {
@@ -219,8 +225,10 @@ void wf_context_free(wf_context *ctx)
 int wf_get_threads(const wf_context *ctx) { return ctx ? wf__pool_threads(wf__engine_pool(ctx->engine)) : 0; }
 void wf_set_threads(wf_context *ctx, int threads)
 {
-    if (ctx)
-        wf__pool_set_threads(wf__engine_pool(ctx->engine), threads);
+    if (!ctx)
+        return;
+    wf__streams_wait(ctx);
+    wf__pool_set_threads(wf__engine_pool(ctx->engine), threads);
 }
 
 void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)

@@ -165,7 +165,15 @@ static wf_status run_part(evaluation *e)
     wf__program_key(&e->part, &g->key);
     if (g->key.failed)
         return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    return wf__program_run(g->ctx, &e->part, &g->key, e->array, e->param, &e->part.rec.space, NULL);
+    return wf__program_run(g->ctx, &(wf__request){ .program = &e->part,
+                                                   .recording_key = &g->key,
+                                                   .arrays = e->array,
+                                                   .param = e->param,
+                                                   .space = &e->part.rec.space,
+                                                   .kept = g->kept,
+                                                   .kept_n = g->kept_n,
+                                                   .here = g->here,
+                                                   .stream = g->stream });
 }
 
 /* ---- afterwards ---- */
@@ -297,9 +305,6 @@ static void finish(evaluation *e, bool done)
 {
     wf_graph *g = e->g;
     forget_effects(e, done);
-    for (uint32_t i = 0; i < g->kept_n; ++i)
-        if (done)
-            atomic_store(&g->kept[i]->state, WF_READY);
     wf__release_kept(g);
     g->evaluated = true;
 }

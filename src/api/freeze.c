@@ -233,6 +233,8 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
         if (!a || a->ctx != f->ctx)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is %s", (unsigned)i,
                              a ? "another context's" : "NULL");
+        if (a)
+            wf__array_wait(a); /* for queued work */
         if (!wf__array_usable(a, "wf_frozen_replay"))
             return wf_check(f->ctx);
         bool same = a->dtype == was->dtype && a->shape.rank == was->shape.rank &&

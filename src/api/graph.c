@@ -125,6 +125,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->ctx = ctx;
     g->here = given.here;
     g->begun = wf__has_history(ctx) ? wf__now() : 0;
+    g->stream = given.stream;
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->evaluated = false;
@@ -145,13 +146,16 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
     rec->reduce = given.reduce;
     rec->ir.arrays = rec->kind == WF__ARRAYS;
-    g->program.device = given.device ? given.device : ctx->device;
+    g->program.device = given.device ? given.device : given.stream ? given.stream->device : ctx->device;
     enlist(ctx, g);
     int64_t count;
     if (!ranked || (indexed && !wf__shape_count(&rec->space, &count)))
         wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
     if (g->program.device != WF_CPU && g->program.device != WF_INTERP)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
+    const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;
+    if (misfit)
+        wf__poison(g, WF_ERR_DEVICE, "wf_begin: %s", misfit);
     if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank)))
         wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space",
                    (unsigned)given.reduce, (int)given.shape.rank);
@@ -240,9 +244,15 @@ wf_status wf_run(wf_graph *g)
         for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
             param[i] = p->param[i].initial;
         if (status == WF_OK)
-            status = wf__program_run(g->ctx, p, &g->key, arrays, param, &p->rec.space, NULL);
-        for (uint32_t i = 0; status == WF_OK && i < g->kept_n; ++i)
-            atomic_store(&g->kept[i]->state, WF_READY);
+            status = wf__program_run(g->ctx, &(wf__request){ .program = p,
+                                                             .recording_key = &g->key,
+                                                             .arrays = arrays,
+                                                             .param = param,
+                                                             .space = &p->rec.space,
+                                                             .kept = g->kept,
+                                                             .kept_n = g->kept_n,
+                                                             .here = g->here,
+                                                             .stream = g->stream });
         if (arrays != few)
             wf__free(arrays);
         if (param != few_param)

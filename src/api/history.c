@@ -101,14 +101,19 @@ static void push(wf_context *ctx, const wf_kernel_info *info) /* under the lock 
         ++h->first;
 }
 
-void wf__history_add(wf_context *ctx, const wf__program *p, const wf__plan_entry *e, const wf__launch_note *note)
+void wf__history_describe(wf_context *ctx, const wf__program *p, wf__launch_note *note)
 {
-    wf_kernel_info launch = { .size = sizeof launch, .device = p->device, .stages = (int32_t)e->plan.stage_n };
+    note->about = (wf_kernel_info){ .size = sizeof note->about, .device = p->device, .plan_hit = note->plan_hit };
+    snprintf(note->about.name, sizeof note->about.name, "%s", p->name ? p->name : "");
+    if (wf__has_history(ctx))
+        count_recording(&p->rec, &note->about);
+}
+
+void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_note *note)
+{
+    wf_kernel_info launch = note->about;
     bool keep = wf__has_history(ctx);
-    launch.plan_hit = note->plan_hit;
-    snprintf(launch.name, sizeof launch.name, "%s", p->name ? p->name : "");
-    if (keep)
-        count_recording(&p->rec, &launch);
+    launch.stages = (int32_t)e->plan.stage_n;
     wf__mutex_lock(&ctx->lock);
     launch.launch = ++ctx->launches;
     if (keep && !ctx->history)

@@ -35,8 +35,11 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
         return refuse(h, WF_ERR_ARG, role, i, "is NULL");
     if (a->ctx != h->ctx)
         return refuse(h, WF_ERR_ARG, role, i, "belongs to another context");
+    wf__array_wait(a);
     if (wf_array_state(a) != WF_READY)
         return refuse(h, WF_ERR_ARG, role, i, "has no contents: it is a formal, or its recording has not run");
+    if (!wf__array_arrived(a, "wf_host_apply"))
+        return WF_ERR_ARG;
     if (out && a->read_only)
         return refuse(h, WF_ERR_ARG, role, i, "is a broadcast view, which is read-only");
     return WF_OK;
@@ -92,8 +95,8 @@ static wf_status copy_overlapping(host *h, wf_array **copy)
             wf_graph *g = wf_begin_with(h->ctx, NULL);
             copy[i] = (wf_keep)(wf_in(g, a));
             wf_status status = wf_run(g);
-            if (status != WF_OK)
-                return status;
+            if (status != WF_OK || !wf__array_arrived(copy[i], "wf_host_apply"))
+                return status != WF_OK ? status : WF_ERR_ARG;
             h->op[i].array = copy[i];
             int skip = h->space.rank - a->shape.rank;
             for (int d = 0; d < a->shape.rank; ++d)

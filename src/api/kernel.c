@@ -24,15 +24,6 @@ static uint32_t find_name(const wf__program *p, const char *name)
     return i;
 }
 
-static bool is_written(const wf__program *p, uint32_t object)
-{
-    const uint32_t slots[2] = { p->object[object].element, p->object[object].indexed };
-    for (int s = 0; s < 2; ++s)
-        if (slots[s] && p->rec.ir.slot[slots[s] - 1].written)
-            return true;
-    return false;
-}
-
 /* The usual case, without the search for a reason. */
 static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_array *a)
 {
@@ -54,7 +45,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
                          "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
                          wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype),
                          (int)formal->shape.rank);
-    if (a->read_only && is_written(&k->program, object))
+    if (a->read_only && wf__program_writes(&k->program, object))
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
     return WF_OK;
 }
@@ -135,14 +126,20 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then,
 
 static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
-    wf_kernel *kernel = (wf_kernel *)k; /* the memo of the latest plan is the only thing that changes, under its lock */
-    wf_status status = wf__program_run(k->ctx, &k->program, &k->recording_key, arrays, param, user, kernel);
-    for (uint32_t i = 0; status == WF_OK && i < k->kept_n; ++i)
-        atomic_store(&k->kept[i]->state, WF_READY);
-    return status;
+    wf__request *r = user;
+    if (wf__launch_again((wf_kernel *)k, arrays, param, r->space))
+        return WF_OK;
+    r->program = &k->program;
+    r->recording_key = &k->recording_key;
+    r->arrays = arrays;
+    r->param = param;
+    r->kernel = (wf_kernel *)k; /* its memos are all that changes */
+    r->kept = k->kept;
+    r->kept_n = k->kept_n;
+    return wf__program_run(k->ctx, r);
 }
 
-static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *given)
+static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *given, wf__request *r)
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
@@ -150,22 +147,25 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *g
         return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
                          (int)space.rank);
     memcpy(space.dim, given->dim, (size_t)space.rank * sizeof *space.dim);
-    return with_bindings(k, args, launch, &space);
+    r->space = &space;
+    return with_bindings(k, args, launch, r);
 }
 
 wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
 {
+    wf_launch_opts whole;
     if (!k)
         return WF_ERR_ARG;
-    if (opts && opts->size >= sizeof *opts && opts->shape.rank)
-        return launch_over(k, args, &opts->shape);
     if (opts && opts->size < sizeof *opts) { /* a caller of an older version */
-        wf_launch_opts given = { .size = sizeof given };
-        memcpy(&given, opts, opts->size);
-        if (given.shape.rank)
-            return launch_over(k, args, &given.shape);
+        whole = (wf_launch_opts){ .size = sizeof whole };
+        memcpy(&whole, opts, opts->size);
+        opts = &whole;
     }
-    return with_bindings(k, args, launch, (void *)&k->program.rec.space);
+    wf__request r = { .space = &k->program.rec.space, .stream = opts ? opts->stream : NULL };
+    const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
+    if (misfit)
+        return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
+    return opts && opts->shape.rank ? launch_over(k, args, &opts->shape, &r) : with_bindings(k, args, launch, &r);
 }
 
 void wf_kernel_free(wf_kernel *k)

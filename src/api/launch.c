@@ -170,77 +170,6 @@ static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry 
     return status;
 }
 
-/* The same, for the history and the log. */
-static wf_status run_noted(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
-                           const uint64_t *param, wf__launch_note *note)
-{
-    if (!(note->stage = wf__alloc0((e->plan.stage_n + 1) * sizeof *note->stage)))
-        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for the history");
-    for (uint32_t s = 0; s < e->plan.stage_n; ++s)
-        note->stage[s].explain = wf__has_history(ctx);
-    wf_status status = run_plan(ctx, p, e, base, param, note->stage);
-    wf__history_add(ctx, p, e, note);
-    wf__free(note->stage);
-    return status;
-}
-
-/* Finds or makes the plan, runs it, and fills a memo of `kernel` if there is a tag. */
-static wf_status run_anew(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
-                          char *const *base, const uint64_t *param, const wf_shape *space, wf_kernel *kernel,
-                          uint64_t tag)
-{
-    wf_status status = WF_OK;
-    bool history = wf__has_history(ctx), made;
-    double start = history ? wf__now() : 0;
-    wf__plan_entry *e = find_plan(ctx, p, recording_key, arrays, space, kernel, &made, &status);
-    if (!e)
-        return status;
-    if (history || (made && e->why && ctx->log)) {
-        wf__launch_note note = { .plan_hit = !made, .record_s = kernel ? 0 : p->record_s };
-        note.plan_s = history ? wf__now() - start : 0;
-        if (kernel && !atomic_exchange(&kernel->noted, true))
-            note.record_s = p->record_s;
-        status = run_noted(ctx, p, e, base, param, &note);
-    } else
-        status = run_plan(ctx, p, e, base, param, NULL);
-    if (wf__is_noted(ctx))
-        wf__freeze_note(ctx, p, e, arrays, param, status);
-    if (tag && status == WF_OK)
-        fill_memo(kernel, arrays, base, space, tag, e);
-    wf__plan_release(ctx, e);
-    return status;
-}
-
-static wf_status run_program(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                             wf_array *const *arrays, const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
-{
-    char *few[FEW], **base = few;
-    wf_status status = WF_OK;
-    uint64_t tag = 0;
-    wf__memo *memo = NULL;
-    if (kernel && p->object_n <= WF__MEMO_ARRAYS && !wf__is_noted(ctx)) {
-        tag = memo_tag(arrays, p->object_n, space);
-        memo = find_memo(kernel, arrays, p->object_n, space, tag);
-        if (memo && memo->call.entry) {
-            wf__engine_run_prepared(ctx->engine, &memo->call, param);
-            give_memo(memo);
-            return WF_OK;
-        }
-    }
-    if (p->object_n > FEW && !(base = wf__alloc(p->object_n * sizeof *base)))
-        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        base[i] = arrays[i]->base;
-    if (memo) {
-        status = run_plan(ctx, p, memo->entry, base, param, NULL);
-        give_memo(memo);
-    } else
-        status = run_anew(ctx, p, recording_key, arrays, base, param, space, kernel, tag);
-    if (base != few)
-        wf__free(base);
-    return status;
-}
-
 bool wf__program_writes(const wf__program *p, uint32_t object)
 {
     const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
@@ -251,10 +180,153 @@ bool wf__program_writes(const wf__program *p, uint32_t object)
     return false;
 }
 
-/* While there are arrays that share memory until it is written. */
-static wf_status run_sharing(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                             wf_array *const *arrays, const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
 {
+    for (uint32_t i = 0; i < r->program->object_n; ++i) {
+        const wf_array *a = r->arrays[i];
+        if (wait)
+            wf__array_wait(a);
+        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i))
+            return wf__error(ctx, WF_ERR_ARG, "array %u of the launch was never computed: queued work failed",
+                             (unsigned)i + 1);
+    }
+    return WF_OK;
+}
+
+/* What was written is whole again. */
+static void note_written(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (atomic_load(&r->arrays[i]->buffer->fault) == WF__LOST && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->buffer->fault, WF__SOUND);
+}
+
+static void note_kept(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->kept_n; ++i) {
+        atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
+        atomic_store(&r->kept[i]->state, WF_READY);
+    }
+}
+
+static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_shape *space)
+{
+    return k && k->program.object_n <= WF__MEMO_ARRAYS ? memo_tag(arrays, k->program.object_n, space) : 0;
+}
+
+bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
+{
+    if (k->kept_n || atomic_load_explicit(&k->ctx->streaming, memory_order_acquire) || wf__is_noted(k->ctx) ||
+        wf__sharing(k->ctx))
+        return false;
+    uint64_t tag = tag_of(k, arrays, space);
+    wf__memo *memo = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
+    bool done = memo && memo->call.entry;
+    if (done)
+        wf__engine_run_prepared(k->ctx->engine, &memo->call, param);
+    if (memo)
+        give_memo(memo);
+    return done;
+}
+
+/* What history and log want to know of a run; stage NULL: nothing. */
+static bool begin_note(wf_context *ctx, const wf__request *r, const wf__plan_entry *e, bool made, double plan_s,
+                       wf__launch_note *note)
+{
+    bool history = wf__has_history(ctx);
+    if (!history && !(made && e->why && ctx->log))
+        return true;
+    if (!(note->stage = wf__alloc0((e->plan.stage_n + 1) * sizeof *note->stage)))
+        return false;
+    for (uint32_t s = 0; s < e->plan.stage_n; ++s)
+        note->stage[s].explain = history;
+    bool again = r->kernel && atomic_exchange(&r->kernel->noted, true);
+    note->plan_hit = !made;
+    note->record_s = again ? 0 : r->program->record_s;
+    note->plan_s = plan_s;
+    wf__history_describe(ctx, r->program, note);
+    return true;
+}
+
+wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__launch_note *note, wf_status *status)
+{
+    bool history = wf__has_history(ctx), made;
+    double start = history ? wf__now() : 0;
+    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
+    wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    wf__plan_entry *e;
+    *note = (wf__launch_note){ 0 };
+    if (memo) {
+        e = memo->entry;
+        atomic_fetch_add(&e->users, 1);
+        give_memo(memo);
+        return e;
+    }
+    e = find_plan(ctx, r->program, r->recording_key, r->arrays, r->space, r->kernel, &made, status);
+    if (!e || begin_note(ctx, r, e, made, history ? wf__now() - start : 0, note))
+        return e;
+    wf__plan_release(ctx, e);
+    *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for the history");
+    return NULL;
+}
+
+void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *note)
+{
+    if (note->stage)
+        wf__history_add(ctx, e, note);
+    wf__free(note->stage);
+    note->stage = NULL;
+}
+
+/* Without a memo that has it all. */
+static wf_status run_planned(wf_context *ctx, const wf__request *r, wf__memo *memo, uint64_t tag)
+{
+    const wf__program *p = r->program;
+    char *few[FEW], **base = few;
+    wf_status status = WF_OK;
+    if (p->object_n > FEW && !(base = wf__alloc(p->object_n * sizeof *base)))
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        base[i] = r->arrays[i]->base;
+    if (memo)
+        status = run_plan(ctx, p, memo->entry, base, r->param, NULL);
+    else {
+        wf__launch_note note;
+        wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
+        if (e) {
+            status = run_plan(ctx, p, e, base, r->param, note.stage);
+            wf__note_run(ctx, e, &note);
+            if (wf__is_noted(ctx))
+                wf__freeze_note(ctx, p, e, r->arrays, r->param, status);
+            if (tag && status == WF_OK)
+                fill_memo(r->kernel, r->arrays, base, r->space, tag, e);
+        }
+        wf__plan_release(ctx, e);
+    }
+    if (base != few)
+        wf__free(base);
+    return status;
+}
+
+/* On this thread, once arrays that share memory until it is written have what they need. */
+static wf_status run_now(wf_context *ctx, const wf__request *r)
+{
+    wf_status status = WF_OK;
+    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
+    wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    if (memo && memo->call.entry)
+        wf__engine_run_prepared(ctx->engine, &memo->call, r->param);
+    else
+        status = run_planned(ctx, r, memo, tag);
+    if (memo)
+        give_memo(memo);
+    return status;
+}
+
+/* While there are arrays that share memory until it is written. */
+static wf_status run_sharing(wf_context *ctx, const wf__request *r)
+{
+    const wf__program *p = r->program;
     wf_status status = WF_ERR_MEMORY;
     uint32_t n = p->object_n;
     wf__buffer **pinned = wf__alloc((n + 1) * sizeof(wf__buffer *));
@@ -264,8 +336,8 @@ static wf_status run_sharing(wf_context *ctx, const wf__program *p, const wf__st
     else {
         for (uint32_t i = 0; i < n; ++i)
             written[i] = wf__program_writes(p, i);
-        if (wf__arrays_begin(ctx, arrays, n, written, pinned, p->name ? p->name : "a launch"))
-            status = run_program(ctx, p, recording_key, arrays, param, space, kernel);
+        if (wf__arrays_begin(ctx, r->arrays, n, written, pinned, p->name ? p->name : "a launch"))
+            status = run_now(ctx, r);
         wf__arrays_end(ctx, n, pinned);
     }
     wf__free(pinned);
@@ -273,9 +345,24 @@ static wf_status run_sharing(wf_context *ctx, const wf__program *p, const wf__st
     return status;
 }
 
-wf_status wf__program_run(wf_context *ctx, const wf__program *p, const wf__str *recording_key, wf_array *const *arrays,
-                          const uint64_t *param, const wf_shape *space, wf_kernel *kernel)
+wf_status wf__program_run(wf_context *ctx, const wf__request *r)
 {
-    return wf__sharing(ctx) ? run_sharing(ctx, p, recording_key, arrays, param, space, kernel)
-                            : run_program(ctx, p, recording_key, arrays, param, space, kernel);
+    wf_status status = WF_OK;
+    bool streaming = atomic_load_explicit(&ctx->streaming, memory_order_acquire);
+    if (streaming) {
+        wf__request queued = *r;
+        if (!queued.stream)
+            queued.stream = wf__stream_current(ctx, r->program->device);
+        if (queued.stream)
+            return wf__request_queue(ctx, &queued);
+        status = wf__request_arrays(ctx, r, true);
+        if (status != WF_OK)
+            return status;
+    }
+    status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_now(ctx, r);
+    if (status == WF_OK && streaming)
+        note_written(r);
+    if (status == WF_OK && r->kept_n)
+        note_kept(r);
+    return status;
 }

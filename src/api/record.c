@@ -23,7 +23,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const c
         wf__poison(g, WF_ERR_ARG, "%s: the array belongs to another context", function);
         return false;
     }
-    wf_state state = wf_array_state(array);
+    wf_state state = wf__array_promised(array);
     if (state == WF_FORMAL && array->graph != g) {
         wf__poison(g, WF_ERR_ARG, "%s: '%s' is a formal of another recording", function, array->name);
         return false;

@@ -61,6 +61,7 @@ static bool move_group(wf_context *ctx, wf__buffer *b, uint64_t group)
     if (!to)
         return false;
     memcpy(to->data, lo, (size_t)(hi - lo));
+    atomic_store(&to->fault, atomic_load(&b->fault));
     atomic_store(&to->refs, n);
     bool lend = !group && several_groups(b);
     for (wf_array *a = b->borrower, *next; a; a = next) {
@@ -124,6 +125,7 @@ bool wf__array_own(wf_array *a, const char *function)
 {
     if (!wf__sharing(a->ctx))
         return true;
+    wf__array_wait(a); /* queued work on the memory comes before what may be copied of it */
     wf__mutex_lock(&a->ctx->share_lock);
     bool ok = own(a, function);
     wf__mutex_unlock(&a->ctx->share_lock);

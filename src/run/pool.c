@@ -66,6 +66,8 @@ struct wf__pool {
     /* The caller of the run, when it sleeps. */
     wf__mutex done_lock;
     wf__cond done;
+    atomic_int waiting;         /* callers that do their blocks alone and would like to have the workers */
+    _Atomic(const void *) last; /* the thread that had the workers last, see this_thread */
     atomic_int threads;
     atomic_int cores;
     atomic_bool no_more; /* the system refused a thread */
@@ -350,6 +352,35 @@ static void run_parallel(wf__pool *pool, unsigned width, int64_t first, int64_t 
     finish(pool);
 }
 
+static const void *this_thread(void)
+{
+    static _Thread_local char mine;
+    return &mine;
+}
+
+/* Takes the workers, if they are free and it is this thread's turn: who had them last lets those go first that wait. So
+ * callers that launch one run after the other at the same time take turns. `waits`: this one is counted in `waiting`. */
+static bool take_workers(wf__pool *pool, bool *waits)
+{
+    bool others = atomic_load_explicit(&pool->waiting, memory_order_relaxed) > *waits;
+    if (!(others && atomic_load_explicit(&pool->last, memory_order_relaxed) == this_thread()) &&
+        wf__mutex_try(&pool->owner)) {
+        atomic_store_explicit(&pool->last, this_thread(), memory_order_relaxed);
+        return true;
+    }
+    if (!*waits)
+        atomic_fetch_add_explicit(&pool->waiting, 1, memory_order_relaxed);
+    *waits = true;
+    return false;
+}
+
+static void wait_no_more(wf__pool *pool, bool *waits)
+{
+    if (*waits)
+        atomic_fetch_sub_explicit(&pool->waiting, 1, memory_order_relaxed);
+    *waits = false;
+}
+
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user)
 {
     int threads = wf__pool_threads(pool);
@@ -362,8 +393,10 @@ void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *
     }
     /* While another run has the workers, this thread gets on with its own blocks. (A run from inside a block never gets
      * the workers, as its own run has them.) */
+    bool waits = false;
     for (int64_t block = 0; block < blocks; block++) {
-        if (workers > 1 && blocks - block > 1 && wf__mutex_try(&pool->owner)) {
+        if (workers > 1 && blocks - block > 1 && take_workers(pool, &waits)) {
+            wait_no_more(pool, &waits);
             unsigned width = blocks - block < workers ? (unsigned)(blocks - block) : (unsigned)workers;
             pool->fn = fn;
             pool->user = user;
@@ -377,6 +410,7 @@ void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *
         }
         fn(user, block, 0);
     }
+    wait_no_more(pool, &waits);
 }
 
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user)
