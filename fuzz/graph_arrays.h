@@ -291,6 +291,7 @@ typedef struct fz_result {
     unsigned char *at;
     size_t n, cap;
     bool inexact;
+    bool whole_blocks; /* of which there is no naive way */
 } fz_result;
 
 /* Appends an array's elements, each in 8 bytes, all NaNs alike. */

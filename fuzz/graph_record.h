@@ -44,8 +44,15 @@ typedef struct recorder {
     wf_var var[MOST_VARS];
     int var_value[MOST_VARS]; /* EAGER: index of the value it has */
     wf_dtype var_dtype[MOST_VARS];
+    wf_shape var_shape[MOST_VARS];
     int vars, params;
     int blocks, loops; /* open ones */
+    int calls;         /* open ones: no effects, since not every way records every function */
+    bool whole_blocks; /* there were blocks of whole arrays */
+    struct {           /* ARRAYS, in the outermost open block: */
+        int by;        /* the array, + 1, that alone accesses the buffer, as whole; -1: by others, or by index */
+        int writer;    /* as fz_buffer's */
+    } use[MOST_BUFFERS];
     wf_array *kept[MOST_KEPT];
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
@@ -107,7 +114,8 @@ static int emit(recorder *r, wf_val v, wf_shape shape)
     value *p = &r->pool[r->n];
     *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v) };
     wf_shape have = wf_val_shape(v);
-    if (r->set.kind == KIND_ARRAYS && r->how != KERNEL && p->dtype != WF_NONE && !fz_same_shape(&have, &shape)) {
+    if (r->set.kind == KIND_ARRAYS && r->how != KERNEL && !r->whole_blocks && p->dtype != WF_NONE &&
+        !fz_same_shape(&have, &shape)) {
         fprintf(stderr, "a value has another shape than broadcasting gives\n");
         abort();
     }
@@ -240,6 +248,36 @@ static bool readable(const recorder *r, int k)
     return !indexed(r) || !b->writer || (b->writer == k + 1);
 }
 
+/* In a block of whole arrays, where points go their ways one by one, a buffer that is written is accessed element by element,
+ * and by nobody else. */
+static bool in_whole_block(const recorder *r) { return r->set.kind == KIND_ARRAYS && r->blocks; }
+
+static bool may_load(recorder *r, int k, bool whole)
+{
+    int b = r->set.array[k].buffer;
+    if (!in_whole_block(r))
+        return true;
+    if (r->use[b].writer && !(whole && r->use[b].writer == k + 1))
+        return false;
+    r->use[b].by = whole && (!r->use[b].by || r->use[b].by == k + 1) ? k + 1 : -1;
+    return true;
+}
+
+static bool may_store(recorder *r, int k, int writer) /* k + 1, or -join */
+{
+    int b = r->set.array[k].buffer;
+    bool alone = !r->use[b].by || (writer > 0 && r->use[b].by == k + 1);
+    if (r->calls)
+        return false;
+    if (!in_whole_block(r))
+        return true;
+    if (!alone || (r->use[b].writer && r->use[b].writer != writer) ||
+        (writer > 0 && !fz_same_shape(&r->set.array[k].shape, &r->set.space)))
+        return false;
+    r->use[b].writer = writer;
+    return true;
+}
+
 /* The element of array k that belongs to this point, by NumPy's rule. */
 static wf_val own_element(recorder *r, int k)
 {
@@ -265,7 +303,7 @@ static void add_element(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
-    if (!readable(r, k) || !a->fits)
+    if (!readable(r, k) || !a->fits || !may_load(r, k, true))
         return;
     if (indexed(r) && r->set.buffer[a->buffer].writer) {
         wf_val index[WF_MAX_RANK];
@@ -280,7 +318,7 @@ static void add_read(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
-    if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0)
+    if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0 || !may_load(r, k, false))
         return;
     wf_border border = (wf_border)take(r, 6);
     wf_val index[WF_MAX_RANK];
@@ -335,7 +373,7 @@ static void add_store(recorder *r)
     if (!indexed(r)) {
         wf_shape both = a->shape;
         if (r->pool[i].shape.rank > a->shape.rank || !fz_broadcast(&both, &r->pool[i].shape) ||
-            !fz_same_shape(&both, &a->shape))
+            !fz_same_shape(&both, &a->shape) || !may_store(r, k, k + 1))
             return;
         wf_out(r->g, named(r, k), cast_to(use(r, i), a->dtype));
         if (r->how == EAGER) {
@@ -344,7 +382,7 @@ static void add_store(recorder *r)
         }
         return;
     }
-    if ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer))
+    if ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer) || !may_store(r, k, k + 1))
         return;
     wf_array *target = named(r, k);
     wf_val index[WF_MAX_RANK];
@@ -384,6 +422,8 @@ static void add_accumulate(recorder *r)
             index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
         index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
     }
+    if (!may_store(r, k, -(int)join))
+        return;
     if (take(r, 2))
         on = operand(r, WF_BOOL, false, &shape);
     wf_val v = cast_to(operand(r, a->dtype, false, &shape), a->dtype);
@@ -412,6 +452,7 @@ static void add_variable(recorder *r)
             r->var[v] = wf_local(r->g, r->var_dtype[v], cast_to(use(r, i), r->var_dtype[v]));
             r->var_value[v] = emit(r, wf_get(r->var[v]), r->pool[i].shape);
         }
+        r->var_shape[v] = r->pool[i].shape;
         return;
     }
     int i = (int)take(r, (unsigned)r->n);
@@ -419,6 +460,9 @@ static void add_variable(recorder *r)
     bool inc = take(r, 2);
     if (inc)
         fz_broadcast(&shape, &r->pool[r->var_value[v]].shape);
+    if (in_whole_block(r))
+        shape = r->set.space; /* that of the lanes */
+    r->var_shape[v] = shape;
     if (r->how == EAGER) {
         wf_val x = cast_to(use(r, i), r->var_dtype[v]);
         r->var_value[v] = emit(r, inc ? wf_add(use(r, r->var_value[v]), x) : x, shape);
@@ -455,7 +499,7 @@ static wf_axes any_axes(recorder *r, int rank)
 
 static void add_reduce(recorder *r)
 {
-    if (r->set.kind != KIND_ARRAYS)
+    if (r->set.kind != KIND_ARRAYS || r->blocks)
         return;
     int i = (int)take(r, (unsigned)r->n);
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
@@ -567,17 +611,45 @@ static void add_leave(recorder *r)
     wf_end_(r->g, "leave");
 }
 
+enum { MOST_BLOCKS = 3 };
+
+static void enter_block(recorder *r)
+{
+    if (!r->blocks++)
+        memset(r->use, 0, sizeof r->use);
+    r->whole_blocks = r->whole_blocks || r->set.kind == KIND_ARRAYS;
+}
+
+static void leave_block(recorder *r, int n, int vars)
+{
+    --r->blocks;
+    r->n = n;
+    r->vars = vars;
+    for (int v = 0; v < vars; ++v) /* what the block left */
+        r->var_value[v] = emit(r, wf_get(r->var[v]), r->set.kind == KIND_ARRAYS ? r->var_shape[v] : (wf_shape){ 0 });
+}
+
+/* Something that is different at different points; of whole arrays, of the space's shape. */
+static wf_val here(recorder *r)
+{
+    if (!r->set.space.rank || (r->set.kind != KIND_ARRAYS && !indexed(r)))
+        return (wf_val){ { 0, NULL } };
+    int axis = (int)take(r, (unsigned)r->set.space.rank);
+    return r->set.kind == KIND_ARRAYS ? wf_iota(r->g, r->set.space, axis) : position(r, axis);
+}
+
 static void add_block(recorder *r)
 {
-    enum { MOST_BLOCKS = 3 };
     wf_shape shape = { 0 };
-    if (r->set.kind == KIND_ARRAYS || r->blocks == MOST_BLOCKS)
+    if (r->blocks == MOST_BLOCKS)
         return;
     int n = r->n, vars = r->vars;
     unsigned form = take(r, 4);
     wf_val i, cond = form < 2 ? operand(r, WF_BOOL, false, &shape)
                               : wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 7);
-    ++r->blocks;
+    if (r->set.kind == KIND_ARRAYS && r->set.space.rank) /* lanes of the space's shape */
+        cond = form < 2 ? wf_or(cond, wf_lt(here(r), 0)) : wf_add(cond, wf_and(here(r), 1));
+    enter_block(r);
     if (form < 2)
         wf_if_(r->g, "if", cond);
     else {
@@ -585,7 +657,7 @@ static void add_block(recorder *r)
         wf_for_(r->g, "for", &i, form == 2 ? (wf_val){ { 0, NULL } } : cond, form == 2 ? cond : (wf_val){ { 0, NULL } },
                 (wf_val){ { form == 2 ? step : -step, NULL } });
         ++r->loops;
-        emit(r, i, shape);
+        emit(r, i, r->set.kind == KIND_ARRAYS ? r->set.space : shape);
     }
     add_steps(r, 1 + take(r, 6));
     if (form == 1) {
@@ -596,11 +668,56 @@ static void add_block(recorder *r)
     }
     wf_end_(r->g, "end");
     r->loops -= form >= 2;
-    --r->blocks;
+    leave_block(r, n, vars);
+}
+
+/* Functions of a table, each with decisions of its own: not every way records all of them. */
+typedef struct function {
+    recorder *r;
+    fz_reader start;
+    unsigned skip;
+} function;
+
+static void record_function(const wf_site *site)
+{
+    const function *f = site->user;
+    recorder *r = f->r;
+    int n = r->n, vars = r->vars;
+    r->in = f->start;
+    for (unsigned i = 0; i < f->skip; ++i)
+        take(r, 251);
+    ++r->calls;
+    add_steps(r, 1 + take(r, 5));
+    wf_set(site->out[0], cast_to(use(r, (int)take(r, (unsigned)r->n)), wf_val_dtype(wf_get(site->out[0]))));
+    --r->calls;
     r->n = n;
     r->vars = vars;
-    for (int v = 0; v < vars; ++v) /* what the block left */
-        r->var_value[v] = emit(r, wf_get(r->var[v]), (wf_shape){ 0 });
+}
+
+static void add_switch(recorder *r)
+{
+    enum { MOST_FUNCTIONS = 4 };
+    wf_shape shape = { 0 };
+    if (r->blocks == MOST_BLOCKS || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
+        return;
+    int n = r->n, vars = r->vars, v = vars ? (int)take(r, (unsigned)vars) : -1;
+    unsigned size = 1 + take(r, MOST_FUNCTIONS);
+    wf_val index = wf_sub(wf_and(wf_add(cast_to(operand(r, WF_I64, false, &shape), WF_I64), here(r)), 3), take(r, 2));
+    function f[MOST_FUNCTIONS];
+    wf_function table[MOST_FUNCTIONS];
+    for (unsigned k = 0; k < size; ++k) {
+        f[k] = (function){ .r = r, .start = r->in };
+        f[k].skip = take(r, 3);
+        table[k] = (wf_function){ record_function, &f[k] };
+    }
+    fz_reader after = r->in;
+    if (v < 0)
+        return;
+    enter_block(r);
+    r->var_shape[v] = r->set.space;
+    wf_switch(r->g, index, ((wf_functions){ table, size }), WF_NO_VALS, WF_VARS(r->var[v]));
+    r->in = after;
+    leave_block(r, n, vars);
 }
 
 static void add_steps(recorder *r, unsigned steps)
@@ -648,6 +765,9 @@ static void add_steps(recorder *r, unsigned steps)
                 add_leave(r);
             else
                 add_variable(r);
+            break;
+        case 18:
+            add_switch(r);
             break;
         case 16:
         case 17:

@@ -483,6 +483,44 @@ static void test_asked_for(void **state)
     wf_release(in);
 }
 
+/* What nobody asks for is computed without WF_DEAD_CODE, to the same results. */
+static void test_dead_code(void **state)
+{
+    (void)state;
+    wf_array *in = ramp(WF_F32, 64, 0);
+    for (int off = 0; off < 2; ++off) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(64), .flags_off = off ? WF_DEAD_CODE : 0);
+        wf_array *out = wf_formal(g, "out", WF_F32, 1);
+        wf_val i = wf_index(g, 0), v = wf_read(g, in, i), k;
+        wf_var a = wf_local(g, WF_F32, v), b = wf_local(g, WF_F32, 1);
+        WF_FOR (g, k, 0, wf_mod(i, 5), 1) {
+            wf_inc(a, 1);
+            wf_set(b, wf_sqrt(wf_add(b, a)));
+        }
+        WF_END(g);
+        wf_write(g, out, 7, i);
+        wf_write(g, out, a, i);
+        wf_kernel *kernel = wf_compile(g);
+        assert_non_null(kernel);
+        wf_array *x = wf_like(in);
+        static char text[1 << 16];
+        size_t n;
+        wf_args args = WF_ARGS(WF_ARG("out", x));
+        OK(ctx, wf_launch(kernel, args));
+        OK(ctx, wf_kernel_dump(kernel, args, WF_DUMP_PASSES, text, sizeof text, &n));
+        const char *lowered = strstr(text, "lower");
+        assert_non_null(lowered);
+        assert_true((strstr(lowered, "sqrt") != NULL) == off);
+        float *got = contents(x);
+        for (int j = 0; j < 64; ++j)
+            assert_true(got[j] == (float)(j + j % 5));
+        free(got);
+        wf_kernel_free(kernel);
+        wf_release(x);
+    }
+    wf_release(in);
+}
+
 /* ---- as a kernel: extents are known at launch ---- */
 static void test_formals(void **state)
 {
@@ -608,8 +646,8 @@ int main(void)
         cmocka_unit_test(test_uniform),      cmocka_unit_test(test_gather_and_accumulate),
         cmocka_unit_test(test_memory_order), cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_two_shapes),   cmocka_unit_test(test_every_dtype),
-        cmocka_unit_test(test_asked_for),    cmocka_unit_test(test_formals),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_asked_for),    cmocka_unit_test(test_dead_code),
+        cmocka_unit_test(test_formals),      cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests) + cmocka_run_group_tests_name("debug", tests, on_debug, off);
 }

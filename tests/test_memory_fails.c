@@ -303,6 +303,30 @@ static wf_status accumulation(wf_context *ctx)
     return status;
 }
 
+static void add_one(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
+static void add_one_too(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
+static void negate(const wf_site *site) { wf_set(site->out[0], wf_neg(site->in[0])); }
+
+static wf_status table_of_functions(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *kept = NULL;
+    wf_status status = a ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a);
+        wf_var y = wf_local(g, WF_F32, 50);
+        wf_switch(g, wf_mod(wf_cast(v, WF_I32), 4),
+                  WF_FUNCTIONS({ add_one, NULL }, { negate, NULL }, { add_one_too, NULL }), WF_VALS(v), WF_VARS(y));
+        kept = wf_keep(y);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(kept, (const float[]){ 1, -1, 3, 50, 5, -5, 7, 50 }, 8, &status));
+    wf_release(a);
+    wf_release(kept);
+    return status;
+}
+
 static wf_status loops(wf_context *ctx)
 {
     wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *b = wf_arange(ctx, WF_F32, 4, 0, 1);
@@ -342,7 +366,9 @@ static wf_status loops(wf_context *ctx)
 #define SCENARIOS(X) \
     X(contexts)      \
     X(arrays)        \
-    X(lazy_arrays) X(stencil) X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(streams)
+    X(lazy_arrays)   \
+    X(stencil)       \
+    X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(table_of_functions) X(streams)
 
 #define X(name)                           \
     static void test_##name(void **state) \

@@ -48,6 +48,13 @@
 #define WF__AXES8(a, ...) (1u << (a) | WF__AXES7(__VA_ARGS__))
 #define WF_VALS(...) ((wf_vals){ (wf_val[]){ WF__MAP(WF_V, __VA_ARGS__) }, WF__N(__VA_ARGS__) })
 
+#define WF_NO_VALS ((wf_vals){ 0, 0 })
+#define WF_VARS(...) ((wf_vars){ (const wf_var[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })
+#define WF_NO_VARS ((wf_vars){ 0, 0 })
+#define WF_FUNCTIONS(...)                                  \
+    ((wf_functions){ (const wf_function[]){ __VA_ARGS__ }, \
+                     sizeof((const wf_function[]){ __VA_ARGS__ }) / sizeof(wf_function) })
+
 /* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others. (Made in one
  * piece: gcc copies a local through the stack, and stalls.) */
 static inline wf_arg wf__arg_array(const char *s, const wf_array *a)
@@ -108,6 +115,9 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_keep(v) wf_keep(WF_V(v))
 #define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
 #define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
+
+#define wf_call(g, function, in, out) wf_call_(g, WF_HERE, function, in, out)
+#define wf_switch(g, index, functions, in, out) wf_switch_(g, WF_HERE, WF_V(index), functions, in, out)
 
 /* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which WF_END
  * or wf_run reports with the line that opened it; a C `else` after one does not compile. */

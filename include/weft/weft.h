@@ -137,8 +137,10 @@ enum {
      * WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that a condition left
      * unset at some points are a warning to the context's log. Results are those of any other device. */
     WF_DEBUG = 64,
-    WF_TRAP_NAN = 128, /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
-    WF_HISTORY = 256   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
+    WF_TRAP_NAN = 128,  /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
+    WF_HISTORY = 256,   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
+    WF_CALL_OPT = 512,  /* equal functions of wf_switch become one, and the only one that can be reached is in line */
+    WF_DEAD_CODE = 1024 /* what nothing needs is not computed, nor stored where a later store hides it */
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
@@ -554,8 +556,8 @@ typedef struct wf_kernel_info {
     uint64_t launch; /* 1, 2, ...: since the context was made; a gap: forgotten, or empty */
     uint64_t hash;   /* of the code and all that it depends on; 0: interpreted */
     wf_device device;
-    int32_t stage, stages; /* 0, 1, ... of so many */
-    int32_t reserved;
+    int32_t stage, stages;                /* 0, 1, ... of so many */
+    uint32_t merged;                      /* functions of wf_switch that were equal to others */
     uint32_t ops, folded, numbered, dead; /* recorded; of these: constants or operands, equal to others, of no effect */
     uint32_t nodes;                       /* of this kernel, lowered and with everything that code needs */
     bool plan_hit;                        /* the plan was there */
@@ -633,6 +635,33 @@ typedef struct wf_op {
  * during this call, to record. Up to 32 inputs, outputs and reduced values. In C: wf_apply(ctx, WF_ARRAYS(a),
  * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
 WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
+
+/* ---- calls --------------------------------------------------------------------------------------------------
+ * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It may
+ * do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
+typedef struct wf_function {
+    wf_hook *call;
+    void *user;
+} wf_function;
+typedef struct wf_functions {
+    const wf_function *at;
+    size_t n;
+} wf_functions;
+typedef struct wf_vars {
+    const wf_var *at;
+    size_t n;
+} wf_vars;
+/* Records the function here: wf_call(g, f, WF_VALS(x), WF_VARS(y)). */
+WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
+/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing happens
+ * and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y), WF_VARS(r)).
+ * Each function is called once, during this call, to record; what it does, lanes that did not ask for it do not do. With
+ * WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and if one is left, or one
+ * alone can be reached because of the index's dtype or a constant in it, there is no choice any more. An index that is the
+ * same for all points is a real branch. Costs a comparison and a branch per vector for each different function, and the
+ * bodies that some lane of the vector asks for. Where control flow is to be had. */
+WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,
+                       wf_vars out);
 
 /* ---- host operators -----------------------------------------------------------------------------------------
  * Code that cannot be traced, called with runs of elements, from several threads at once. */

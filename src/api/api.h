@@ -271,6 +271,9 @@ wf_var wf__new_variable(wf_graph *g, wf__variable var);                         
 wf__ref wf__lanes_on(const wf_graph *g);
 bool wf__is_outer(const wf_graph *g, uint32_t var);
 void wf__check_blocks(wf_graph *g);
+bool wf__may_branch(wf_graph *g, const char *function); /* else it is poisoned */
+/* A condition, to be ended by wf_end_, whose lanes are these: its LOOP, or 0. */
+wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes);
 /* Array graphs: do value, what a variable holds and the lanes that are on broadcast? False after poisoning, with the block's
  * line. And: is no block open? */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);

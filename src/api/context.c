@@ -171,7 +171,7 @@ wf_context *wf_context_new(const wf_config *config)
         wf__free(ctx);
         return NULL;
     }
-    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS);
+    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     return ctx;
 }

@@ -113,7 +113,7 @@ static void close_block(wf_graph *g)
 }
 
 /* May a block begin here? */
-static bool may_branch(wf_graph *g, const char *function)
+bool wf__may_branch(wf_graph *g, const char *function)
 {
     if (!wf__is_recording(g))
         return false;
@@ -133,9 +133,15 @@ static wf__ref condition(wf_graph *g, wf_val v, const char *function)
 }
 
 /* ---- conditions ---- */
+wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes)
+{
+    wf__block *b = open_block(g, ELSE, here, lanes); /* one that has no other branch */
+    return b ? b->loop : 0;
+}
+
 bool wf_if_(wf_graph *g, const char *here, wf_val cond)
 {
-    wf__ref c = may_branch(g, "WF_IF") ? condition(g, cond, "WF_IF") : 0;
+    wf__ref c = wf__may_branch(g, "WF_IF") ? condition(g, cond, "WF_IF") : 0;
     wf__block *b = c ? open_block(g, IF, here, and_with(wf__graph_ir(g), wf__lanes_on(g), c)) : NULL;
     if (b)
         b->condition = c;
@@ -168,7 +174,7 @@ bool wf_else_(wf_graph *g, const char *here)
 /* ---- loops ---- */
 bool wf_loop_(wf_graph *g, const char *here)
 {
-    if (!may_branch(g, "WF_LOOP"))
+    if (!wf__may_branch(g, "WF_LOOP"))
         return true;
     wf__ref on = wf__lanes_on(g);
     open_block(g, LOOP, here, on ? on : wf__const_bits(wf__graph_ir(g), WF_BOOL, 1));
@@ -198,7 +204,7 @@ static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
 bool wf_while_(wf_graph *g, const char *here, wf_val cond)
 {
     (void)here;
-    wf__ref c = may_branch(g, "WF_WHILE") ? condition(g, cond, "WF_WHILE") : 0;
+    wf__ref c = wf__may_branch(g, "WF_WHILE") ? condition(g, cond, "WF_WHILE") : 0;
     if (c && g->block_n)
         leave(g, without(wf__graph_ir(g), wf__lanes_on(g), c), false, "WF_WHILE");
     return true;
@@ -206,13 +212,13 @@ bool wf_while_(wf_graph *g, const char *here, wf_val cond)
 
 void wf_break(wf_graph *g)
 {
-    if (may_branch(g, "wf_break"))
+    if (wf__may_branch(g, "wf_break"))
         leave(g, g->block_n ? wf__lanes_on(g) : 0, false, "wf_break");
 }
 
 void wf_continue(wf_graph *g)
 {
-    if (may_branch(g, "wf_continue"))
+    if (wf__may_branch(g, "wf_continue"))
         leave(g, g->block_n ? wf__lanes_on(g) : 0, true, "wf_continue");
 }
 
@@ -246,7 +252,7 @@ static unsigned counter_dtype(wf_graph *g, const wf_val *bound, unsigned n)
 bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step)
 {
     *i = (wf_val){ { 0, g } };
-    if (!may_branch(g, "WF_FOR"))
+    if (!wf__may_branch(g, "WF_FOR"))
         return true;
     wf__ir *ir = wf__graph_ir(g);
     unsigned t = counter_dtype(g, (const wf_val[]){ hi, lo, step }, 3);

@@ -1,6 +1,7 @@
 /* graph.c - recordings: beginning and ending one, arrays and parameters in it. Elements, indices and variables are in
  * record.c, launching in launch.c. */
 #include "api/api.h"
+#include "ir/pass.h"
 #include <stdio.h>
 
 void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
@@ -139,6 +140,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     if (ranked)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
+    flags ^= WF__KEEP_DEAD;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->init, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->deinit, ranked ? given.shape.rank : 0, flags);

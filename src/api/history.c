@@ -33,6 +33,7 @@ static void count_ir(const wf__ir *ir, wf_kernel_info *out)
     out->ops += ir->folded + ir->numbered;
     out->folded += ir->folded;
     out->numbered += ir->numbered;
+    out->merged += ir->merged;
     wf__free(live);
 }
 

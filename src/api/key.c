@@ -4,6 +4,7 @@
  * the arrays with the way they overlap. Keys are compared in full.
  */
 #include "api/api.h"
+#include "ir/pass.h"
 
 static void add_ir(const wf__ir *ir, wf__str *key)
 {
@@ -237,9 +238,11 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
         const char *name;
     } flags[] = { { WF_FOLD, "WF_FOLD" },           { WF_VALUE_NUMBERING, "WF_VALUE_NUMBERING" },
                   { WF_LOOP_OPT, "WF_LOOP_OPT" },   { WF_PACKETS, "WF_PACKETS" },
+                  { WF_CALL_OPT, "WF_CALL_OPT" },   { WF_DEAD_CODE, "WF_DEAD_CODE" },
                   { WF_FAST_MATH, "WF_FAST_MATH" }, { WF_DEBUG, "WF_DEBUG" },
                   { WF_TRAP_NAN, "WF_TRAP_NAN" } };
     uint32_t left = now ^ old;
+    now ^= WF__KEEP_DEAD;
     for (size_t i = 0; i < WF__COUNT(flags); ++i)
         if (left & flags[i].flag) {
             wf__str_addf(reason(out), "%s is %s now", flags[i].name, now & flags[i].flag ? "on" : "off");

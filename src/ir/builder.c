@@ -16,7 +16,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
-    ir->folded = ir->numbered = ir->label_n = 0;
+    ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;

@@ -214,12 +214,16 @@ typedef struct wf__ir {
     bool kept_lane;            /* and they keep the lane axis, too */
     bool arrays;               /* an array graph: nodes have shapes, pure operations broadcast */
     uint32_t flags;            /* some of WF__IR_FLAGS */
+    uint32_t merged;           /* functions of tables that were equal to others */
     uint32_t folded, numbered; /* operations that became a constant or an operand, or an equal one, instead of a node */
     wf_status status;          /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
 } wf__ir;
 
-enum { WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_FAST_MATH | WF_DEBUG | WF_TRAP_NAN };
+enum {
+    WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE | WF_LOOP_OPT | WF_PACKETS | WF_FAST_MATH |
+                   WF_DEBUG | WF_TRAP_NAN
+};
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes); /* memory for so many, all at once; without it, it is said later */

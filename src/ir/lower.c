@@ -237,6 +237,16 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     return out->status == WF_OK;
 }
 
+static void mark(const wf__ir *ir, uint8_t *live)
+{
+    if (ir->flags & WF__KEEP_DEAD) {
+        memset(live, 1, ir->n);
+        return;
+    }
+    wf__mark_effects(ir, live);
+    wf__mark_live(ir, live);
+}
+
 static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
 {
     wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
@@ -246,8 +256,7 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
     if (!live)
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     else if (wf__copy_tables(in, out)) {
-        wf__mark_effects(in, live);
-        wf__mark_live(in, live);
+        mark(in, live);
         ok = rewrite_live(in, out, live, rewrite);
     }
     wf__free(live);
@@ -260,8 +269,7 @@ static bool all_live(const wf__ir *ir)
     uint8_t *live = wf__alloc0(ir->n);
     bool all = live != NULL;
     if (live) {
-        wf__mark_effects(ir, live);
-        wf__mark_live(ir, live);
+        mark(ir, live);
         for (wf__ref r = 1; r < ir->n && all; ++r)
             all = live[r];
     }

@@ -149,6 +149,8 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
         !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
         return wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
     switch (n->op) {
+    case WF__NOP:
+        return 0;
     case WF__CONST:
         return wf__const_bits(out, n->dtype, wf__bits(n));
     case WF__LOAD:

@@ -3,6 +3,8 @@
 #define WEFT_IR_PASS_H
 #include "ir/ir.h"
 
+/* In wf__ir.flags WF_DEAD_CODE is the other way round: a recording that no context made loses its dead code. */
+enum { WF__KEEP_DEAD = WF_DEAD_CODE };
 enum { WF__MAX_OPERANDS = 16 };
 /* The values that a node uses, tuples included. Returns how many. */
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
