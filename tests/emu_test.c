@@ -201,7 +201,7 @@ void emu_found(CUresult got, CUresult want, int n, ...)
         }
     }
     va_end(args);
+    emu_reset();
     if (!good)
         fail_msg("status %d, wanted %d; report: %s", (int)got, (int)want, report());
-    emu_reset();
 }
