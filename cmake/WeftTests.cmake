@@ -77,6 +77,7 @@ if(WEFT_TESTS)
         if(helpers)
             target_link_libraries(${name} PRIVATE weft_test_helpers)
         endif()
+        add_dependencies(${name} weft_cuda_emu) # opened by path, in the tests of the emulator and of devices
         target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
