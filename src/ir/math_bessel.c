@@ -171,9 +171,11 @@ wf__ref wf__m_i0(const wf__math *m, wf__ref x)
     wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_fmak(m, ax, -0.062, m_k(m, 0.72));
     near = m_fma(m, near, m_mul(m, lost, slope), near);
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
-    wf__ref power = m_fma(m, e.expm1, e.scale, e.scale), inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
+    wf__ref inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
     wf__ref factor =
         m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
-    wf__ref far = m_mulk(m, m_mul(m, power, factor), 0x1p32), small = m_lt(m, ax, 8);
+    wf__ref far = m_mul(m, m_fma(m, e.expm1, factor, factor), e.scale); /* exact: a power of two */
+    far = m_mulk(m, far, 0x1p32);
+    wf__ref small = m_lt(m, ax, 8);
     return m_select(m, small, near, far);
 }
