@@ -333,6 +333,9 @@ typedef struct wf_space {
         flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
     /* NULL: the current one, if any. It must live until wf_run; its device is then the default one. */
     wf_stream *stream;
+    int32_t threads;      /* at most so many work on it; 0: all of the context's. Results do not depend on it */
+    int64_t serial_below; /* points below which one thread works; 0: decided by the work that a point is */
+    wf_shape block;       /* extents of a block (see WF_INIT), one per axis; rank 0: one block. Not with reduce */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */
@@ -463,6 +466,10 @@ WF_API void wf_continue(wf_graph *graph);
 WF_API bool wf_is_gpu(const wf_graph *graph); /* a C bool, to take one of two paths while recording */
 WF_API wf_val wf_thread_id(wf_graph *graph, int axis);
 WF_API wf_val wf_block_size(wf_graph *graph, int axis);
+/* Blocks, as WF_INIT has them: which one, and how many there are along an axis of the space. i64. Axes along which there
+ * are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
+WF_API wf_val wf_block_id(wf_graph *graph, int axis);
+WF_API wf_val wf_grid_size(wf_graph *graph, int axis);
 WF_API void
 wf_barrier(wf_graph *graph); /* all threads of the block come; WF_ERR_CONTRACT inside a block of control flow */
 
@@ -479,7 +486,7 @@ typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
  * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make up,
- * else all points together. There wf_read, wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be
+ * else a box of .block (those at the ends of axes may be smaller), else all points together. There wf_read, wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be
  * had. Memory of the block, for all three sections, borrowed from the graph: read, written and accumulated into by index
  * like any array; undefined at the start, or 0. The points of a block share it and come in any order. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
@@ -501,8 +508,10 @@ WF_API wf_array *wf_keep(wf_val value);
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 typedef struct wf_launch_opts {
     size_t size;
-    wf_shape shape;    /* another index space, of the same rank; rank 0: the recorded one */
-    wf_stream *stream; /* NULL: the current one, if any */
+    wf_shape shape;       /* another index space, of the same rank; rank 0: the recorded one */
+    wf_stream *stream;    /* NULL: the current one, if any */
+    int32_t threads;      /* as in wf_space; 0: what the recording said */
+    int64_t serial_below; /* as in wf_space; 0: what the recording said */
 } wf_launch_opts;
 /* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values. From any
  * thread. Done when it returns, or queued in a stream. */

@@ -181,6 +181,7 @@ typedef struct wf__program {
     uint32_t param_n, param_cap;
     uint32_t initial_cap;
     wf_device device;
+    wf__limits limits;
     char *name;
     double record_s; /* with WF_HISTORY */
 } wf__program;
@@ -290,7 +291,8 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
 void wf__update_noted(wf_graph *g, uint32_t slot);
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);
-wf_val wf__value(wf_graph *g, wf__ref ref);                                     /* 0: poison */
+wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
+wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */
@@ -352,6 +354,7 @@ typedef struct wf__request { /* to run a program */
     uint32_t kept_n;
     const char *here;  /* for messages, where there is no name; may be NULL */
     wf_stream *stream; /* NULL: now, on this thread */
+    wf__limits limits;
 } wf__request;
 wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
 /* The quick way, of a launch without a stream that was made before: false if there is none. */

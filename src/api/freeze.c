@@ -277,7 +277,8 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(f->ctx->engine, &s->plan->plan, s->base, s->param, s->interpret, NULL, &failure))
+    if (!wf__engine_run(f->ctx->engine, &s->plan->plan, s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL,
+                        &failure))
         status = wf__error(f->ctx, failure.status, "%s%s%s", s->name ? s->name : "", s->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);

@@ -111,6 +111,21 @@ static void retire(wf_graph *g)
     wf__context_release(ctx);
 }
 
+static void set_block(wf_graph *g, const wf_shape *block)
+{
+    wf__recording *rec = &g->program.rec;
+    bool good = block->rank > 0 && block->rank <= WF_MAX_RANK && !g->reducing && rec->kind != WF__ARRAYS &&
+                (rec->kind == WF__ELEMENTS || block->rank == rec->space.rank);
+    for (int d = 0; good && d < block->rank; ++d)
+        good = block->dim[d] > 0;
+    if (good)
+        rec->block = *block;
+    else
+        wf__poison(g, WF_ERR_ARG,
+                   "wf_begin: .block needs an extent above 0 for each axis of an index space or of elements, without "
+                   ".reduce (whose blocks are the points of the kept axes)");
+}
+
 wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
 {
     if (!ctx)
@@ -147,6 +162,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
     wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
     rec->reduce = given.reduce;
+    rec->block = (wf_shape){ 0 };
+    g->program.limits = (wf__limits){ given.threads, given.serial_below };
     rec->ir.arrays = rec->kind == WF__ARRAYS;
     g->program.device = given.device ? given.device : given.stream ? given.stream->device : ctx->device;
     enlist(ctx, g);
@@ -161,6 +178,10 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank)))
         wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space",
                    (unsigned)given.reduce, (int)given.shape.rank);
+    if (given.threads < 0 || given.serial_below < 0)
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
+    if (given.block.rank && ranked)
+        set_block(g, &given.block);
     if (given.name && !(g->program.name = wf__strdup(given.name)))
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
     return g;
@@ -254,7 +275,8 @@ wf_status wf_run(wf_graph *g)
                                                              .kept = g->kept,
                                                              .kept_n = g->kept_n,
                                                              .here = g->here,
-                                                             .stream = g->stream });
+                                                             .stream = g->stream,
+                                                             .limits = p->limits });
         if (arrays != few)
             wf__free(arrays);
         if (param != few_param)

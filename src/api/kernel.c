@@ -127,7 +127,7 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then,
 static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
     wf__request *r = user;
-    if (wf__launch_again((wf_kernel *)k, arrays, param, r->space))
+    if (!r->limits.serial_below && wf__launch_again((wf_kernel *)k, arrays, param, r->space))
         return WF_OK;
     r->program = &k->program;
     r->recording_key = &k->recording_key;
@@ -151,6 +151,13 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *g
     return with_bindings(k, args, launch, r);
 }
 
+static bool limit(wf__limits *limits, const wf_launch_opts *opts)
+{
+    limits->threads = opts->threads ? opts->threads : limits->threads;
+    limits->serial_below = opts->serial_below ? opts->serial_below : limits->serial_below;
+    return limits->threads >= 0 && limits->serial_below >= 0;
+}
+
 wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
 {
     wf_launch_opts whole;
@@ -162,6 +169,9 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
         opts = &whole;
     }
     wf__request r = { .space = &k->program.rec.space, .stream = opts ? opts->stream : NULL };
+    r.limits = k->program.limits;
+    if (opts && (opts->threads | opts->serial_below) && !limit(&r.limits, opts))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: threads and serial_below must not be negative");
     const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
     if (misfit)
         return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);

@@ -159,11 +159,11 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 
 /* ---- running ---- */
 static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
-                          const uint64_t *param, wf__note *notes)
+                          const uint64_t *param, const wf__limits *limits, wf__note *notes)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(ctx->engine, &e->plan, base, param, p->device == WF_INTERP, notes, &failure))
+    if (!wf__engine_run(ctx->engine, &e->plan, base, param, limits, p->device == WF_INTERP, notes, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
@@ -221,7 +221,7 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
         return false;
     uint64_t tag = tag_of(k, arrays, space);
     wf__memo *memo = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
-    bool done = memo && memo->call.entry;
+    bool done = memo && memo->call.entry; /* one thread does it anyway */
     if (done)
         wf__engine_run_prepared(k->ctx->engine, &memo->call, param);
     if (memo)
@@ -289,12 +289,12 @@ static wf_status run_planned(wf_context *ctx, const wf__request *r, wf__memo *me
     for (uint32_t i = 0; i < p->object_n; ++i)
         base[i] = r->arrays[i]->base;
     if (memo)
-        status = run_plan(ctx, p, memo->entry, base, r->param, NULL);
+        status = run_plan(ctx, p, memo->entry, base, r->param, &r->limits, NULL);
     else {
         wf__launch_note note;
         wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
         if (e) {
-            status = run_plan(ctx, p, e, base, r->param, note.stage);
+            status = run_plan(ctx, p, e, base, r->param, &r->limits, note.stage);
             wf__note_run(ctx, e, &note);
             if (wf__is_noted(ctx))
                 wf__freeze_note(ctx, p, e, r->arrays, r->param, status);
@@ -314,7 +314,7 @@ static wf_status run_now(wf_context *ctx, const wf__request *r)
     wf_status status = WF_OK;
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
     wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
-    if (memo && memo->call.entry)
+    if (memo && memo->call.entry && !r->limits.serial_below)
         wf__engine_run_prepared(ctx->engine, &memo->call, r->param);
     else
         status = run_planned(ctx, r, memo, tag);

@@ -9,6 +9,7 @@ typedef struct launch {
     wf__work work;
     wf__plan_entry *plan;
     wf__launch_note note;
+    wf__limits limits;
     bool interpret;
     const char *label; /* begins messages */
     uint32_t array_n, kept_n;
@@ -39,7 +40,9 @@ static launch *new_launch(const wf__request *r)
     launch *q = wf__alloc(bytes);
     if (!q)
         return NULL;
-    *q = (launch){ .interpret = p->device == WF_INTERP, .array_n = p->object_n, .kept_n = r->kept_n };
+    *q = (launch){
+        .interpret = p->device == WF_INTERP, .limits = r->limits, .array_n = p->object_n, .kept_n = r->kept_n
+    };
     char *at = (char *)(q + 1);
     q->array = part(&at, n * sizeof *q->array);
     q->kept = part(&at, q->kept_n * sizeof *q->kept);
@@ -107,8 +110,8 @@ static void run(wf__work *work, bool dropped)
     launch *q = (launch *)work;
     wf_context *ctx = work->stream->ctx;
     wf__failure failure = { 0 };
-    bool done = !dropped &&
-                wf__engine_run(ctx->engine, &q->plan->plan, q->base, q->param, q->interpret, q->note.stage, &failure);
+    bool done = !dropped && wf__engine_run(ctx->engine, &q->plan->plan, q->base, q->param, &q->limits, q->interpret,
+                                           q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {

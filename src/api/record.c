@@ -168,7 +168,10 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
                    (int)(array->shape.rank - (int)block));
         return false;
     }
-    for (size_t k = 0, axis = 0; k < block; ++k, ++axis) {
+    bool boxes = g->program.rec.block.rank > 0;
+    if (block && boxes)
+        refs[0] = wf__block_index(g, -1);
+    for (size_t k = 0, axis = 0; k < block && !boxes; ++k, ++axis) {
         while (g->program.rec.reduce >> axis & 1)
             ++axis;
         refs[k] = wf__index(ir, (int)axis);
@@ -353,6 +356,15 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
         if (!(rec->reduce >> d & 1))
             whole.dim[whole.rank++] = rec->space.dim[d];
+    if (rec->block.rank) {
+        if (rec->kind != WF__SPACE) {
+            wf__poison(g, WF_ERR_CONTRACT, "wf_scratch: with .block, only in a recording with an index space");
+            return NULL;
+        }
+        whole = (wf_shape){ .rank = 1, .dim = { 1 } }; /* one after the other */
+        for (int d = 0; d < rec->block.rank; ++d)
+            whole.dim[0] *= rec->space.dim[d] / rec->block.dim[d] + (rec->space.dim[d] % rec->block.dim[d] != 0);
+    }
     int block = whole.rank;
     if (shape.rank < 0 || block + shape.rank > WF_MAX_RANK) {
         wf__poison(g, WF_ERR_SHAPE, "wf_scratch: %d axes are too many, with the %d of the blocks", (int)shape.rank,

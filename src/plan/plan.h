@@ -36,6 +36,7 @@ typedef struct wf__recording {
     uint64_t *initial; /* [ir.red_n] bits, joined in once */
     wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
     wf_shape space;    /* WF__SPACE */
+    wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
     bool gpu; /* for a GPU: no private copies, updates are atomic */
 } wf__recording;

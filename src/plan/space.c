@@ -213,8 +213,8 @@ static wf__ref section_node(spacer *s, const wf__ir *in, wf_axes reduce, uint32_
     return wf__copy_node(in, r, map, out);
 }
 
-/* A stage over the points of the kept axes; `number`: of the stage whose results WF_POST uses. */
-static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, uint32_t number)
+/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_POST uses. */
+static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;
     wf__ir_init(&ir, s->space.rank, in->flags);
@@ -230,7 +230,7 @@ static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, uint32_t nu
         return no_memory(s);
     }
     post->proto = ir;
-    post->space = wf__kept_shape(&s->space, reduce);
+    post->space = *kept;
     post->dropped = reduce;
     return true;
 }
@@ -300,18 +300,34 @@ static bool add_operator(spacer *s)
     return true;
 }
 
+/* The space of what runs once a block. */
+static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
+{
+    const wf_shape *block = &s->rec->block;
+    *out = wf__kept_shape(&s->space, reduce);
+    if (block->rank && block->rank != s->space.rank) {
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, ".block has %d axes, the operands have %d", (int)block->rank,
+                      (int)s->space.rank);
+        return false;
+    }
+    for (int d = 0; d < block->rank; ++d)
+        out->dim[d] = s->space.dim[d] / block->dim[d] + (s->space.dim[d] % block->dim[d] != 0);
+    return true;
+}
+
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
+    wf_shape blocks, kept;
     if (!find_space(&s) || !find_axes(&s))
         return false;
     wf_axes block = recording->reduce ? s.reduce : (1u << s.space.rank) - 1; /* what a block's points differ in */
     const wf__recording *rec = recording;
-    if (rec->init.n > 1 && !add_section(&s, &rec->init, block, 0))
-        return false;
-    if (!add_operator(&s))
+    kept = wf__kept_shape(&s.space, s.reduce);
+    if (!find_blocks(&s, block, &blocks) || (rec->init.n > 1 && !add_section(&s, &rec->init, block, &blocks, 0)) ||
+        !add_operator(&s))
         return false;
     uint32_t number = plan->stage_n - 1;
-    return (rec->deinit.n <= 1 || add_section(&s, &rec->deinit, block, 0)) &&
-           (!rec->ir.red_n || rec->post.n <= 1 || add_section(&s, &rec->post, s.reduce, number));
+    return (rec->deinit.n <= 1 || add_section(&s, &rec->deinit, block, &blocks, 0)) &&
+           (!rec->ir.red_n || rec->post.n <= 1 || add_section(&s, &rec->post, s.reduce, &kept, number));
 }

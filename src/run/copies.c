@@ -230,14 +230,14 @@ static void join_part(void *user, int64_t part, int worker)
         join_array(p, from, to, &j->mem[p->target], first, sum, n);
 }
 
-void wf__copies_join(wf__copies *c, wf__pool *pool, const wf__mem *mem)
+void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem)
 {
     enum { ALONE = 16 };
     for (uint32_t k = 0; k < c->stage->copies_n; ++k) {
         joining j = { c, &c->stage->copies[k], mem };
         int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
         if (parts > ALONE)
-            wf__pool_run(pool, parts, join_part, &j);
+            wf__pool_run_on(pool, threads, parts, join_part, &j);
         else
             for (int64_t i = 0; i < parts; ++i)
                 join_part(&j, i, 0);

@@ -22,6 +22,6 @@ bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *sta
 /* The slots for whoever uses copy i, which is made at its first use. */
 const wf__mem *wf__copies_use(wf__copies *c, int64_t i);
 /* Joins all copies with the arrays: one with another in their order, then the array with the result. */
-void wf__copies_join(wf__copies *c, wf__pool *pool, const wf__mem *mem);
+void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem);
 void wf__copies_end(wf__copies *c);
 #endif

@@ -37,6 +37,12 @@ typedef struct wf__engine_counts {
 } wf__engine_counts;
 wf__engine_counts wf__engine_count(const wf__engine *engine);
 
+/* How many threads a launch may use; what is computed does not depend on it. */
+typedef struct wf__limits {
+    int32_t threads;      /* at most; 0: all there are */
+    int64_t serial_below; /* points below which one thread does a kernel; 0: decided by the work they are */
+} wf__limits;
+
 /* Runs a plan: base[objects] are the addresses of elements [0, ..., 0]; param[params] the values. `interpret`: by
  * the interpreter, on this thread. Synchronous; from any thread. false: status and error say why; arrays may then be
  * half-written only if memory ran out between stages. */
@@ -45,8 +51,8 @@ typedef struct wf__failure {
     wf__str text;
 } wf__failure;
 /* `notes`: one for each stage, zeroed, or NULL. */
-bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param, bool interpret,
-                    wf__note *notes, wf__failure *failure);
+bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param,
+                    const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 
 /* A launch of a plan that is one kernel in one box on the calling thread: everything but the parameters. */
 typedef struct wf__prepared {

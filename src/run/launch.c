@@ -36,6 +36,7 @@ typedef struct launch { /* one stage in flight */
     size_t kept_bytes;
     size_t at[WF__MOST_FUSED]; /* of reduction k's in it */
     int workers;
+    int threads;        /* at most */
     bool parallel;      /* if compiled */
     wf__copies *copies; /* NULL: none. in_order: one for each group of blocks, else for each worker */
     wf__note *note;     /* NULL: nobody wants to know */
@@ -315,10 +316,23 @@ static void run_group(void *user, int64_t group, int worker)
 
 static const int64_t origin[WF_MAX_RANK];
 
-static bool is_large(const wf__stage *stage) { return stage->blocks > 1 && stage->work >= PARALLEL_WORK; }
-static bool is_parallel(const wf__engine *e, const wf__stage *stage) /* if compiled */
+static int threads_of(const wf__engine *e, const wf__limits *limits)
 {
-    return is_large(stage) && (!stage->updates || wf__pool_threads(e->pool) > 1);
+    int threads = wf__pool_threads(e->pool);
+    return limits->threads > 0 && limits->threads < threads ? limits->threads : threads;
+}
+
+static bool is_large(const wf__stage *stage, const wf__limits *limits)
+{
+    int64_t points = 1;
+    for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
+        points *= stage->extent[d];
+    return stage->blocks > 1 && (limits->serial_below ? points >= limits->serial_below : stage->work >= PARALLEL_WORK);
+}
+
+static bool is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits) /* if compiled */
+{
+    return is_large(stage, limits) && (!stage->updates || threads_of(e, limits) > 1);
 }
 
 static void run_blocks(launch *l)
@@ -328,11 +342,11 @@ static void run_blocks(launch *l)
     if (l->parallel && l->entry && l->then)
         wf__pool_run_on(l->engine->pool, l->workers, stage->blocks, run_block, l);
     else if (l->parallel && l->entry && groups)
-        wf__pool_run(l->engine->pool, l->copies->n, run_group, l);
+        wf__pool_run_on(l->engine->pool, l->threads, l->copies->n, run_group, l);
     else if (l->parallel && l->entry && l->copies)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
     else if (l->parallel && l->entry)
-        wf__pool_run(l->engine->pool, stage->blocks, run_block, l);
+        wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
@@ -488,7 +502,7 @@ static void fill_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
 static bool make_copies(launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    int64_t workers = l->parallel && (l->entry || stage->in_order) ? wf__pool_threads(l->engine->pool) : 1;
+    int64_t workers = l->parallel && (l->entry || stage->in_order) ? l->threads : 1;
     int64_t wanted = stage->in_order && stage->groups ? stage->groups : workers;
     wanted = wanted < stage->blocks ? wanted : stage->blocks;
     if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
@@ -518,7 +532,7 @@ static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf
         l->at[k] = l->kept_bytes;
         l->kept_bytes += (points * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
     }
-    l->workers = wf__pool_threads(l->engine->pool);
+    l->workers = l->threads;
     l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
     if (!l->kept)
         return out_of_memory(f, "partial results");
@@ -557,10 +571,7 @@ static void note_run(const launch *l, const wf__stage *next, double start)
 {
     wf__note *note = l->note;
     note->ran = true;
-    note->threads = !l->parallel || !l->entry ? 1
-                    : l->then                 ? l->workers
-                    : l->copies               ? (int)l->copies->n
-                                              : wf__pool_threads(l->engine->pool);
+    note->threads = !l->parallel || !l->entry ? 1 : l->then ? l->workers : l->copies ? (int)l->copies->n : l->threads;
     note->copies = l->copies ? (int)l->copies->n : 0;
     note->run_s = wf__now() + compiling(note, next) - start;
     if (l->then) {
@@ -571,7 +582,8 @@ static void note_run(const launch *l, const wf__stage *next, double start)
 
 /* Sets *both if the next stage has run, too. `next`: if it may be fused, else NULL. */
 static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *const *base, uint64_t *param,
-                      uint64_t *result, bool interpret, bool *both, wf__note *note, wf__failure *f)
+                      uint64_t *result, const wf__limits *limits, bool interpret, bool *both, wf__note *note,
+                      wf__failure *f)
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note }, then;
@@ -584,7 +596,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     fill_mem(stage, base, mem);
     l.call.mem = mem;
     wf__copies copies;
-    l.parallel = is_parallel(e, stage);
+    l.threads = threads_of(e, limits);
+    l.parallel = is_parallel(e, stage, limits);
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
         if (ok && !make_room(&l, base))
@@ -603,7 +616,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
         else if (ok)
             run_blocks(&l);
         if (l.copies) {
-            wf__copies_join(l.copies, e->pool, mem);
+            wf__copies_join(l.copies, e->pool, l.threads, mem);
             wf__copies_end(l.copies);
         }
         if (note)
@@ -652,7 +665,8 @@ static void compile_one(void *user, int64_t i, int worker)
 
 /* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages see to
  * their code themselves. */
-static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, bool interpret, wf__note *notes)
+static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, const wf__limits *limits, bool interpret,
+                          wf__note *notes)
 {
     if (plan->stage_n < 2 || interpret || atomic_exchange(&plan->has_run, true))
         return;
@@ -668,20 +682,20 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, bool
         if (stage->empty)
             continue;
         fill_mem(stage, base, mem);
-        variant which = variant_of(stage, mem, is_parallel(e, stage), false);
+        variant which = variant_of(stage, mem, is_parallel(e, stage, limits), false);
         if (which == VARIANTS)
             continue;
         a.stage[n] = s;
         a.which[n++] = (uint8_t)which;
     }
     if (n > 1)
-        wf__pool_run(e->pool, n, compile_one, &a);
+        wf__pool_run_on(e->pool, threads_of(e, limits), n, compile_one, &a);
     wf__free(a.stage);
     wf__free(mem);
 }
 
-bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, bool interpret,
-                    wf__note *notes, wf__failure *failure)
+bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
+                    bool interpret, wf__note *notes, wf__failure *failure)
 {
     enum { SMALL = 16 };
     char *small_base[SMALL], **base = small_base;
@@ -708,12 +722,12 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         }
     }
     if (ok)
-        compile_ahead(e, plan, base, interpret, notes);
+        compile_ahead(e, plan, base, limits, interpret, notes);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         bool both = false;
-        ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, interpret, &both,
-                       notes ? &notes[s] : NULL, failure);
+        ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, limits, interpret,
+                       &both, notes ? &notes[s] : NULL, failure);
         s += both;
     }
     while (temps-- > 0 && base)
@@ -730,7 +744,8 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
-    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || is_large(stage))
+    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n ||
+        is_large(stage, &(wf__limits){ 0 }))
         return;
     const stage_code *code = atomic_load_explicit(&stage->code, memory_order_acquire);
     if (!code || !wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
