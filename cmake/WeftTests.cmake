@@ -93,6 +93,13 @@ if(WEFT_TESTS)
         endif()
     endforeach()
 
+    # Tests that run on a GPU as they are, on the emulator. Others look into memory, or time out.
+    foreach(name test_iwise test_control test_blocks test_kernel test_apply test_mod test_memo test_text_program test_eval)
+        string(REPLACE test_ cuda_ on_gpu ${name})
+        weft_test(${on_gpu} ${name})
+        set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+    endforeach()
+
     # A BLAS, and a library that is none, for test_lib_blas to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)
     add_library(no_blas MODULE ${source}/tests/blas/no_blas.c)

@@ -20,7 +20,7 @@ static int library_n;
 static const char *const targets[] = { "avx512", "avx2", "sse4.2", "neon" };
 static_assert(WF__COUNT(library) * WF__COUNT(targets) * 2 <= MOST_CODES, "room for the code of every variant");
 
-void (*test_instead)(const test_case *t);
+bool (*test_instead)(const test_case *t, const test_memory *memory, uint64_t *acc);
 
 void test_need_llvm(void)
 {
@@ -396,16 +396,24 @@ static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__ta
     compare_arrays(t, s, library[lib].major, target);
 }
 
+static void run_instead(const test_case *t, sides *s)
+{
+    static const wf__target other = { .name = "another backend" };
+    test_memory arrays[MOST_ARRAYS];
+    for (uint32_t i = 0; i < t->ir.slot_n; i++) {
+        fill(&t->array[i], &s->got[i], i + 1);
+        arrays[i] = (test_memory){ .at = s->got[i].at, .bytes = s->got[i].bytes, .mem = s->got_mem[i] };
+    }
+    if (test_instead(t, arrays, s->got_acc))
+        compare_arrays(t, s, 0, &other);
+}
+
 void test_compare(test_case *t, bool everywhere)
 {
     wf__str error = { 0 };
     if (!wf__verify(&t->ir, &error))
         print_error("%s: %s\n", t->name, wf__str_get(&error));
     assert_int_equal(error.len, 0);
-    if (test_instead) {
-        test_instead(t);
-        return;
-    }
     sides *s = calloc(1, sizeof *s);
     assert_non_null(s);
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
@@ -417,7 +425,9 @@ void test_compare(test_case *t, bool everywhere)
     }
     run_wanted(t, s);
     wf__isa host = wf__target_host()->isa;
-    for (int l = 0; l < (everywhere ? library_n : 1); l++)
+    if (test_instead)
+        run_instead(t, s);
+    for (int l = 0; !test_instead && l < (everywhere ? library_n : 1); l++)
         for (size_t i = 0; i < WF__COUNT(targets); i++) {
             const wf__target *target = wf__target_named(targets[i]);
             if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))

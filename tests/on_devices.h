@@ -35,8 +35,16 @@ static inline int off(void **state)
     return 0;
 }
 
-/* What main returns. */
-#define RUN_ON_ALL(tests)                                     \
-    (cmocka_run_group_tests_name("cpu", tests, on_cpu, off) + \
-     cmocka_run_group_tests_name("interpreter", tests, on_interpreter, off))
+static inline int on_cuda(void **state)
+{
+    (void)state;
+    ctx = test_context(WF_GPU(0), 1);
+    return 0;
+}
+
+/* What main returns. With WEFT_TEST_CUDA on the first GPU alone. */
+#define RUN_ON_ALL(tests)                                                                \
+    (getenv("WEFT_TEST_CUDA") ? cmocka_run_group_tests_name("cuda", tests, on_cuda, off) \
+                              : cmocka_run_group_tests_name("cpu", tests, on_cpu, off) + \
+                                    cmocka_run_group_tests_name("interpreter", tests, on_interpreter, off))
 #endif

@@ -107,7 +107,11 @@ WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF
 typedef int32_t wf_device; /* 0: the context's default */
 #define WF_CPU ((wf_device)1)
 #define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
-/* "cpu", "interp": the device of that name, or 0 if there is none. */
+/* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same bits
+ * as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A GPU's
+ * arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Synchronous so far. */
+#define WF_GPU(n) ((wf_device)(256 + (n)))
+/* "cpu", "interp", "cuda:0" (or "cuda"): the device of that name, or 0 if there is none. Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
 
 #define WF_MAX_RANK 8
@@ -145,7 +149,7 @@ enum {
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
     int32_t threads;       /* 0: WEFT_THREADS from the environment, else all cores */
-    wf_device device;      /* 0: WF_CPU */
+    wf_device device;      /* 0: WF_CPU. Of arrays and recordings that name none */
     const char *cache_dir; /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
     uint64_t cache_bytes;  /* bound of the object cache on disk; 0: 256 MiB */
     uint32_t flags_on, flags_off;
@@ -245,6 +249,8 @@ WF_API wf_context *wf_array_context(const wf_array *array);
 WF_API wf_dtype wf_array_dtype(const wf_array *array); /* WF_NONE for NULL */
 WF_API wf_shape wf_array_shape(const wf_array *array); /* rank 0 for NULL */
 WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL */
+/* Where its memory is: WF_CPU, or a GPU; 0 for NULL. */
+WF_API wf_device wf_array_device(const wf_array *array);
 /* WF_LAZY: a kept array whose recording has not run, is queued or failed. */
 typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
@@ -274,8 +280,11 @@ WF_API bool wf_shares(const wf_array *a, const wf_array *b); /* have both one, a
 /* Copies in C order; `bytes` must be exactly count * size. Synchronous. */
 WF_API wf_status wf_upload(wf_array *array, const void *src, size_t bytes);
 WF_API wf_status wf_download(const wf_array *array, void *dst, size_t bytes);
+/* A new array with the same contents, in C order, on another device (or the same). */
+WF_API wf_array *wf_copy_to(const wf_array *array, wf_device device);
 /* The memory itself, to read and to write: address of element [0, ..., 0] and strides in elements ([rank], may be NULL).
- * Valid until the array is released. Separates the array from its copies first (wf_copy), for good. */
+ * Valid until the array is released. Separates the array from its copies first (wf_copy), for good. WF_ERR_DEVICE for arrays
+ * of GPUs. */
 WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
 
 /* ---- values -------------------------------------------------------------------------------------------------
@@ -328,7 +337,7 @@ typedef struct wf_space {
     bool indexed;            /* true: an index space even though rank is 0 */
     bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow */
     wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0: none */
-    wf_device device; /* 0: the context's default */
+    wf_device device; /* 0: that of the first array, else the context's default */
     uint32_t flags_on,
         flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
     /* NULL: the current one, if any. It must live until wf_run; its device is then the default one. */

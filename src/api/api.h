@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "plan/plan.h"
 #include "run/engine.h"
+#include "run/gpu.h"
 #include "run/queue.h"
 #include <stdatomic.h>
 
@@ -68,6 +69,7 @@ wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) 
 typedef struct wf__buffer { /* memory, shared by views */
     _Atomic int64_t refs;
     char *data;
+    wf__gpu *gpu;            /* whose memory it is; NULL: the processor's */
     size_t bytes;            /* from the context's allocator; 0: the caller's memory */
     void (*release)(void *); /* the caller's memory */
     void *user;
@@ -92,6 +94,7 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     wf_context *ctx;
     wf__buffer *buffer; /* NULL: a formal */
     char *base;         /* element [0, ..., 0] */
+    wf_device device;   /* WF_CPU or a GPU; of a formal: 0 */
     wf_dtype dtype;
     wf_shape shape;
     int64_t stride[WF_MAX_RANK];
@@ -107,9 +110,19 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
-/* Own memory; strides NULL: C order. `function` names the caller in messages. */
+/* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
-                         const int64_t *strides);
+                         const int64_t *strides, wf_device device);
+/* Whose memory a device works in: WF_CPU, or a GPU. */
+static inline wf_device wf__memory_of(wf_device device) { return device == WF_INTERP ? WF_CPU : device; }
+static inline bool wf__is_gpu(wf_device device) { return device >= WF_GPU(0); }
+static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
+{
+    return wf__is_gpu(device) ? (uint8_t)(device - WF_GPU(0) + 1) : 0;
+}
+const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
+/* The GPU, opened; NULL: the context's error is set. */
+wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
@@ -182,6 +195,7 @@ typedef struct wf__program {
     uint32_t initial_cap;
     wf_device device;
     wf__limits limits;
+    bool placed; /* the device was asked for, or an array has decided it */
     char *name;
     double record_s; /* with WF_HISTORY */
 } wf__program;

@@ -72,6 +72,7 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
     atomic_init(&a->state, WF_READY);
     a->id = wf__new_array_id(ctx);
     a->ctx = ctx;
+    a->device = WF_CPU;
     a->dtype = dtype;
     a->shape.rank = shape->rank;
     memcpy(a->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim);
@@ -106,15 +107,47 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (b->bytes)
+    if (b->gpu)
+        wf__gpu_free(b->gpu, b->data);
+    else if (b->bytes)
         wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
     else if (b->release)
         b->release(b->user);
     wf__free(b);
 }
 
+static wf__buffer *gpu_buffer(wf_array *a, const char *function, size_t bytes, wf__failure *f)
+{
+    wf__gpu *gpu = wf__gpu_of(a->ctx, function, a->device);
+    wf__buffer *b = gpu ? wf__buffer_new(a->ctx, 0) : NULL;
+    if (!b)
+        return NULL;
+    b->gpu = gpu;
+    b->bytes = bytes;
+    b->data = wf__gpu_alloc(gpu, bytes, f);
+    if (b->data)
+        return b;
+    wf__free(b);
+    return NULL;
+}
+
+/* Memory of a new array; a->device says where. */
+static bool make_buffer(wf_array *a, const char *function, size_t bytes)
+{
+    char text[256];
+    wf__failure failure = { .status = WF_ERR_MEMORY };
+    a->buffer = wf__is_gpu(a->device) ? gpu_buffer(a, function, bytes, &failure) : wf__buffer_new(a->ctx, bytes);
+    if (a->buffer)
+        return true;
+    wf__shape_text(&a->shape, text, sizeof text);
+    wf__error(a->ctx, failure.status, "%s: out of memory for %s %s (%llu bytes)%s%s", function, wf_dtype_name(a->dtype),
+              text, (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text));
+    wf__str_free(&failure.text);
+    return false;
+}
+
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
-                         const int64_t *strides)
+                         const int64_t *strides, wf_device device)
 {
     int64_t count, lo, hi;
     size_t bytes;
@@ -138,12 +171,8 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
         return NULL;
     }
     bytes = bytes ? bytes : 1;
-    a->buffer = wf__buffer_new(ctx, bytes);
-    if (!a->buffer) {
-        char text[256];
-        wf__shape_text(shape, text, sizeof text);
-        wf__error(ctx, WF_ERR_MEMORY, "%s: out of memory for %s %s (%llu bytes)", function, wf_dtype_name(dtype), text,
-                  (unsigned long long)bytes);
+    a->device = wf__memory_of(device ? device : ctx->device);
+    if (!make_buffer(a, function, bytes)) {
         drop_handle(a);
         return NULL;
     }
@@ -163,15 +192,20 @@ wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int 
         drop_handle(a);
         return NULL;
     }
-    if (a)
+    if (a) {
+        a->device = 0;
         atomic_store(&a->state, WF_FORMAL);
+    }
     return a;
 }
 
 static bool known_device(wf_context *ctx, const char *function, const wf_place *place)
 {
-    if (!place || place->device == 0 || place->device == WF_CPU || place->device == WF_INTERP)
+    if (!place || place->device == 0 || place->device == WF_CPU || place->device == WF_INTERP ||
+        (wf__is_gpu(place->device) && wf__gpu_of(ctx, function, place->device)))
         return true;
+    if (wf__is_gpu(place->device))
+        return false;
     wf__error(ctx, WF_ERR_DEVICE, "%s: there is no device %d here", function, (int)place->device);
     return false;
 }
@@ -180,12 +214,12 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
 {
     if (!ctx || !known_device(ctx, "wf_empty", place))
         return NULL;
-    return wf__array_make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL);
+    return wf__array_make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL, place ? place->device : 0);
 }
 
 wf_array *wf_like(const wf_array *array)
 {
-    return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL) : NULL;
+    return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device) : NULL;
 }
 
 wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
@@ -193,7 +227,10 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
 {
     int64_t count, lo, hi;
     wf_array *a = NULL;
-    if (ctx && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+    bool host = !place || !wf__is_gpu(place->device);
+    if (ctx && !host)
+        wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_wrap: memory of a GPU cannot be wrapped yet");
+    if (ctx && host && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
         if (!data && count)
             wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
         else if ((uintptr_t)data % wf_dtype_size(dtype))
@@ -246,6 +283,7 @@ void wf_release(const wf_array *array)
 }
 
 wf_context *wf_array_context(const wf_array *a) { return a ? a->ctx : NULL; }
+wf_device wf_array_device(const wf_array *a) { return a ? a->device : 0; }
 wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
 wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
 
@@ -342,8 +380,8 @@ bool wf__array_arrived(const wf_array *a, const char *function)
     return false;
 }
 
-/* Copies the elements in C order to or from packed memory. */
-static void walk(const wf_array *a, char *packed, bool to_array)
+/* Copies the elements, the first at `base`, in C order to or from packed memory. */
+static void walk(const wf_array *a, char *base, char *packed, bool to_array)
 {
     size_t size = wf_dtype_size(a->dtype);
     int rank = a->shape.rank;
@@ -354,7 +392,7 @@ static void walk(const wf_array *a, char *packed, bool to_array)
         int64_t offset = 0;
         for (int d = 0; d + 1 < rank; ++d)
             offset += index[d] * a->stride[d];
-        char *row = a->base + offset * (int64_t)size;
+        char *row = base + offset * (int64_t)size;
         if (step == 1) {
             memcpy(to_array ? row : packed, to_array ? packed : row, (size_t)n * size);
         } else {
@@ -370,6 +408,45 @@ static void walk(const wf_array *a, char *packed, bool to_array)
         if (d < 0)
             return;
     }
+}
+
+static bool is_packed(const wf_array *a)
+{
+    int64_t step = 1;
+    bool packed = true;
+    for (int d = a->shape.rank - 1; d >= 0; --d) {
+        packed = packed && (a->stride[d] == step || a->shape.dim[d] < 2);
+        step *= a->shape.dim[d];
+    }
+    return packed;
+}
+
+/* The same of an array in a GPU's memory; with strides by way of all the bytes that it spans. */
+static wf_status walk_gpu(const wf_array *a, const char *function, char *packed, bool to_array)
+{
+    wf__gpu *gpu = a->buffer->gpu;
+    size_t bytes = (size_t)(a->hi - a->lo);
+    wf__failure f = { .status = WF_ERR_MEMORY };
+    char *span = NULL;
+    bool ok, direct = is_packed(a);
+    if (wf_array_count(a) == 0)
+        return WF_OK;
+    if (direct)
+        ok = to_array ? wf__gpu_upload(gpu, a->base, packed, bytes, &f)
+                      : wf__gpu_download(gpu, packed, a->base, bytes, &f);
+    else {
+        span = wf__alloc(bytes);
+        ok = span && wf__gpu_download(gpu, span, a->lo, bytes, &f);
+        if (ok)
+            walk(a, span + (a->base - a->lo), packed, to_array);
+        ok = ok && (!to_array || wf__gpu_upload(gpu, (char *)(uintptr_t)a->lo, span, bytes, &f));
+    }
+    wf_status status =
+        ok ? WF_OK
+           : wf__error(a->ctx, f.status, "%s: %s", function, span || direct ? wf__str_get(&f.text) : "out of memory");
+    wf__free(span);
+    wf__str_free(&f.text);
+    return status;
 }
 
 static bool exact_bytes(const wf_array *a, const void *p, size_t bytes, const char *function)
@@ -395,7 +472,13 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     wf__array_wait(array);
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;
-    walk(array, (char *)(uintptr_t)src, true);
+    wf_status status = WF_OK;
+    if (wf__is_gpu(array->device))
+        status = walk_gpu(array, "wf_upload", (char *)(uintptr_t)src, true);
+    else
+        walk(array, array->base, (char *)(uintptr_t)src, true);
+    if (status != WF_OK)
+        return status;
     atomic_store(&array->state, WF_READY);
     atomic_store(&array->buffer->fault, WF__SOUND);
     return WF_OK;
@@ -407,8 +490,10 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
+    if (wf__is_gpu(array->device))
+        return walk_gpu(array, "wf_download", dst, false);
     wf__buffer *pinned = wf__array_pin(array);
-    walk(array, dst, false);
+    walk(array, array->base, dst, false);
     wf__array_unpin(array->ctx, pinned);
     return WF_OK;
 }
@@ -419,10 +504,37 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map"))
         return WF_ERR_ARG;
+    char device[32];
+    if (wf__is_gpu(array->device))
+        return wf__error(array->ctx, WF_ERR_DEVICE,
+                         "wf_map: the array is in the memory of %s; say wf_download or wf_copy_to",
+                         wf__device_name(array->device, device));
     if (!wf__array_expose((wf_array *)array))
         return WF_ERR_MEMORY;
     *data = array->base;
     if (strides)
         memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
     return WF_OK;
+}
+
+/* By way of packed elements of the processor. */
+wf_array *wf_copy_to(const wf_array *array, wf_device device)
+{
+    if (!array || !wf__array_usable(array, "wf_copy_to"))
+        return NULL;
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
+    wf_array *copy = wf_empty_with(array->ctx, array->dtype, array->shape,
+                                   &(wf_place){ .size = sizeof(wf_place), .device = device });
+    bool host = copy && !wf__is_gpu(copy->device);
+    char *packed = !copy ? NULL : host ? copy->base : wf__alloc(bytes + 1);
+    bool ok = copy && packed && wf_download(array, packed, bytes) == WF_OK &&
+              (host || wf_upload(copy, packed, bytes) == WF_OK);
+    if (copy && !packed)
+        wf__error(array->ctx, WF_ERR_MEMORY, "wf_copy_to: out of memory");
+    if (!host)
+        wf__free(packed);
+    if (ok)
+        return copy;
+    wf_release(copy);
+    return NULL;
 }

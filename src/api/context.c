@@ -33,7 +33,34 @@ static const char *status_text(wf_status status)
 
 wf_device wf_device_named(const char *name)
 {
-    return !name ? 0 : !strcmp(name, "cpu") ? WF_CPU : !strcmp(name, "interp") ? WF_INTERP : 0;
+    int n = 0;
+    if (!name || strncmp(name, "cuda", 4))
+        return !name ? 0 : !strcmp(name, "cpu") ? WF_CPU : !strcmp(name, "interp") ? WF_INTERP : 0;
+    if (!name[4])
+        return WF_GPU(0);
+    const char *digit = name + 5;
+    while (name[4] == ':' && *digit >= '0' && *digit <= '9' && n < 1000)
+        n = 10 * n + (*digit++ - '0');
+    return name[4] == ':' && name[5] && !*digit ? WF_GPU(n) : 0;
+}
+
+const char *wf__device_name(wf_device device, char text[32])
+{
+    if (wf__is_gpu(device))
+        snprintf(text, 32, "cuda:%d", (int)(device - WF_GPU(0)));
+    else
+        snprintf(text, 32, "%s", device == WF_INTERP ? "interp" : "cpu");
+    return text;
+}
+
+wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device)
+{
+    wf__failure failure = { 0 };
+    wf__gpu *gpu = wf__engine_gpu(ctx->engine, (int)(device - WF_GPU(0)), &failure);
+    if (!gpu)
+        wf__error(ctx, failure.status, "%s: %s", function, wf__str_get(&failure.text));
+    wf__str_free(&failure.text);
+    return gpu;
 }
 
 /* ---- errors: the first of each thread ---- */
@@ -154,7 +181,7 @@ wf_context *wf_context_new(const wf_config *config)
     if (!ctx)
         return NULL;
     atomic_init(&ctx->refs, 1);
-    ctx->device = given.device == WF_INTERP ? WF_INTERP : WF_CPU;
+    ctx->device = given.device == WF_INTERP || wf__is_gpu(given.device) ? given.device : WF_CPU;
     ctx->log = given.log;
     ctx->log_user = given.log_user;
     bool locked = wf__mutex_init(&ctx->lock) && wf__mutex_init(&ctx->share_lock) && wf__cond_init(&ctx->unread);

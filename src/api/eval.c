@@ -129,6 +129,7 @@ static bool record_part(evaluation *e)
     wf__ir *to = &rec->ir;
     rec->kind = WF__ARRAYS;
     e->part.device = p->device;
+    rec->gpu = wf__gpu_mark(p->device);
     e->part.name = p->name; /* borrowed */
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);

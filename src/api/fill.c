@@ -8,7 +8,7 @@ wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
 {
     if (!ctx)
         return NULL;
-    wf_array *a = wf__array_make(ctx, "wf_full", dtype, &shape, NULL);
+    wf_array *a = wf__array_make(ctx, "wf_full", dtype, &shape, NULL, 0);
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);
@@ -23,7 +23,7 @@ wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
 wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
 {
     wf_shape shape = { .rank = 1, .dim = { n } };
-    wf_array *a = ctx ? wf__array_make(ctx, "wf_arange", dtype, &shape, NULL) : NULL;
+    wf_array *a = ctx ? wf__array_make(ctx, "wf_arange", dtype, &shape, NULL, 0) : NULL;
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);

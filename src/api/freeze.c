@@ -153,6 +153,10 @@ static uint32_t number_of(wf_frozen *f, wf_array *a)
 static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays, const uint64_t *param)
 {
     uint32_t n = p->object_n;
+    if (wf__is_gpu(p->device)) {
+        fail(f, WF_ERR_UNSUPPORTED, "a launch on a GPU in a frozen sequence");
+        return;
+    }
     if (!wf__grow(&f->step, &f->step_cap, f->step_n + 1, sizeof *f->step)) {
         fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence");
         return;

@@ -166,11 +166,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->program.limits = (wf__limits){ given.threads, given.serial_below };
     rec->ir.arrays = rec->kind == WF__ARRAYS;
     g->program.device = given.device ? given.device : given.stream ? given.stream->device : ctx->device;
+    g->program.placed = given.device || given.stream;
     enlist(ctx, g);
     int64_t count;
     if (!ranked || (indexed && !wf__shape_count(&rec->space, &count)))
         wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
-    if (g->program.device != WF_CPU && g->program.device != WF_INTERP)
+    if (g->program.device != WF_CPU && g->program.device != WF_INTERP && !wf__is_gpu(g->program.device))
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
     const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;
     if (misfit)
@@ -222,6 +223,7 @@ static wf_status finish(wf_graph *g)
     wf__check_reductions(&rec->ir);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
+    rec->gpu = wf__gpu_mark(g->program.device);
     const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
     for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
         failed = section[i]->status != WF_OK ? section[i] : NULL;

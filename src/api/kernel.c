@@ -27,7 +27,8 @@ static uint32_t find_name(const wf__program *p, const char *name)
 /* The usual case, without the search for a reason. */
 static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_array *a)
 {
-    return a->ctx == k->ctx && a->dtype == formal->dtype && a->shape.rank == formal->shape.rank && !a->read_only &&
+    return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == formal->dtype &&
+           a->shape.rank == formal->shape.rank && !a->read_only &&
            atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
 }
 
@@ -40,6 +41,10 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
         return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
     if (!wf__array_usable(a, "wf_launch"))
         return wf_check(k->ctx);
+    char here[32], there[32];
+    if (a->device != wf__memory_of(k->program.device))
+        return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: '%s' is in the memory of %s; the kernel runs on %s",
+                         formal->name, wf__device_name(a->device, there), wf__device_name(k->program.device, here));
     if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
         return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
                          "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
@@ -268,7 +273,7 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
 {
     wf__program p = k->program;
     wf__str key = { 0 };
-    p.rec.gpu = true;
+    p.rec.gpu = 1;
     wf__program_key(&p, &key);
     if (key.failed)
         *status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");

@@ -148,7 +148,7 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
     for (uint32_t i = 0; i < k->program.object_n; ++i)
         m->id[i] = arrays[i]->id;
     memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
-    if (k->program.device == WF_INTERP)
+    if (k->program.device == WF_INTERP || wf__is_gpu(k->program.device))
         m->call.entry = NULL;
     else
         wf__prepare(&e->plan, base, &m->call);
@@ -163,7 +163,12 @@ static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry 
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(ctx->engine, &e->plan, base, param, limits, p->device == WF_INTERP, notes, &failure))
+    wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
+    if (wf__is_gpu(p->device) && !gpu)
+        return wf_check(ctx);
+    bool ok = gpu ? wf__gpu_run(gpu, &e->plan, base, param, notes, &failure)
+                  : wf__engine_run(ctx->engine, &e->plan, base, param, limits, p->device == WF_INTERP, notes, &failure);
+    if (!ok)
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);

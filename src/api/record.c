@@ -41,12 +41,36 @@ static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const c
     return true;
 }
 
+/* A recording runs where its arrays are: the first decides, unless a device was asked for. */
+static bool placed(wf_graph *g, const wf_array *array)
+{
+    wf__program *p = &g->program;
+    if (!array->device || array->device == wf__memory_of(p->device)) {
+        p->placed = p->placed || array->device;
+        return true;
+    }
+    if (!p->placed) {
+        p->device = array->device;
+        p->placed = true;
+        return true;
+    }
+    char shape[160], here[32], there[32];
+    wf__shape_text(&array->shape, shape, sizeof shape);
+    wf__poison(g, WF_ERR_DEVICE,
+               "operand %u, %s %s, is in the memory of %s, but the recording runs on %s; wf_copy_to moves it",
+               (unsigned)p->object_n, wf_dtype_name(array->dtype), shape, wf__device_name(array->device, there),
+               wf__device_name(p->device, here));
+    return false;
+}
+
 static uint32_t object_of(wf_graph *g, const wf_array *array)
 {
     wf__program *p = &g->program;
     for (uint32_t i = 0; i < p->object_n; ++i)
         if (p->object[i].array == array)
             return i;
+    if (!placed(g, array))
+        return UINT32_MAX;
     if (!wf__grow(&p->object, &p->object_cap, p->object_n + 1, sizeof *p->object)) {
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a recording");
         return UINT32_MAX;
@@ -373,16 +397,20 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     }
     for (int d = 0; d < shape.rank; ++d)
         whole.dim[whole.rank++] = shape.dim[d];
-    wf_array *a = wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL);
+    wf_array *a = wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL, g->program.device);
     if (!a || !wf__grow(&g->scratch, &g->scratch_cap, g->scratch_n + 1, sizeof *g->scratch)) {
-        wf__poison(g, WF_ERR_MEMORY, "wf_scratch: out of memory");
+        wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_scratch: out of memory, or of devices");
         wf_release(a);
         return NULL;
     }
     a->scratch = 1 + block;
     a->zeroed = zeroed;
-    if (zeroed)
+    if (zeroed && !a->buffer->gpu)
         memset(a->buffer->data, 0, a->buffer->bytes);
+    wf__failure failure = { 0 };
+    if (zeroed && a->buffer->gpu && !wf__gpu_zero(a->buffer->gpu, a->buffer->data, a->buffer->bytes, &failure))
+        wf__poison(g, failure.status, "wf_scratch: %s", wf__str_get(&failure.text));
+    wf__str_free(&failure.text);
     g->scratch[g->scratch_n++] = a;
     return a;
 }
@@ -407,9 +435,9 @@ wf_array *(wf_keep)(wf_val v)
             wf__poison(g, WF_ERR_SHAPE, "wf_keep: the shape depends on a formal; say wf_out into another formal");
             return NULL;
         }
-    wf_array *a = wf__array_make(g->ctx, "wf_keep", (wf_dtype)wf__dtype(ir, value), &shape, NULL);
+    wf_array *a = wf__array_make(g->ctx, "wf_keep", (wf_dtype)wf__dtype(ir, value), &shape, NULL, g->program.device);
     if (!a || !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
-        wf__poison(g, WF_ERR_MEMORY, "wf_keep: out of memory");
+        wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_keep: out of memory, or of devices");
         wf_release(a);
         return NULL;
     }

@@ -252,7 +252,7 @@ wf_array *wf_copy(const wf_array *array)
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
     wf__mutex_lock(&ctx->share_lock);
     const wf__buffer *b = array->buffer;
-    bool lends = bytes && b->bytes && !atomic_load(&b->exposed) && (size_t)(array->hi - array->lo) == bytes;
+    bool lends = bytes && b->bytes && !b->gpu && !atomic_load(&b->exposed) && (size_t)(array->hi - array->lo) == bytes;
     wf_array *copy = lends ? wf__array_handle(ctx, array->dtype, &array->shape) : NULL;
     if (copy) {
         memcpy(copy->stride, array->stride, sizeof array->stride);

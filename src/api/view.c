@@ -9,6 +9,7 @@ static wf_array *view_of(wf_array *a, const char *function)
     if (!v)
         return NULL;
     memcpy(v->stride, a->stride, sizeof a->stride);
+    v->device = a->device;
     v->read_only = a->read_only;
     wf__view_begin(v, a);
     return v;

@@ -38,7 +38,7 @@ typedef struct wf__recording {
     wf_shape space;    /* WF__SPACE */
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
-    bool gpu; /* for a GPU: no private copies, updates are atomic */
+    uint8_t gpu; /* 0: for the processor; else for GPU number gpu - 1: no private copies, updates are atomic */
 } wf__recording;
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -106,7 +106,7 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    bool gpu;
+    uint8_t gpu;          /* as the recording's */
     _Atomic bool has_run; /* code for its stages has been asked for */
     wf__ir *join;         /* lowered; NULL: there are no custom joins */
     wf_status status;     /* first error */

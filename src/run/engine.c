@@ -50,6 +50,7 @@ void wf__engine_free(wf__engine *e)
 {
     if (!e)
         return;
+    wf__engine_close_gpus(e);
     wf__pool_free(e->pool);
     wf__map_free(e->code);
     wf__disk_close(e->disk);

@@ -2,7 +2,9 @@
 #ifndef WEFT_ENGINE_INTERNAL_H
 #define WEFT_ENGINE_INTERNAL_H
 #include "base/os.h"
+#include "run/cuda_api.h"
 #include "run/engine.h"
+#include "run/gpu.h"
 #include "run/loader.h"
 #include <stdatomic.h>
 
@@ -11,6 +13,7 @@ typedef struct wf__executable {
     wf__entry *entry;
 } wf__executable;
 
+enum { WF__MOST_GPUS = 64 };
 struct wf__engine {
     wf__pool *pool;
     wf__mem_cache *memory;
@@ -23,6 +26,8 @@ struct wf__engine {
     wf__codegen *codegen;
     char *llvm_path;
     uint64_t llvm_identity;
+    wf__cuda *cuda; /* NULL: not open */
+    wf__gpu *gpu[WF__MOST_GPUS];
     _Atomic bool use_disk;
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);

@@ -2,6 +2,7 @@
 #include "run/copies.h"
 #include "run/engine_internal.h"
 #include "run/joiner.h"
+#include "run/stage.h"
 #include "run/watch.h"
 #include <stdio.h>
 
@@ -382,7 +383,7 @@ static void join_partials(const launch *l, int64_t lo, int64_t hi)
 }
 
 /* Of the partial results, and what joining them takes. */
-static size_t partial_bytes(const wf__stage *stage)
+size_t wf__partial_bytes(const wf__stage *stage)
 {
     size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks) + 2;
     return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
@@ -396,7 +397,7 @@ static bool make_room(launch *l, char *const *base)
     size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks);
     if (!body->red_n)
         return true;
-    if (!(l->partial = wf__mem_alloc(l->engine->memory, partial_bytes(stage))))
+    if (!(l->partial = wf__mem_alloc(l->engine->memory, wf__partial_bytes(stage))))
         return false;
     l->pairs = (void **)(l->partial + rows * body->red_n);
     if (!stage->reduce)
@@ -429,6 +430,15 @@ static void finish_reductions(const launch *l, uint64_t *result)
             wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &l->partial[k],
                      &result[k], 1);
     }
+}
+
+void wf__finish_reductions(const wf__stage *stage, uint64_t *partial, uint64_t *result)
+{
+    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks);
+    launch l = { .stage = stage, .partial = partial };
+    if (partial)
+        l.pairs = (void **)(partial + rows * stage->body.red_n);
+    finish_reductions(&l, result);
 }
 
 /* ---- one stage ---- */
@@ -484,7 +494,7 @@ static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure
     return l->interp != NULL;
 }
 
-static void fill_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
+void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
 {
     for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
         const wf__mem_layout *layout = &stage->mem[s];
@@ -517,7 +527,7 @@ static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf
     const wf__stage *stage = l->stage;
     *then = (launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
     then->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
-    fill_mem(next, base, mem);
+    wf__stage_mem(next, base, mem);
     if (!l->entry)
         return true;
     if (!choose_code(then, next, false, f))
@@ -593,7 +603,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
         return out_of_memory(f, "a launch");
-    fill_mem(stage, base, mem);
+    wf__stage_mem(stage, base, mem);
     l.call.mem = mem;
     wf__copies copies;
     l.threads = threads_of(e, limits);
@@ -626,7 +636,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     }
     if (ok && stage->body.red_n)
         finish_reductions(&l, result);
-    wf__mem_free(e->memory, l.partial, partial_bytes(stage));
+    wf__mem_free(e->memory, l.partial, wf__partial_bytes(stage));
     wf__mem_free(e->memory, l.parts, l.parts_bytes);
     wf__mem_free(e->memory, l.kept, (size_t)l.workers * l.kept_bytes);
     wf__mem_free(e->memory, l.scratch, scratch_bytes);
@@ -636,7 +646,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
 }
 
 /* ---- the plan ---- */
-static size_t temp_bytes(const wf__temp *t)
+size_t wf__temp_bytes(const wf__temp *t)
 {
     size_t bytes = wf__size(t->dtype);
     for (int d = 0; d < t->shape.rank; ++d)
@@ -681,7 +691,7 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
         const wf__stage *stage = &plan->stage[s];
         if (stage->empty)
             continue;
-        fill_mem(stage, base, mem);
+        wf__stage_mem(stage, base, mem);
         variant which = variant_of(stage, mem, is_parallel(e, stage, limits), false);
         if (which == VARIANTS)
             continue;
@@ -713,7 +723,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
     if (ok && plan->params)
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
-        size_t bytes = temp_bytes(&plan->temp[temps]);
+        size_t bytes = wf__temp_bytes(&plan->temp[temps]);
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
         if (!base[plan->objects + temps]) {
             out_of_memory(failure, "a temporary array");
@@ -731,7 +741,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         s += both;
     }
     while (temps-- > 0 && base)
-        wf__mem_free(e->memory, base[plan->objects + temps], temp_bytes(&plan->temp[temps]));
+        wf__mem_free(e->memory, base[plan->objects + temps], wf__temp_bytes(&plan->temp[temps]));
     if (base != small_base)
         wf__free(base);
     if (all != small_param)
@@ -750,7 +760,7 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     const stage_code *code = atomic_load_explicit(&stage->code, memory_order_acquire);
     if (!code || !wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
         return;
-    fill_mem(stage, base, out->mem);
+    wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
     out->extent = stage->extent;
     variant which = stage->updates ? ALONE : stage->streams && may_stream(stage, out->mem) ? NONTEMPORAL : PLAIN;

@@ -1,0 +1,29 @@
+/* cuda_api.h - the CUDA driver, opened at run time: no header and no library of the toolkit is needed to build. */
+#ifndef WEFT_CUDA_API_H
+#define WEFT_CUDA_API_H
+#include "base/os.h"
+
+typedef struct wf__cuda {
+    void *library;
+    size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
+#define X(name, symbol, arguments) int(*name) arguments;
+#include "run/cuda_api.def"
+#undef X
+} wf__cuda;
+
+/* The values of cuda.h that are used. */
+enum {
+    WF__CUDA_OUT_OF_MEMORY = 2,
+    WF__CUDA_STREAM_NON_BLOCKING = 1,
+    WF__CUDA_JIT_ERROR_LOG = 5,
+    WF__CUDA_JIT_ERROR_LOG_BYTES = 6,
+    WF__CUDA_CAPABILITY_MAJOR = 75,
+    WF__CUDA_CAPABILITY_MINOR = 76
+};
+
+/* Opens the library named by WEFT_CUDA, else libcuda.so.1, and starts the driver. false: `error` says why. */
+bool wf__cuda_open(wf__cuda *out, wf__str *error);
+void wf__cuda_close(wf__cuda *cuda);
+/* "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)" */
+void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__str *error);
+#endif

@@ -1,0 +1,29 @@
+/* gpu.h - NVIDIA GPUs: opening one, its memory, running plans on it. The driver's primary context is shared with the rest of
+ * the program; which context is current for the calling thread is as it was after each call. All functions may be
+ * called from any thread; work on one GPU is done by one thread at a time, and is complete when the call returns.
+ */
+#ifndef WEFT_GPU_H
+#define WEFT_GPU_H
+#include "plan/plan.h"
+
+typedef struct wf__gpu wf__gpu;
+struct wf__engine;
+struct wf__failure;
+struct wf__note;
+
+/* GPU number n of this machine, opened at the first call, closed with the engine; NULL: the failure says why. */
+wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, struct wf__failure *failure);
+void wf__engine_close_gpus(struct wf__engine *engine);
+
+/* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. */
+char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
+void wf__gpu_free(wf__gpu *gpu, char *at); /* NULL is fine */
+bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
+bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, struct wf__failure *failure);
+bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);
+
+/* As wf__engine_run, with a plan for this GPU and addresses in its memory. */
+bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, char *const *base, const uint64_t *param, struct wf__note *notes,
+                 struct wf__failure *failure);
+void wf__gpu_free_stage_code(void *engine, void *code); /* for wf__plan_free of plans for GPUs */
+#endif
