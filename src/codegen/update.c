@@ -209,12 +209,24 @@ static void update_parts(const wf__change *u, val p, val value)
     }
 }
 
+/* An atomic operation waits for its line of the cache, and the next one for it: so all lines are asked for before. */
+static void ask_for_lines(const wf__change *u, val where)
+{
+    wf__gen *g = u->in->g;
+    for (int l = 0; l < g->width && !u->plain && u->at.way == WF__SCATTERED; l++) {
+        val p = g_load(g, g->ptr, g_gep(g, g->i64, where, g_i64(g, l)));
+        val args[4] = { p, g_i32(g, 1), g_i32(g, 3), g_i32(g, 1) }; /* to be written, kept, data */
+        wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+    }
+}
+
 static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
     bool result = u->n->op != WF__ACCUM;
     val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
+    ask_for_lines(u, where);
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
     val all = result ? g->L->GetPoison(wf__gen_memory_type(g, u->dtype, g->width)) : NULL;
     if (u->expected)

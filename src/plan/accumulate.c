@@ -18,6 +18,8 @@ enum {
     GROUP_BYTES = 8 << 20,    /* of all copies, as a rule */
     FEW_GROUPS = 16,
     MOST_GROUPS = 64,
+    LEAST_GROUPS = 4,     /* of what follows */
+    UPDATES_OF_COPY = 4,  /* for each element of all copies: else clearing and joining them would be most of the work */
     REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
 };
 static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
@@ -268,6 +270,9 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         return;
     uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
     n = n < FEW_GROUPS ? FEW_GROUPS : n > MOST_GROUPS ? MOST_GROUPS : n;
+    uint64_t busy = points * updates / elements / UPDATES_OF_COPY;
+    busy = busy < LEAST_GROUPS ? LEAST_GROUPS : busy;
+    most = busy < most ? busy : most;
     stage->groups = (uint32_t)(n < most ? n : most);
 }
 
