@@ -49,6 +49,13 @@ static const char arrays[] = "arrays flags 3\n"
                              "%3 = cast f32 (3, 4) %2\n"
                              "%4 = add f32 (3, 4) %1 %3\n"
                              "%5 = reduce f32 (1, 1) max %4 axes 3\n"
+                             "%6 = const i64 0x0 # 0\n"
+                             "%7 = const i64 0x2 # 2\n"
+                             "%8 = const i64 0x1 # 1\n"
+                             "%9 = view f32 (3, 2) slice %4 [%8 %6 %7 %8]\n"
+                             "%10 = view f32 (4, 3) permute %4 [%8 %6]\n"
+                             "%11 = view f32 gather %4 [%7 %6] other %1\n"
+                             "%12 = scan f32 (3, 4) add %4 axis 1 exclusive reversed\n"
                              "store f32 (3, ?) s0 %5\n";
 
 static void expect_round_trip(const char *text)
@@ -167,6 +174,11 @@ static void test_refused_text(void **state)
         { "rank 1\n%1 = const f32 0x0\n%2 = reduce f32 add %1", "operands" },
         { "rank 1\n%1 = iota i64 0", "axis" },
         { "arrays\n%1 = iota i64 (3) 1", "axis" },
+        { "arrays\n%1 = iota i64 (3) 0\n%2 = view i64 (3) slice %1 [%1 %1 %1 %1]", "constants" },
+        { "arrays\n%1 = iota i64 (3) 0\n%2 = const i64 0x1\n%3 = view i64 (3) permute %1 [%2]", "numbers" },
+        { "arrays\n%1 = iota i64 (3) 0\n%2 = view i64 (3) gather %1", "indices" },
+        { "rank 1\n%1 = const f32 0x0\n%2 = view f32 reshape %1", "kind" },
+        { "arrays\n%1 = iota i64 (3) 0\n%2 = scan i64 (3) add %1 axis 1", "axis" },
         { "arrays\n%1 = iota i64 (1, 2, 3, 4, 5, 6, 7, 8, 9) 1", "at most 8" },
         { "rank 1\n%1 = const f32 0x0 junk", "end of the line" },
         { "rank 1\n%1 = const f32 0x0\n%2 = cold f32 %1 %1 1 [%1]", "dtype" },

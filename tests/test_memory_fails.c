@@ -362,13 +362,42 @@ static wf_status loops(wf_context *ctx)
     return status;
 }
 
+static wf_status views(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(2, 4));
+    wf_status status = a && out ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_mul(wf_in(g, a), 2), slow = wf_round(wf_sqrt(wf_mul(v, v)));
+        wf_val square = wf_reshape(wf_permute(wf_reshape(v, WF_SHAPE(4, 2)), (const int[]){ 1, 0 }), WF_SHAPE(8));
+        wf_val far = wf_gather_or(wf_tile(slow, WF_SHAPE(2)), 1, wf_sub(wf_iota(g, WF_SHAPE(8), 0), 1));
+        wf_out(g, out, wf_reshape(wf_add(square, wf_reverse(far, 0)), WF_SHAPE(2, 4)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(out, (const float[]){ 12, 14, 16, 18, 6, 8, 10, 15 }, 8, &status));
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val sums = wf_scan(WF_ADD, wf_sub(wf_in(g, out), 6), 1, false, true);
+        wf_out(g, out, wf_sub(sums, wf_broadcast_to(wf_block_reduce(WF_MAX, wf_in(g, a), 8), WF_SHAPE(2, 4))));
+        wf_write_if(g, wf_gt(wf_in(g, a), 6), out, 0, 1, wf_iota(g, WF_SHAPE(1), 0));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        assert_true(holds(out, (const float[]){ 29, 23, 15, 5, 0, 8, 6, 2 }, 8, &status));
+    wf_release(a);
+    wf_release(out);
+    return status;
+}
+
 /* name: run on the interpreter, with every allocation failing once */
 #define SCENARIOS(X) \
     X(contexts)      \
     X(arrays)        \
     X(lazy_arrays)   \
     X(stencil)       \
-    X(reductions) X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(table_of_functions) X(streams)
+    X(reductions)    \
+    X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(table_of_functions) X(streams) X(views)
 
 #define X(name)                           \
     static void test_##name(void **state) \

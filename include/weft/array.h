@@ -144,9 +144,13 @@ WF_API wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes
 /* n of them in one go: the result has one axis more, the first, of extent n. */
 WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes);
 /* Element i is the sum of the elements 0 to i along the axis (`exclusive`: to i - 1, and 0 for i = 0). Dtypes as
- * wf_array_sum; floats and complex numbers add in f64, one after the other, each result rounded once. Parallel over
- * rows. */
+ * wf_array_sum; floats and complex numbers add in f64, each result rounded once (wf_scan says in which order). Parallel. */
 WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
+/* i64 [count]: the linear indices, in C order, of the elements of `mask` (any dtype but complex) that are not 0, ascending.
+ * A function of arrays and not a value, as its size is known only when the mask is. Parallel; three passes. */
+WF_API wf_array *wf_array_where(const wf_array *mask);
+/* [count]: the elements of `array` there, in the same order. One shape. */
+WF_API wf_array *wf_array_compress(const wf_array *array, const wf_array *mask);
 /* i64 [bins]: how many elements x, as f64, have edge[i] <= x < edge[i + 1], the last bin x <= hi too, with edges as
  * of wf_array_linspace(ctx, WF_F64, bins + 1, lo, hi, true, NULL). Others and NaN are not counted. lo < hi, both
  * finite; not complex. By wf_accumulate. */

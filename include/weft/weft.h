@@ -385,6 +385,8 @@ WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border
  * order between points is unspecified. A point's own reads and writes keep their order. In array graphs indices and
  * value are arrays, broadcast: scatter; what is recorded later sees the result. */
 WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals index);
+/* The same where `condition` (bool) holds; elsewhere nothing is written, and the index may be anything. */
+WF_API void wf_write_if_n(wf_graph *graph, wf_val condition, wf_array *array, wf_val value, wf_vals index);
 /* How values are joined: in reductions, accumulation and atomics. WF_EXCH, WF_INC: wf_atomic only. */
 typedef enum wf_join {
     WF_JOIN_CUSTOM,
@@ -510,6 +512,40 @@ WF_API wf_var wf_other(wf_var reduced);
  * Complex numbers: WF_ADD only. Over no elements: the sum is 0, others give what changes nothing. Example, every row
  * minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
+
+/* Array graphs: values made of the elements of another one. Nothing is moved and no memory is used: what uses them
+ * computes the elements that it wants, and loads become strided. Only reductions, atomic operations, and what would be
+ * computed many times over, go through a temporary. axis: negatives count from the end. Extents that a formal leaves open
+ * are checked at the launch. Numbers are returned as they are.
+ *     difference = wf_sub(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1)) */
+WF_API wf_val wf_slice(wf_val value, int axis, int64_t start, int64_t stop, int64_t step); /* as wf_view_slice */
+WF_API wf_val wf_reverse(wf_val value, int axis);
+WF_API wf_val wf_permute(wf_val value, const int *axes);     /* axis d of the result is axes[d] of the value */
+WF_API wf_val wf_reshape(wf_val value, wf_shape shape);      /* in C order; one -1 is inferred */
+WF_API wf_val wf_broadcast_to(wf_val value, wf_shape shape); /* NumPy's rule */
+WF_API wf_val wf_tile(wf_val value, wf_shape times);         /* the whole again so often along each axis: times has one
+                                                                 count for each, abc by 2 is abcabc */
+WF_API wf_val wf_repeat(wf_val value, int axis, int64_t times); /* each element so often: abc by 2 is aabbcc */
+/* A gather from a value that need not be computed before: element (index 0, index 1, ...), one integer index for each
+ * axis, of the indices' broadcast shape. wf_gather: out of range is undefined, as with wf_read; a value without elements
+ * is WF_ERR_BOUNDS. wf_gather_or: `other` outside, so that an index of -1 masks an element. What is gathered twice
+ * through indices of indices is one gather, of elements that are within both. */
+WF_API wf_val wf_gather_n(wf_val value, wf_vals index);
+WF_API wf_val wf_gather_or_n(wf_val value, wf_val other, wf_vals index);
+/* One behind the other along the axis; one dtype, known extents. Costs a comparison and two gathers an element. */
+WF_API wf_val wf_concat_n(wf_vals values, int axis);
+/* [n]: from first to last, both included, computed in f64 and converted. */
+WF_API wf_val wf_linspace(wf_graph *graph, wf_dtype dtype, int64_t n, double first, double last);
+/* Array graphs: prefix sums and the like: each element joined with those before it along the axis, with itself or
+ * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums and
+ * products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16 through f32.
+ * Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone: along the last axis
+ * parts of fixed length are summed first, then what comes before each. A pass over memory of its own; parallel.
+ *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
+WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
+/* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
+ * up; the last block may be a part of one. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
+WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
 /* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
  * downloaded, mapped, viewed or read by another graph, from the recording's thread. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);

@@ -302,6 +302,8 @@ static inline bool wf__axes_beyond(wf_axes axes, int rank) { return axes != WF_A
 /* record.c: the slot and index tuple of an update; false after poisoning. And what to do after recording it. */
 bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
                        uint32_t *tuple);
+/* The tuple of a value's or array's indices, one for each axis; false after poisoning. */
+bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out);
 void wf__update_noted(wf_graph *g, uint32_t slot);
 /* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf__ir *ir);

@@ -24,7 +24,10 @@ typedef struct evaluation {
 
 static bool is_effect(const wf__node *n) { return wf__op_is_effect(n->op); }
 /* Computed once, whoever asks for it: reductions, and what atomic operations find. */
-static bool is_result(const wf__node *n) { return n->op == WF__REDUCE || n->op == WF__ATOMIC || n->op == WF__CAS; }
+static bool is_result(const wf__node *n)
+{
+    return n->op == WF__REDUCE || n->op == WF__SCAN || n->op == WF__ATOMIC || n->op == WF__CAS;
+}
 static bool names_slot(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__DIM || is_effect(n); }
 
 /* ---- results get arrays of their own ---- */
@@ -113,8 +116,12 @@ static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
 {
     wf__ir *to = &e->part.rec.ir;
     wf__node n = view->node[r];
-    if (n.op == WF__REDUCE || n.op == WF__IOTA) {
-        n.a = n.op == WF__REDUCE ? e->map[n.a] : n.a;
+    if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
+        n.a = n.op == WF__IOTA ? n.a : e->map[n.a];
+        if (n.op == WF__VIEW) {
+            n.b = wf__copy_tuple(view, n.b, e->map, to);
+            n.c = n.c ? e->map[n.c] : 0;
+        }
         n.shape = wf__shape_id(to, &view->shape[n.shape]);
         e->map[r] = wf__append(to, &n);
     } else

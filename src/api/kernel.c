@@ -294,6 +294,11 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
+        if (stage->scan.on) {
+            wf__str_addf(&request->out, "%s# stage %u of %u: a scan along axis %u\n", s ? "\n" : "", (unsigned)s + 1,
+                         (unsigned)e->plan.stage_n, (unsigned)stage->scan.axis);
+            continue;
+        }
         bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
         wf__str_addf(&request->out, "%s%s stage %u of %u: loops", s ? "\n" : "", ptx ? "//" : "#", (unsigned)s + 1,
                      (unsigned)e->plan.stage_n);

@@ -24,8 +24,10 @@ static void add_ir(const wf__ir *ir, wf__str *key)
     }
     if (ir->param_n)
         wf__str_addn(key, (const char *)ir->param, ir->param_n);
-    for (uint32_t i = 1; i < ir->shape_n; ++i)
+    for (uint32_t i = 1; i < ir->shape_n; ++i) {
+        wf__str_addn(key, (const char *)&ir->shape[i].rank, sizeof ir->shape[i].rank);
         wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
+    }
 }
 
 void wf__program_key(const wf__program *p, wf__str *key)

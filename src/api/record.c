@@ -182,24 +182,10 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 }
 
 /* ---- by index ---- */
-static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
+/* Indices as i64, behind those of the block that refs[] begins with. */
+static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf__ref *refs, size_t block, uint32_t *out)
 {
     wf__ir *ir = wf__graph_ir(g);
-    wf__ref refs[WF_MAX_RANK];
-    size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* axes that say which block's */
-    if (index.n + block != (size_t)array->shape.rank) {
-        wf__poison(g, WF_ERR_ARG, "%s: %u indices given for an array of rank %d", function, (unsigned)index.n,
-                   (int)(array->shape.rank - (int)block));
-        return false;
-    }
-    bool boxes = g->program.rec.block.rank > 0;
-    if (block && boxes)
-        refs[0] = wf__block_index(g, -1);
-    for (size_t k = 0, axis = 0; k < block && !boxes; ++k, ++axis) {
-        while (g->program.rec.reduce >> axis & 1)
-            ++axis;
-        refs[k] = wf__index(ir, (int)axis);
-    }
     for (size_t k = 0; k < index.n; ++k) {
         bool number;
         wf__ref ref = wf__resolve(g, index.at[k], function, &number);
@@ -216,6 +202,36 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
     }
     *out = wf__tuple(ir, refs, (uint32_t)(block + index.n));
     return ir->status == WF_OK;
+}
+
+static bool as_many(wf_graph *g, size_t n, size_t rank, const char *what, const char *function)
+{
+    if (n != rank)
+        wf__poison(g, WF_ERR_ARG, "%s: %u indices given for %s of rank %d", function, (unsigned)n, what, (int)rank);
+    return n == rank;
+}
+
+bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out)
+{
+    wf__ref refs[WF_MAX_RANK];
+    return as_many(g, index.n, rank, "a value", function) && append_indices(g, index, function, refs, 0, out);
+}
+
+static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
+{
+    wf__ref refs[WF_MAX_RANK];
+    size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* axes that say which block's */
+    if (!as_many(g, index.n, (size_t)array->shape.rank - block, "an array", function))
+        return false;
+    bool boxes = g->program.rec.block.rank > 0;
+    if (block && boxes)
+        refs[0] = wf__block_index(g, -1);
+    for (size_t k = 0, axis = 0; k < block && !boxes; ++k, ++axis) {
+        while (g->program.rec.reduce >> axis & 1)
+            ++axis;
+        refs[k] = wf__index(wf__graph_ir(g), (int)axis);
+    }
+    return append_indices(g, index, function, refs, block, out);
 }
 
 static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,
@@ -257,6 +273,11 @@ wf_val wf_read_border_n(wf_graph *g, const wf_array *array, wf_border border, wf
 
 void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
 {
+    wf_write_if_n(g, (wf_val){ { 1, NULL } }, array, v, index);
+}
+
+void wf_write_if_n(wf_graph *g, wf_val condition, wf_array *array, wf_val v, wf_vals index)
+{
     uint32_t slot, tuple;
     if (!wf__is_recording(g) || !acceptable(g, array, false, "wf_write"))
         return;
@@ -269,7 +290,11 @@ void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
     if (!value || !index_tuple(g, array, index, "wf_write", &tuple) ||
         !slot_of(g, array, array->shape.rank == 0, &slot))
         return;
-    wf__store(wf__graph_ir(g), slot, tuple, value, wf__lanes_on(g));
+    wf__ref on = wf__converted(g, condition, WF_BOOL, "wf_write"), lanes = wf__lanes_on(g);
+    if (!on)
+        return;
+    on = lanes ? wf__op2(wf__graph_ir(g), WF__OP_and, on, lanes) : on;
+    wf__store(wf__graph_ir(g), slot, tuple, value, wf__is_const(wf__graph_ir(g), on, 1) ? 0 : on);
     note_store(g, slot);
 }
 

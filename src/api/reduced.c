@@ -216,6 +216,13 @@ wf_var wf_other(wf_var reduced)
     return wf__new_variable(g, other);
 }
 
+/* What sums and products of a dtype are computed in, and are. */
+static unsigned sum_dtype(wf_join join, unsigned t)
+{
+    bool sums = join == WF_ADD || join == WF_MUL;
+    return !sums || wf__is_float(t) || wf__is_complex(t) ? t : t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
+}
+
 static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)
 {
     wf__node n = { .op = WF__REDUCE, .a = value, .b = join, .c = axes, .shape = shape };
@@ -248,10 +255,8 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
         return wf__no_value(g);
     }
     axes &= (1u << shape.rank) - 1;
-    unsigned t = wf__dtype(ir, value);
+    unsigned t = sum_dtype(join, wf__dtype(ir, value));
     bool pairs = wf__is_complex(t);
-    if ((join == WF_ADD || join == WF_MUL) && !wf__is_float(t) && !pairs)
-        t = t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
     value = wf__cast(ir, value, t);
     if (!value || !(pairs ? joins_parts(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
         return wf__no_value(g);
@@ -263,4 +268,78 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     re = re ? reduce_real(ir, join, re, axes, id) : 0;
     im = im ? reduce_real(ir, join, im, axes, id) : 0;
     return wf__value(g, wf__complex(ir, re, im));
+}
+
+static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)
+{
+    unsigned t = wf__dtype(ir, value);
+    value = wf__cast(ir, value, wf__is_half(t) ? WF_F32 : t);
+    if (!value)
+        return 0;
+    wf__node n = { .op = WF__SCAN, .aux = (uint8_t)flags, .a = value, .b = join, .c = (uint32_t)axis };
+    n.dtype = (uint8_t)wf__dtype(ir, value);
+    n.shape = ir->node[value].shape;
+    wf__ref r = wf__append(ir, &n);
+    return r ? wf__cast(ir, r, t) : 0;
+}
+
+wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
+{
+    wf_graph *g = v.h.graph;
+    bool number;
+    if (!wf__is_recording(g))
+        return wf__no_value(g);
+    wf__ir *ir = wf__graph_ir(g);
+    if (g->program.rec.kind != WF__ARRAYS) {
+        wf__poison(g, WF_ERR_ARG, "wf_scan: only in array graphs");
+        return wf__no_value(g);
+    }
+    wf__ref value = wf__resolve(g, v, "wf_scan", &number);
+    if (!value || !wf__no_block(g, "wf_scan", "scan a variable before or after it"))
+        return wf__no_value(g);
+    int given = axis, rank = ir->shape[wf__shape_of(ir, value)].rank;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank) {
+        wf__poison(g, WF_ERR_ARG, "wf_scan: axis %d is out of range for rank %d", given, rank);
+        return wf__no_value(g);
+    }
+    unsigned t = sum_dtype(join, wf__dtype(ir, value)),
+             flags = (exclusive ? WF__EXCLUSIVE : 0u) | (reversed ? WF__REVERSED : 0u);
+    bool pairs = wf__is_complex(t);
+    value = wf__cast(ir, value, t);
+    if (!value || !(pairs ? joins_parts(g, join, "wf_scan") : joinable(g, join, t, "wf_scan")))
+        return wf__no_value(g);
+    if (!pairs)
+        return wf__value(g, scan_real(ir, join, value, axis, flags));
+    wf__ref re = scan_real(ir, join, wf__real(ir, value), axis, flags);
+    wf__ref im = scan_real(ir, join, wf__imag(ir, value), axis, flags);
+    return wf__value(g, re && im ? wf__complex(ir, re, im) : 0);
+}
+
+wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
+{
+    wf_graph *g = v.h.graph;
+    if (!wf__is_recording(g))
+        return wf__no_value(g);
+    wf_shape shape = wf_val_shape(v);
+    int last = shape.rank - 1;
+    if (last < 0 || last + 1 >= WF_MAX_RANK || block < 1 || shape.dim[last] < 0) {
+        wf__poison(
+            g, WF_ERR_ARG,
+            "wf_block_reduce: needs a block of at least 1, and a value of rank 1 to 7 whose last extent is known");
+        return wf__no_value(g);
+    }
+    int64_t n = shape.dim[last], whole = n / block;
+    wf_val rest =
+        n % block || !n ? (wf_reduce)(join, (wf_slice)(v, last, whole * block, WF_END_INDEX, 1), 1u << last) : v;
+    if (!whole)
+        return n ? rest : (wf_slice)(rest, last, 0, 0, 1);
+    wf_shape cut = shape;
+    cut.dim[last] = whole;
+    cut.dim[cut.rank++] = block;
+    wf_val parts = (wf_reshape)((wf_slice)(v, last, 0, whole * block, 1), cut);
+    --cut.rank;
+    parts = (wf_reshape)((wf_reduce)(join, parts, 1u << (last + 1)), cut);
+    const wf_val both[] = { parts, rest };
+    return n % block ? wf_concat_n((wf_vals){ both, 2 }, last) : parts;
 }

@@ -25,13 +25,6 @@ static bool axis_ok(const wf_array *a, int *axis, const char *function)
     return false;
 }
 
-static int64_t clip(int64_t i, int64_t n, int64_t lo, int64_t hi)
-{
-    if (i < 0)
-        i += n;
-    return i < lo ? lo : i > hi ? hi : i;
-}
-
 wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, int64_t step)
 {
     if (!array || !wf__array_usable(array, "wf_view_slice") || !axis_ok(array, &axis, "wf_view_slice"))
@@ -40,16 +33,7 @@ wf_array *wf_view_slice(wf_array *array, int axis, int64_t start, int64_t stop, 
         wf__error(array->ctx, WF_ERR_ARG, "wf_view_slice: step is 0");
         return NULL;
     }
-    int64_t n = array->shape.dim[axis], count = 0;
-    if (step > 0) {
-        start = clip(start, n, 0, n);
-        stop = stop == WF_END_INDEX ? n : clip(stop, n, 0, n);
-        count = stop > start ? (stop - start - 1) / step + 1 : 0;
-    } else {
-        start = clip(start, n, -1, n - 1);
-        stop = stop == WF_END_INDEX ? -1 : clip(stop, n, -1, n - 1);
-        count = start > stop ? (start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1 : 0;
-    }
+    int64_t count = wf__slice_range(array->shape.dim[axis], &start, stop, step);
     wf_array *v = view_of(array, "wf_view_slice");
     if (!v)
         return NULL;
@@ -105,24 +89,6 @@ wf_array *wf_view_permute(wf_array *array, const int *axes)
     return v ? wf__view_end(v) : NULL;
 }
 
-static bool infer_extent(const wf_array *a, wf_shape *shape)
-{
-    int64_t known = 1, total = wf_array_count(a);
-    int open = -1;
-    for (int d = 0; d < shape->rank; ++d) {
-        if (shape->dim[d] == -1 && open < 0)
-            open = d;
-        else if (shape->dim[d] < 0 || !wf__mul_i64(known, shape->dim[d], &known))
-            return false;
-    }
-    if (open >= 0) {
-        if (known == 0 || total % known)
-            return false;
-        shape->dim[open] = total / known;
-    }
-    return open >= 0 || known == total;
-}
-
 /* Strides of the new shape over the same memory; false if it would need a copy. Walks groups of axes of equal size. */
 static bool restride(const wf_array *a, const wf_shape *shape, int64_t *stride)
 {
@@ -169,7 +135,7 @@ wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
     bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK;
     if (ranked)
         wf__shape_text(&shape, to, sizeof to);
-    if (!ranked || !infer_extent(array, &shape)) {
+    if (!ranked || !wf__reshape_fits(&array->shape, &shape)) {
         wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from,
                   ranked ? to : "that shape");
         return NULL;

@@ -46,7 +46,12 @@ typedef enum wf__op {
     WF__END,    /* a: LOOP. Effect */
     WF__REDUCE, /* array graphs only. a: value, b: wf_join, c: wf_axes, bits of the value's axes only */
     WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
-    WF__CAST,   /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
+    WF__SCAN, /* array graphs only. a: value, b: wf_join, c: axis, aux: some of wf__scan_flags. Each element joined with those
+                 before it along the axis */
+    WF__VIEW, /* array graphs only (view.c). a: value whose elements it is made of, aux: wf__view_kind, b: tuple of CONST
+                   i64, the numbers of the kind (GATHER: of i64 indices, one for each axis of the value), c: of GATHER,
+                   the value where an index is out of range (0: none is) */
+    WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
     WF__BITCAST, /* a: value of a dtype of the same size */
 /* pure operations; a, b, c: operands */
@@ -144,6 +149,20 @@ typedef struct wf__node {
         uint32_t when;  /* index spaces: of a LOAD; 0 elsewhere */
     };
 } wf__node;
+
+/* Of SCAN: not the element itself; from the other end. */
+enum wf__scan_flags { WF__EXCLUSIVE = 1, WF__REVERSED = 2 };
+
+/* Kinds of VIEW and their numbers. Extents of the result follow from those of the value. */
+typedef enum wf__view_kind {
+    WF__VIEW_SLICE,     /* axis, start, stop, step: as wf_view_slice has them */
+    WF__VIEW_PERMUTE,   /* axis d of the result is axis p[d] of the value */
+    WF__VIEW_RESHAPE,   /* the extents; one of -1 follows from the others */
+    WF__VIEW_BROADCAST, /* the extents */
+    WF__VIEW_TILE,      /* how often the value is repeated along each axis */
+    WF__VIEW_REPEAT,    /* axis, how often each element is repeated along it */
+    WF__VIEW_GATHER
+} wf__view_kind;
 
 /* Modes of ACCUM; none of WF_AUTO is left in a stage's body. */
 enum { WF__MOST_SPREAD = 32 };
@@ -283,6 +302,17 @@ void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" *
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
 const char *wf__label_of(const wf__ir *ir, wf__ref r); /* NULL: none */
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text);
+/* view.c. The value itself where nothing changes. GATHER: indices are i64 and as many as the value has axes. */
+wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
+wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
+uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *view, int64_t out[WF_MAX_RANK]); /* how many */
+bool wf__view_fits(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in);   /* numbers and axes */
+/* The shape of such a view, not of GATHER; false: extents do not fit. Those of -1 are unknown. */
+bool wf__view_shape(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in, wf_shape *out);
+/* Python's slice of n elements: how many, and the first one in *start. */
+int64_t wf__slice_range(int64_t n, int64_t *start, int64_t stop, int64_t step);
+/* Have they as many elements? Fills in one extent of -1. */
+bool wf__reshape_fits(const wf_shape *from, wf_shape *to);
 /* Appends a node as it is, numbered if pure; for passes that copy. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 

@@ -26,6 +26,8 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__END] = { "end", 0, WF__T_NONE, false, 0, "" },
     [WF__REDUCE] = { "reduce", 0, WF__T_NONE, false, 0, "" },
     [WF__IOTA] = { "iota", 0, WF__T_NONE, false, 0, "" },
+    [WF__VIEW] = { "view", 0, WF__T_NONE, false, 0, "" },
+    [WF__SCAN] = { "scan", 0, WF__T_NONE, false, 0, "" },
     [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
 #define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \

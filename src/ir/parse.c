@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-extern const char *const wf__join_names[], *const wf__border_names[], *const wf__step_names[], *const wf__mode_names[];
+extern const char *const wf__join_names[],
+    *const wf__border_names[], *const wf__step_names[], *const wf__mode_names[], *const wf__view_names[];
 
 typedef struct reader {
     const char *p;
@@ -235,6 +236,17 @@ static void fields(reader *r, wf__node *n)
     case WF__REDUCE:
         n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
         n->c = word(r, "axes") ? number32(r) : 0;
+        break;
+    case WF__SCAN:
+        n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
+        n->c = word(r, "axis") ? number32(r) : 0;
+        n->aux = word(r, "exclusive") ? WF__EXCLUSIVE : 0;
+        n->aux |= word(r, "reversed") ? WF__REVERSED : 0;
+        break;
+    case WF__VIEW:
+        n->aux = (uint8_t)named(r, wf__view_names, WF__VIEW_GATHER + 1, "a kind of view");
+        n->a = ref(r), n->b = tuple(r);
+        n->c = word(r, "other") ? ref(r) : 0;
         break;
     case WF__LOAD:
         n->a = slot(r), n->b = tuple(r);

@@ -48,7 +48,14 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
         out[count++] = n->b;
         break;
     case WF__REDUCE:
+    case WF__SCAN:
         out[count++] = n->a;
+        break;
+    case WF__VIEW:
+        tuple = n->b;
+        out[count++] = n->a;
+        if (n->c)
+            out[count++] = n->c;
         break;
     case WF__COLD:
         tuple = n->d;

@@ -14,6 +14,7 @@
  *   %10 = state bool %9 %8 guard
  *   next bool %10 %12
  *   end bool %9
+ *   %9 = view f32 (2) slice %6 [%1 %2 %3 %4]   kind, value, numbers or indices; `other %8`
  *   shapes of array graphs stand behind the dtype: %6 = add f32 (3, 4) %5 %1
  */
 #include "ir/ir.h"
@@ -37,6 +38,8 @@ const char *const wf__border_names[] = {
 const char *const wf__step_names[] = {
     [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit", [WF__STEP_BACK] = "back"
 };
+
+extern const char *const wf__view_names[]; /* view.c */
 
 static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
 
@@ -113,6 +116,16 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         break;
     case WF__REDUCE:
         wf__str_addf(out, " %s %%%u axes %u", wf__join_names[n->b], (unsigned)n->a, (unsigned)n->c);
+        break;
+    case WF__SCAN:
+        wf__str_addf(out, " %s %%%u axis %u%s%s", wf__join_names[n->b], (unsigned)n->a, (unsigned)n->c,
+                     n->aux & WF__EXCLUSIVE ? " exclusive" : "", n->aux & WF__REVERSED ? " reversed" : "");
+        break;
+    case WF__VIEW:
+        wf__str_addf(out, " %s %%%u", wf__view_names[n->aux], (unsigned)n->a);
+        tuple(ir, n->b, out);
+        if (n->c)
+            wf__str_addf(out, " other %%%u", (unsigned)n->c);
         break;
     case WF__LOAD:
         wf__str_addf(out, " s%u", (unsigned)n->a);

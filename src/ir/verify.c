@@ -179,6 +179,26 @@ static bool check_nexts(const checker *c)
     return true;
 }
 
+static bool check_view(const checker *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (!ir->arrays || n->aux > WF__VIEW_GATHER || (n->c && n->aux != WF__VIEW_GATHER))
+        return bad(c, "unknown kind");
+    if (!value_of(c, n->a, n->dtype) || (n->c && !value_of(c, n->c, n->dtype)))
+        return false;
+    const wf_shape *in = &ir->shape[ir->node[n->a].shape];
+    if (n->aux == WF__VIEW_GATHER)
+        return n->b ? check_tuple(c, n->b, (uint32_t)in->rank) : bad(c, "as many indices as the value has axes");
+    if (n->b >= ir->tuple_n || !check_tuple(c, n->b, wf__tuple_len(ir, n->b)))
+        return bad(c, "its numbers");
+    for (uint32_t i = 0; i < wf__tuple_len(ir, n->b); ++i)
+        if (ir->node[wf__tuple_at(ir, n->b)[i]].op != WF__CONST)
+            return bad(c, "its numbers must be constants");
+    int64_t numbers[WF__MAX_OPERANDS];
+    uint32_t count = wf__tuple_len(ir, n->b) <= WF_MAX_RANK ? wf__view_numbers(ir, n, numbers) : UINT32_MAX;
+    return count <= WF_MAX_RANK && wf__view_fits(n->aux, numbers, count, in) ? true : bad(c, "its numbers");
+}
+
 static bool check_structural(checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
@@ -217,6 +237,13 @@ static bool check_structural(checker *c, const wf__node *n)
         if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)
             return bad(c, "unknown reduction");
         return n->op == WF__RED || value_of(c, n->c, n->dtype);
+    case WF__VIEW:
+        return check_view(c, n);
+    case WF__SCAN:
+        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR || n->aux > (WF__EXCLUSIVE | WF__REVERSED))
+            return bad(c, "operands");
+        return value_of(c, n->a, n->dtype) &&
+               (n->c < (uint32_t)ir->shape[ir->node[n->a].shape].rank || bad(c, "axis out of range"));
     case WF__REDUCE:
         if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR)
             return bad(c, "operands");

@@ -60,7 +60,8 @@ static bool walks_alike(const wf__stage *stage, const wf__stage *next)
         if (next->extent[d] != extent[d])
             return false;
         for (uint32_t s = 0; s < next->body.slot_n; ++s)
-            if (is_result(stage, next->mem[s].object) && (next->mem[s].stride[d] != stride || next->mem[s].offset))
+            if (is_result(stage, next->mem[s].object) &&
+                (!next->body.slot[s].element || next->mem[s].stride[d] != stride || next->mem[s].offset))
                 return false;
         stride *= extent[d];
     }

@@ -77,6 +77,45 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
     return true;
 }
 
+/* The same of a slot with a view. */
+static void view_strides(layout *l, const wf__slot_view *v)
+{
+    const wf__bind *b = &l->bind[l->stage->proto.slot[v->slot].object];
+    int64_t *out = l->element_stride[v->slot];
+    memset(out, 0, sizeof *l->element_stride);
+    for (int k = 0; k < b->rank; ++k) {
+        l->offset[v->slot] += v->start[k] * b->stride[k];
+        for (int d = 0; d < l->space->rank; ++d)
+            out[d] += v->step[k][d] * b->stride[k];
+    }
+}
+
+static const wf__slot_view *view_of(const layout *l, uint32_t slot)
+{
+    for (uint32_t v = 0; v < l->stage->view_n; ++v)
+        if (l->stage->view[v].slot == slot)
+            return &l->stage->view[v];
+    return NULL;
+}
+
+/* Marks indices that are used as values. What addressed the slots with views is dead by now. */
+static bool find_indices(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    uint8_t *live = l->stage->view_n ? wf__alloc0(ir->n) : NULL;
+    if (l->stage->view_n && !live)
+        return no_memory(l);
+    if (live) {
+        wf__mark_effects(ir, live);
+        wf__mark_live(ir, live);
+    }
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if ((ir->node[r].op == WF__INDEX || ir->node[r].op == WF__EXTENT) && (!live || live[r]))
+            l->index_used[ir->node[r].a] = true;
+    wf__free(live);
+    return true;
+}
+
 static bool collect(layout *l)
 {
     const wf__ir *ir = &l->stage->proto;
@@ -88,13 +127,17 @@ static bool collect(layout *l)
     l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
     if (!l->at || !l->element_stride || !l->offset)
         return no_memory(l);
-    for (uint32_t s = 0; s < ir->slot_n; ++s)
-        if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot_view *v = view_of(l, s);
+        if (v)
+            view_strides(l, v);
+        else if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
             return false;
+    }
+    if (!find_indices(l))
+        return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op == WF__INDEX || n->op == WF__EXTENT)
-            l->index_used[n->a] = true;
         if (n->op != WF__LOAD && n->op != WF__STORE && !wf__op_is_update(n->op))
             continue;
         access *a = &l->at[l->access_n++];

@@ -140,6 +140,12 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         memcpy(all, bind, plan->objects * sizeof *all);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         uint32_t temps = plan->temp_n;
+        wf__scan *scan = &plan->stage[s].scan;
+        if (scan->on) {
+            memcpy(scan->from_stride, all[scan->from].stride, sizeof scan->from_stride);
+            memcpy(scan->to_stride, all[scan->to].stride, sizeof scan->to_stride);
+            continue;
+        }
         wf_axes inner = plan->stage[s].reduce && !plan->join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
         ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
         if (!ok)
@@ -175,6 +181,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__free(stage->initial);
         wf__free(stage->result);
         wf__free(stage->mem);
+        wf__free(stage->view);
         wf__free(stage->copies);
         void *code = atomic_load(&stage->code);
         if (code && free_code)

@@ -66,11 +66,29 @@ static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
     return n ? n : 1;
 }
 
+/* An element slot whose elements are not those at the points' own places: at point x, index k of the object is
+ * start[k] + sum of step[k][d] * x[d] over the axes of the stage's space. */
+typedef struct wf__slot_view {
+    uint32_t slot;
+    int64_t start[WF_MAX_RANK], step[WF_MAX_RANK][WF_MAX_RANK];
+} wf__slot_view;
+
+/* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. */
+typedef struct wf__scan {
+    bool on, exclusive, reversed;
+    uint8_t dtype, join, axis;
+    uint32_t from, to;
+    int64_t from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK]; /* set when layouts are known */
+} wf__scan;
+
 /* What runs as one kernel: over extent[0..body.rank-1], in blocks. The results of its reductions are parameters
  * param_n, param_n + 1, ... of the stage after it; where axes are kept, they are in temps, without the initial values. */
 typedef struct wf__stage {
     wf__ir proto; /* the stage before layout */
     wf_shape space;
+    wf__slot_view *view; /* of some slots of proto */
+    uint32_t view_n;
+    wf__scan scan;
     wf__ir body;         /* kernel.h's promises */
     uint64_t *initial;   /* [body.red_n]; NULL if axes are kept */
     wf_axes reduce;      /* axes of the space that reductions reduce while they keep others; else 0 */

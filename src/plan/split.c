@@ -10,7 +10,13 @@
  */
 #include "plan/split.h"
 
-static bool is_root(unsigned op) { return op == WF__STORE || op == WF__REDUCE || wf__op_is_update(op); }
+static bool is_root(const splitter *s, wf__ref r)
+{
+    unsigned op = s->ir->node[r].op;
+    return op == WF__STORE || wf__op_is_update(op) || wf__has_result(s, r);
+}
+
+static bool writes(const wf__node *root) { return root->op == WF__STORE || wf__op_is_update(root->op); }
 
 bool wf__split_fail(splitter *s, wf_status status, const char *text)
 {
@@ -63,6 +69,24 @@ static bool infer_states(splitter *s, wf__ref end, bool *wider)
     return ok;
 }
 
+static bool infer_view(splitter *s, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    const wf_shape *in = &s->shape[n->a];
+    int64_t numbers[WF_MAX_RANK];
+    bool gathers = n->aux == WF__VIEW_GATHER;
+    if (gathers ? wf__has_points(in) || n->c || !wf__has_points(&s->shape[r])
+                : wf__view_shape(n->aux, numbers, wf__view_numbers(s->ir, n, numbers), in, &s->shape[r]))
+        return true;
+    char text[160];
+    wf__shape_text(in, text, sizeof text);
+    wf__plan_fail(s->plan, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
+                  gathers ? "gather: there is no element in a value of shape %s"
+                          : "a value of shape %s cannot be reshaped, tiled, repeated or broadcast so",
+                  text);
+    return false;
+}
+
 static bool infer_node(splitter *s, wf__ref r, bool *wider)
 {
     const wf__node *n = &s->ir->node[r];
@@ -76,9 +100,11 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
         s->shape[r] = bind_shape(&s->bind[s->ir->slot[n->a].object]);
     else if (n->op == WF__IOTA)
         s->shape[r] = s->ir->shape[n->shape];
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = n->op == WF__VIEW; i < count; ++i) /* a view's first operand is the value */
         if (!meet(s, r, &s->shape[operand[i]]))
             return false;
+    if (n->op == WF__VIEW && !infer_view(s, r))
+        return false;
     if (n->op == WF__REDUCE)
         s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
     if (n->op == WF__STORE && !n->b) {
@@ -116,203 +142,13 @@ static bool infer(splitter *s)
     return true;
 }
 
-/* ---- groups ---- */
-static group *add_group(splitter *s, uint32_t at, const wf_shape *shape)
-{
-    if (!wf__grow(&s->group, &s->group_cap, s->group_n + 1, sizeof *s->group)) {
-        no_memory(s);
-        return NULL;
-    }
-    memmove(s->group + at + 1, s->group + at, (s->group_n - at) * sizeof *s->group);
-    group *g = &s->group[at];
-    *g = (group){ .shape = *shape };
-    ++s->group_n;
-    wf__ir_init(&g->ir, shape->rank, s->ir->flags);
-    if (s->group_n == 1)
-        wf__ir_reserve(&g->ir, s->ir->n);
-    g->map = wf__alloc0(s->ir->n * sizeof *g->map);
-    for (uint32_t i = 0; i < s->touch_n; ++i)
-        s->touch[i].group += s->touch[i].group >= at;
-    for (wf__ref r = 1; r < s->ir->n; ++r)
-        if (s->home[r] != UINT32_MAX)
-            s->home[r] += s->home[r] >= at;
-    bool ok = g->map != NULL;
-    for (uint32_t p = 0; ok && p < s->ir->param_n; ++p)
-        wf__param(&g->ir, s->ir->param[p]);
-    if (!ok || g->ir.status != WF_OK) {
-        no_memory(s);
-        return NULL;
-    }
-    return g;
-}
-
-bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out)
-{
-    uint32_t key = object * 2 + indexed, old = g->slot_of_n;
-    if (key >= old) {
-        if (!wf__grow(&g->slot_of, &g->slot_of_n, key + 1, sizeof *g->slot_of))
-            return no_memory(s);
-        memset(g->slot_of + old, 0, (g->slot_of_n - old) * sizeof *g->slot_of);
-    }
-    if (!g->slot_of[key])
-        g->slot_of[key] = wf__slot_new(&g->ir, dtype, rank, !indexed, object) + 1;
-    *out = g->slot_of[key] - 1;
-    return g->ir.status == WF_OK || no_memory(s);
-}
-
-static bool record_load(splitter *s, group *g, wf__ref r)
-{
-    const wf__node *n = &s->ir->node[r];
-    const wf__slot *slot = &s->ir->slot[n->a];
-    uint32_t object = s->redirect[r] != UINT32_MAX ? s->redirect[r] : slot->object, at;
-    if (!wf__split_slot(s, g, object, n->b != 0, slot->dtype, slot->rank, &at))
-        return false;
-    g->map[r] = wf__load_when(&g->ir, at, wf__copy_tuple(s->ir, n->b, g->map, &g->ir), (wf_border)n->aux,
-                              g->map[wf__otherwise(s->ir, n)], g->map[wf__when(s->ir, n)]);
-    return true;
-}
-
-static bool has_points(const wf_shape *shape)
-{
-    bool some = true;
-    for (int d = 0; d < shape->rank; ++d)
-        some = some && shape->dim[d] > 0;
-    return some;
-}
-
-/* Of nothing: the neutral element; but -0 is what sums begin with, and the sum of nothing is +0. */
-static uint64_t result_of_nothing(wf_join join, unsigned dtype)
-{
-    return join == WF_ADD ? 0 : wf__join_neutral(join, dtype);
-}
-
-/* A reduction's result in a later stage. One that keeps axes is in a temp of the dtype that it was accumulated in. */
-static bool record_result(splitter *s, group *g, wf__ref r)
-{
-    const wf__node *n = &s->ir->node[r];
-    bool keeps = !wf__has_one_point(&s->shape[r]);
-    unsigned dtype = keeps ? s->wide[r] : n->dtype;
-    uint32_t at;
-    if (keeps && !has_points(&s->shape[n->a])) {
-        g->map[r] = wf__cast(&g->ir, wf__const_bits(&g->ir, dtype, result_of_nothing((wf_join)n->b, dtype)), n->dtype);
-        return true;
-    }
-    if (!wf__split_slot(s, g, s->result[r], false, dtype, s->shape[r].rank, &at))
-        return false;
-    g->map[r] = wf__cast(&g->ir, wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0), n->dtype);
-    return true;
-}
-
-static bool record_node(splitter *s, group *g, wf__ref r)
-{
-    const wf__node *n = &s->ir->node[r];
-    uint32_t at;
-    bool cut = wf__is_cut(s, r);
-    if (wf__op_is_effect(n->op) && !cut) { /* in a block */
-        pending p = { 0 };
-        if (!wf__split_effect(s, g, r, &p))
-            return false;
-        g->map[r] = wf__split_append(&g->ir, &p);
-        return true;
-    }
-    switch (n->op) {
-    case WF__STATE:
-        if (cut)
-            return wf__split_state(s, g, r);
-        g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir);
-        return true;
-    case WF__LOAD:
-        return record_load(s, g, r);
-    case WF__DIM:
-        if (!wf__split_slot(s, g, s->ir->slot[n->a].object, true, s->ir->slot[n->a].dtype, s->ir->slot[n->a].rank, &at))
-            return false;
-        g->map[r] = wf__dim(&g->ir, at, (int)n->b);
-        return true;
-    case WF__REDUCE:
-        return record_result(s, g, r);
-    case WF__ATOMIC:
-    case WF__CAS:
-        if (!wf__split_slot(s, g, s->result[r], false, n->dtype, s->shape[r].rank, &at))
-            return false;
-        g->map[r] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
-        return true;
-    case WF__IOTA:
-        g->map[r] = s->shape[r].dim[n->a] == 1 ? wf__const_bits(&g->ir, WF_I64, 0)
-                                               : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
-        return true;
-    default:
-        g->map[r] = wf__copy_node(s->ir, r, g->map, &g->ir);
-        return true;
-    }
-}
-
-/* Records the current cone (but what is being placed itself, if it is a root) in group g. */
-static bool record_cone(splitter *s, group *g)
-{
-    for (wf__ref r = 1; r <= s->last; ++r) {
-        bool renewed = s->redirect[r] != UINT32_MAX; /* a redirected load and its users are recorded anew */
-        if (!s->cone[r] || r == s->root || (g->map[r] && !renewed && s->cone[r] < 2))
-            continue;
-        if (!record_node(s, g, r))
-            return false;
-    }
-    if (g->ir.status != WF_OK)
-        wf__plan_fail(s->plan, g->ir.status, "%s", g->ir.error);
-    return g->ir.status == WF_OK;
-}
-
-bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value)
-{
-    uint32_t slot;
-    if (!wf__split_slot(s, g, object, false, like->dtype, rank, &slot) ||
-        !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
-        return no_memory(s);
-    g->ir.slot[slot].written = true;
-    g->store[g->store_n++] = (pending){ .node = { .op = WF__STORE, .a = slot, .c = value } };
-    return true;
-}
-
-bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out)
-{
-    const wf__node *n = &s->ir->node[r];
-    const wf__slot *slot = &s->ir->slot[n->a];
-    *out = (pending){ .node = *n };
-    if (!wf__split_slot(s, g, slot->object, wf__by_index(n), slot->dtype, slot->rank, &out->node.a))
-        return false;
-    out->node.b = wf__copy_tuple(s->ir, n->b, g->map, &g->ir);
-    out->node.c = n->op == WF__CAS ? wf__copy_tuple(s->ir, n->c, g->map, &g->ir) : g->map[n->c];
-    out->node.d = n->d ? g->map[n->d] : 0;
-    g->ir.slot[out->node.a].written = true;
-    return g->ir.status == WF_OK || no_memory(s);
-}
-
-/* An effect by index, at the end of the group. */
-static bool push_update(splitter *s, group *g, wf__ref root)
-{
-    const wf__node *n = &s->ir->node[root];
-    pending p;
-    if (!wf__split_effect(s, g, root, &p))
-        return false;
-    if (!wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
-        return no_memory(s);
-    if (wf__has_result(n->op)) {
-        s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
-        if (s->result[root] == UINT32_MAX ||
-            !wf__split_slot(s, g, s->result[root], false, n->dtype, s->shape[root].rank, &p.result))
-            return false;
-        g->ir.slot[p.result++].written = true;
-    }
-    g->store[g->store_n++] = p;
-    return g->ir.status == WF_OK || no_memory(s);
-}
-
 /* A stage before group `at` that copies object `from` into a new temp. */
 static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
 {
     const wf__bind *b = &s->bind[from];
     wf_shape shape = bind_shape(b);
     uint32_t temp = wf__plan_add_temp(s->plan, b->dtype, &shape), source;
-    group *g = temp == UINT32_MAX ? NULL : add_group(s, at, &shape);
+    group *g = temp == UINT32_MAX ? NULL : wf__group_add(s, at, &shape);
     if (!g || !wf__split_slot(s, g, from, false, b->dtype, b->rank, &source))
         return UINT32_MAX;
     wf__node like = { .dtype = b->dtype };
@@ -328,9 +164,10 @@ void wf__split_spread(splitter *s)
         for (wf__ref r = s->last; r >= 1; --r) {
             if (!s->cone[r] || wf__is_cut(s, r))
                 continue;
+            bool view = s->ir->node[r].op == WF__VIEW;
             uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
             for (uint32_t i = 0; i < count; ++i)
-                s->cone[operand[i]] = 1;
+                s->cone[operand[i]] |= view && i == 0 ? WF__VIEWED : s->cone[r];
         }
     } while (s->in && wf__mark_loops(s->ir, s->cone, s->in, s->last));
 }
@@ -390,7 +227,8 @@ uint32_t wf__split_bound(const splitter *s)
         if (!s->cone[r] || r == s->root)
             continue;
         const wf__node *m = &s->ir->node[r];
-        uint32_t home = !wf__is_cut(s, r) ? 0 : s->home[r] + (m->op != WF__STATE); /* a state may be used right there */
+        /* a state may be used right there */
+        uint32_t home = !wf__is_cut(s, r) ? 0 : s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED);
         if (home > bound)
             bound = home;
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
@@ -421,12 +259,12 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
 {
     for (uint32_t g = bound; g < s->group_n; ++g) {
         const group *to = &s->group[g];
-        bool fits = !reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c;
+        bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
         if (fits && to->shape.rank == shape->rank &&
             !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
             return g;
     }
-    return add_group(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
+    return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 
 /* Loads that would see an assignment made after them read a copy saved before it. Returns the root's group, which moves
@@ -446,7 +284,7 @@ static uint32_t save_old_contents(splitter *s, uint32_t g)
             const touch *t = &s->touch[i];
             if (!t->store || t->node < r || t->object >= s->plan->objects)
                 continue;
-            wf__overlap o = wf__split_overlap(s, t->object, object, m->b != 0 || t->gather);
+            wf__overlap o = wf__split_overlap(s, t->object, object, wf__split_gathers(s, r) || t->gather);
             bool behind = t->group < g || (t->early && t->group == g && !s->group[g].map[r]);
             bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && behind;
             if (late && t->group < first)
@@ -465,12 +303,14 @@ static uint32_t save_old_contents(splitter *s, uint32_t g)
     /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
     wf__ref operand[WF__MAX_OPERANDS];
     for (wf__ref r = 1; r <= s->last; ++r) {
+        if (s->cone[r] && s->redirect[r] != UINT32_MAX)
+            s->cone[r] |= WF__ANEW;
         if (!s->cone[r] || r == s->root || wf__is_cut(s, r))
             continue;
         uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
         for (uint32_t i = 0; i < count; ++i)
-            if (s->redirect[operand[i]] != UINT32_MAX || s->cone[operand[i]] == 2)
-                s->cone[r] = 2;
+            if (s->cone[operand[i]] & WF__ANEW)
+                s->cone[r] |= WF__ANEW;
     }
     return g;
 }
@@ -480,7 +320,7 @@ static bool note_loads(splitter *s, uint32_t g)
     for (wf__ref r = 1; r <= s->last; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
-            !add_touch(s, s->ir->slot[m->a].object, g, r, false, m->b != 0))
+            !add_touch(s, s->ir->slot[m->a].object, g, r, false, wf__split_gathers(s, r)))
             return false;
     }
     return true;
@@ -492,7 +332,7 @@ static bool overlaps_itself(const splitter *s, wf__ref root)
     for (wf__ref r = 1; r < root; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
-            wf__split_overlap(s, target, s->ir->slot[m->a].object, m->b != 0) == WF__PARTIAL)
+            wf__split_overlap(s, target, s->ir->slot[m->a].object, wf__split_gathers(s, r)) == WF__PARTIAL)
             return true;
     }
     return false;
@@ -511,7 +351,7 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     if (temp == UINT32_MAX || !wf__split_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
         !note_loads(s, g))
         return false;
-    group *copy = add_group(s, g + 1, &shape);
+    group *copy = wf__group_add(s, g + 1, &shape);
     if (!copy || !wf__split_slot(s, copy, temp, false, n->dtype, slot->rank, &source))
         return false;
     wf__ref value = wf__load(&copy->ir, source, 0, WF_BORDER_NONE, 0);
@@ -522,7 +362,7 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
 static bool place_update(splitter *s, wf__ref root, uint32_t g)
 {
     s->home[root] = g;
-    return push_update(s, &s->group[g], root) && note_loads(s, g) &&
+    return wf__group_update(s, &s->group[g], root) && note_loads(s, g) &&
            add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
@@ -553,7 +393,60 @@ uint32_t wf__split_record(splitter *s, uint32_t g)
 {
     memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
     g = save_old_contents(s, g);
-    return g != UINT32_MAX && record_cone(s, &s->group[g]) ? g : UINT32_MAX;
+    return g != UINT32_MAX && wf__group_record_cone(s, &s->group[g]) ? g : UINT32_MAX;
+}
+
+/* The group that scans `from`, before group `at`. */
+static bool add_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from)
+{
+    const wf__node *n = &s->ir->node[root];
+    group *g = wf__group_add(s, at, &s->shape[root]);
+    if (!g)
+        return false;
+    s->home[root] = at;
+    g->scan = (wf__scan){ .on = true,
+                          .exclusive = n->aux & WF__EXCLUSIVE,
+                          .reversed = n->aux & WF__REVERSED,
+                          .dtype = n->dtype,
+                          .join = (uint8_t)n->b,
+                          .axis = (uint8_t)n->c,
+                          .from = from,
+                          .to = s->result[root] };
+    return true;
+}
+
+/* Arrays are scanned where they are; other values go to the temp that then becomes the result. */
+static bool place_scan(splitter *s, wf__ref root, uint32_t bound)
+{
+    const wf__node *n = &s->ir->node[root], *value = &s->ir->node[n->a];
+    s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
+    if (s->result[root] == UINT32_MAX)
+        return false;
+    if (value->op == WF__LOAD && !value->b) {
+        s->cone[n->a] |= WF__VIEWED; /* in an order of its own */
+        memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
+        if (save_old_contents(s, s->group_n) == UINT32_MAX)
+            return false;
+        uint32_t from = s->redirect[n->a] != UINT32_MAX ? s->redirect[n->a] : s->ir->slot[value->a].object;
+        return add_scan(s, root, s->group_n, from) && note_loads(s, s->group_n - 1);
+    }
+    uint32_t g = wf__split_choose(s, bound, &s->shape[root], 0);
+    g = g == UINT32_MAX ? g : wf__split_record(s, g);
+    return g != UINT32_MAX &&
+           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, s->group[g].map[n->a]) &&
+           note_loads(s, g) && add_scan(s, root, g + 1, s->result[root]);
+}
+
+/* A pure node that later stages find in a temp. */
+static bool place_stored(splitter *s, wf__ref root, uint32_t g)
+{
+    const wf__node *n = &s->ir->node[root];
+    wf__ref value = 0;
+    bool ok = wf__record_at(s, &s->group[g], root, 0, &value);
+    s->home[root] = g;
+    s->result[root] = ok ? wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]) : UINT32_MAX;
+    return s->result[root] != UINT32_MAX &&
+           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, value) && note_loads(s, g);
 }
 
 static bool place(splitter *s, wf__ref root)
@@ -562,16 +455,20 @@ static bool place(splitter *s, wf__ref root)
     bool reduces = n->op == WF__REDUCE;
     s->root = s->last = root;
     s->in = 0;
+    ++s->era;
     memset(s->cone, 0, s->ir->n);
-    s->cone[root] = 1;
+    s->cone[root] = WF__DIRECT;
     wf__split_spread(s);
     uint32_t bound = wf__split_bound(s);
-    if (!reduces)
+    if (n->op == WF__SCAN)
+        return place_scan(s, root, bound);
+    if (writes(n))
         bound = wf__split_effect_bound(s, root, bound);
     uint32_t g = wf__split_choose(s, bound, &s->shape[reduces ? n->a : root], reduces ? root : 0);
     if (g != UINT32_MAX)
         g = wf__split_record(s, g);
     return g != UINT32_MAX && (reduces           ? place_reduce(s, root, g)
+                               : s->stored[root] ? place_stored(s, root, g)
                                : wf__by_index(n) ? place_update(s, root, g)
                                                  : place_store(s, root, g));
 }
@@ -594,8 +491,8 @@ static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
         return no_memory(s);
     for (uint32_t k = 0; k < g->ir.red_n; ++k) {
         const wf__reduction *red = &g->ir.red[k];
-        stage->initial[k] = has_points(&g->shape) ? wf__join_neutral((wf_join)red->join, red->dtype)
-                                                  : result_of_nothing((wf_join)red->join, red->dtype);
+        stage->initial[k] = wf__has_points(&g->shape) ? wf__join_neutral((wf_join)red->join, red->dtype)
+                                                      : wf__result_of_nothing((wf_join)red->join, red->dtype);
     }
     wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!post)
@@ -641,7 +538,11 @@ static bool finish(splitter *s, group *g)
     for (uint32_t i = 0; i < g->store_n; ++i)
         wf__split_append(&g->ir, &g->store[i]);
     stage->space = g->shape;
+    stage->scan = g->scan;
     stage->proto = g->ir;
+    stage->view = g->view;
+    stage->view_n = g->view_n;
+    g->view = NULL;
     bool ok = g->ir.status == WF_OK || no_memory(s);
     if (ok && g->reduce_n)
         ok = wf__has_one_point(&s->shape[g->reduce[0]]) ? finish_reduce(s, g, stage) : finish_kept(s, g, stage);
@@ -660,7 +561,10 @@ static bool run(splitter *s)
     s->wide = wf__alloc0(n);
     s->redirect = wf__alloc(n * sizeof *s->redirect);
     s->saved = wf__alloc(n * sizeof *s->saved);
-    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved;
+    s->stored = wf__alloc0(n);
+    s->at = wf__alloc0(n * sizeof *s->at);
+    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved &&
+              s->stored && s->at;
     if (!ok)
         no_memory(s);
     ok = ok && infer(s);
@@ -671,11 +575,13 @@ static bool run(splitter *s)
             s->live[r] = wf__op_is_effect(s->ir->node[r].op);
         wf__mark_live(s->ir, s->live);
         ok = !s->ir->loops || wf__split_find_blocks(s) || no_memory(s);
+        if (ok)
+            wf__choose_stored(s);
         for (wf__ref r = 1; ok && r < n; ++r) {
             bool blocked = s->block && s->block[r];
             if (s->live[r] && blocked && s->block[r] == r)
                 ok = wf__split_block(s, r);
-            else if (s->live[r] && !blocked && is_root(s->ir->node[r].op))
+            else if (s->live[r] && !blocked && is_root(s, r))
                 ok = place(s, r);
         }
     }
@@ -688,13 +594,8 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
 {
     splitter s = { .plan = plan, .rec = recording, .ir = &recording->ir, .bind = bind };
     bool ok = run(&s);
-    for (uint32_t g = 0; g < s.group_n; ++g) {
-        wf__ir_free(&s.group[g].ir);
-        wf__free(s.group[g].map);
-        wf__free(s.group[g].slot_of);
-        wf__free(s.group[g].store);
-        wf__free(s.group[g].reduce);
-    }
+    for (uint32_t g = 0; g < s.group_n; ++g)
+        wf__group_free(&s.group[g]);
     wf__free(s.group);
     wf__free(s.touch);
     wf__free(s.shape);
@@ -707,5 +608,7 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
     wf__free(s.live);
     wf__free(s.block);
     wf__free(s.leaves);
+    wf__free(s.stored);
+    wf__free(s.at);
     return ok;
 }

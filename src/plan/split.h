@@ -1,5 +1,5 @@
 /* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and split_block.c
- * (conditions and loops). */
+ * (conditions and loops), group.c (recording into a stage), reindex.c (elements at other places). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass.h"
@@ -9,6 +9,26 @@ typedef struct pending { /* an effect, appended when its stage is complete */
     wf__node node;
     uint32_t result; /* slot + 1 for the value of an atomic operation; 0: none */
 } pending;
+
+/* An index along one axis. If `line` is not 0 it is line / div % mod, or line / div where mod is 0: several of them may
+ * be one index into memory that is contiguous. */
+typedef struct wf__place {
+    wf__ref index, line;
+    int64_t div, mod;
+} wf__place;
+
+/* Where a value is wanted that is not at the point's own place: an index for each of its axes, nodes of the group's ir.
+ * Frame 0 is the point's own place, by broadcasting. */
+typedef struct wf__frame {
+    int rank;
+    wf__place at[WF_MAX_RANK];
+} wf__frame;
+
+typedef struct wf__recorded { /* node at a frame -> node of the group's ir. Node 0: frame of a tuple -> its number */
+    wf__ref node;
+    uint32_t frame, era;
+    wf__ref value;
+} wf__recorded;
 
 typedef struct group { /* a stage in the making */
     wf_shape shape;
@@ -21,6 +41,13 @@ typedef struct group { /* a stage in the making */
     uint32_t store_n, store_cap;
     uint32_t *reduce; /* REDUCE nodes of the recording, in order */
     uint32_t reduce_n, reduce_cap;
+    wf__frame *frame; /* frame[0] is not used */
+    uint32_t frame_n, frame_cap;
+    wf__recorded *recorded; /* a table of a power of two entries */
+    uint32_t recorded_n, recorded_size;
+    wf__scan scan; /* if on, that is all */
+    wf__slot_view *view;
+    uint32_t view_n, view_cap;
 } group;
 
 typedef struct touch { /* memory that a placed root reads or writes */
@@ -30,13 +57,23 @@ typedef struct touch { /* memory that a placed root reads or writes */
     bool early; /* a store in a block: not at the end of its stage */
 } touch;
 
+/* What is said of a node of the cone. */
+enum {
+    WF__DIRECT = 1, /* wanted at frame 0 */
+    WF__ANEW = 2,   /* uses a redirected load: recorded anew */
+    WF__VIEWED = 4  /* wanted elsewhere */
+};
+
 typedef struct splitter {
     wf__plan *plan;
     const wf__recording *rec;
     const wf__ir *ir;
     const wf__bind *bind;
     wf_shape *shape;    /* of each node, with the arrays' real extents */
-    uint8_t *cone;      /* scratch: nodes of the current root */
+    uint8_t *cone;      /* scratch: nodes of the current root, some of the above */
+    uint32_t era;       /* of the current root */
+    uint8_t *stored;    /* pure nodes whose value goes to a temp, because views of it would repeat too much work */
+    wf__ref *at;        /* scratch: operands at a frame */
     uint32_t *home;     /* of what has its result in one group (REDUCE, ...), that group; others: UINT32_MAX */
     uint32_t *result;   /* REDUCE: object of its temp */
     uint8_t *wide;      /* REDUCE: dtype that it accumulates in */
@@ -52,6 +89,11 @@ typedef struct splitter {
     touch *touch;
     uint32_t touch_n, touch_cap;
 } splitter;
+
+static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other elements than the points' own */
+{
+    return s->ir->node[load].b || s->cone[load] & WF__VIEWED;
+}
 
 /* ---- split.c ---- */
 bool wf__split_fail(splitter *s, wf_status status, const char *text); /* false */
@@ -75,13 +117,17 @@ bool wf__split_touch(splitter *s, const touch *t);
 
 /* Effects that touch the elements of their target in any order. */
 static inline bool wf__by_index(const wf__node *n) { return wf__op_is_update(n->op) || (n->op == WF__STORE && n->b); }
-/* Roots whose results others may use, from a temporary. */
-static inline bool wf__has_result(unsigned op) { return op == WF__REDUCE || op == WF__ATOMIC || op == WF__CAS; }
+/* Nodes whose values others may use, from a temporary. */
+static inline bool wf__has_result(const splitter *s, wf__ref r)
+{
+    unsigned op = s->ir->node[r].op;
+    return op == WF__REDUCE || op == WF__SCAN || op == WF__ATOMIC || op == WF__CAS || s->stored[r];
+}
 /* Is the node computed elsewhere, as seen from what is being placed? */
 static inline bool wf__is_cut(const splitter *s, wf__ref r)
 {
     wf__ref in = s->block ? s->block[r] : 0;
-    return r != s->root && (in ? in != s->in : wf__has_result(s->ir->node[r].op));
+    return r != s->root && (in ? in != s->in : wf__has_result(s, r));
 }
 
 /* ---- split_block.c ---- */
@@ -89,5 +135,30 @@ bool wf__split_find_blocks(splitter *s);         /* fills block and leaves; fals
 bool wf__split_block(splitter *s, wf__ref loop); /* places all of a block */
 /* Must a load of the block's part that is placed read what was there before the part's group? */
 bool wf__split_reads_old(splitter *s, wf__ref load);
-bool wf__split_state(splitter *s, group *g, wf__ref state); /* what it held last, in group g */
+/* What it held last, in group g. */
+bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out);
+
+/* ---- group.c ---- */
+group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape); /* NULL without memory */
+void wf__group_free(group *g);
+bool wf__group_record_cone(splitter *s, group *g); /* but what is being placed itself, if it is a root */
+/* Node r at a frame, with operands through map[]; what *out then is. */
+bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out);
+/* An element of a whole object. */
+bool wf__group_element(splitter *s, group *g, uint32_t object, unsigned dtype, const wf_shape *shape, uint32_t frame,
+                       wf__ref *out);
+bool wf__group_update(splitter *s, group *g, wf__ref root); /* an effect by index, at the end of the group */
+bool wf__has_points(const wf_shape *shape);
+uint64_t wf__result_of_nothing(wf_join join, unsigned dtype); /* of a reduction, as bits */
+
+/* ---- reindex.c ---- */
+/* Views of what had better be computed once: sets s->stored. */
+void wf__choose_stored(splitter *s);
+/* Records node r at a frame, with all it needs. */
+bool wf__record_at(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out);
+/* An element of an object of that shape, at a frame other than 0. */
+bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const wf_shape *shape, uint32_t frame,
+                 wf__ref *out);
+/* The value of a view at a frame; its source is recorded. */
+bool wf__record_view(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out);
 #endif

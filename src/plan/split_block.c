@@ -44,7 +44,7 @@ static uint32_t object_of(const splitter *s, wf__ref r) { return s->ir->slot[s->
 /* How two accesses to memory meet. */
 static wf__overlap meeting(const splitter *s, wf__ref effect, wf__ref load)
 {
-    bool gather = wf__by_index(&s->ir->node[effect]) || s->ir->node[load].b;
+    bool gather = wf__by_index(&s->ir->node[effect]) || wf__split_gathers(s, load);
     return wf__split_overlap(s, object_of(s, effect), object_of(s, load), gather);
 }
 
@@ -106,10 +106,11 @@ bool wf__split_reads_old(splitter *s, wf__ref load)
 /* Marks the states that leave and the effects of that shape, and gives them a home. */
 static void mark_part(splitter *s, const wf_shape *shape)
 {
+    ++s->era;
     memset(s->cone, 0, s->ir->n);
     for (wf__ref r = s->in; r <= s->last; ++r)
         if ((s->leaves[r] || is_effect(s, r)) && same_shape(&s->shape[r], shape))
-            s->cone[r] = 1;
+            s->cone[r] = WF__DIRECT;
     wf__split_spread(s);
 }
 
@@ -135,7 +136,7 @@ static bool place_part(splitter *s, const wf_shape *shape)
                           .store = effect,
                           .early = effect,
                           .object = load || effect ? object_of(s, r) : 0,
-                          .gather = effect ? wf__by_index(&s->ir->node[r]) : s->ir->node[r].b != 0 };
+                          .gather = effect ? wf__by_index(&s->ir->node[r]) : wf__split_gathers(s, r) };
         if ((load || effect) && !wf__split_touch(s, &t))
             return false;
     }
@@ -155,22 +156,20 @@ bool wf__split_block(splitter *s, wf__ref loop)
     return true;
 }
 
-bool wf__split_state(splitter *s, group *g, wf__ref state)
+bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out)
 {
     group *home = &s->group[s->home[state]];
     const wf__node *n = &s->ir->node[state];
     const wf_shape *shape = &s->shape[state];
-    uint32_t at;
-    if (g == home)
+    if (g == home && !frame) {
+        *out = g->map[state];
         return true;
+    }
     if (s->saved[state] == UINT32_MAX) {
         s->saved[state] = wf__plan_add_temp(s->plan, n->dtype, shape);
         if (s->saved[state] == UINT32_MAX ||
             !wf__split_store(s, home, s->saved[state], n, shape->rank, home->map[state]))
             return false;
     }
-    if (!wf__split_slot(s, g, s->saved[state], false, n->dtype, shape->rank, &at))
-        return false;
-    g->map[state] = wf__load(&g->ir, at, 0, WF_BORDER_NONE, 0);
-    return true;
+    return wf__group_element(s, g, s->saved[state], n->dtype, shape, frame, out);
 }

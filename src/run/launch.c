@@ -2,6 +2,7 @@
 #include "run/copies.h"
 #include "run/engine_internal.h"
 #include "run/joiner.h"
+#include "run/scan.h"
 #include "run/stage.h"
 #include "run/watch.h"
 #include <stdio.h>
@@ -736,6 +737,10 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         bool both = false;
+        if (stage->scan.on) {
+            ok = wf__scan_run(e->pool, stage, base, !interpret) || out_of_memory(failure, "a scan");
+            continue;
+        }
         ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, limits, interpret,
                        &both, notes ? &notes[s] : NULL, failure);
         s += both;

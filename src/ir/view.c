@@ -1,0 +1,205 @@
+/* view.c - values made of elements of another value: slices, permutations, reshapes, repetitions, gathers. Here is which
+ * shape they have; the planner re-indexes what makes the elements (src/plan/reindex.c), so that nothing is moved.
+ */
+#include "ir/ir.h"
+#include <stdio.h>
+
+static int64_t clip(int64_t i, int64_t n, int64_t lo, int64_t hi)
+{
+    if (i < 0)
+        i += n;
+    return i < lo ? lo : i > hi ? hi : i;
+}
+
+int64_t wf__slice_range(int64_t n, int64_t *start, int64_t stop, int64_t step)
+{
+    if (step > 0) {
+        *start = clip(*start, n, 0, n);
+        stop = stop == WF_END_INDEX ? n : clip(stop, n, 0, n);
+        return stop > *start ? (stop - *start - 1) / step + 1 : 0;
+    }
+    *start = clip(*start, n, -1, n - 1);
+    stop = stop == WF_END_INDEX ? -1 : clip(stop, n, -1, n - 1);
+    return *start > stop ? (*start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1 : 0;
+}
+
+static int64_t count_of(const wf_shape *shape) /* -1: more than can be counted */
+{
+    int64_t n = 1;
+    for (int d = 0; d < shape->rank; ++d)
+        if (shape->dim[d] == 0)
+            return 0;
+    for (int d = 0; d < shape->rank; ++d)
+        if (!wf__mul_i64(n, shape->dim[d], &n))
+            return -1;
+    return n;
+}
+
+bool wf__reshape_fits(const wf_shape *from, wf_shape *to)
+{
+    int64_t known = 1, total = count_of(from);
+    int open = -1;
+    for (int d = 0; d < to->rank; ++d) {
+        if (to->dim[d] == -1 && open < 0)
+            open = d;
+        else if (to->dim[d] < 0 || !wf__mul_i64(known, to->dim[d], &known))
+            return false;
+    }
+    if (open >= 0) {
+        if (known == 0 || total < 0 || total % known)
+            return false;
+        to->dim[open] = total / known;
+    }
+    return open >= 0 || known == total;
+}
+
+static bool known(const wf_shape *shape)
+{
+    bool all = true;
+    for (int d = 0; d < shape->rank; ++d)
+        all = all && shape->dim[d] >= 0;
+    return all;
+}
+
+static bool reshape(const wf_shape *in, wf_shape *out)
+{
+    int open = 0;
+    if (known(in))
+        return wf__reshape_fits(in, out);
+    for (int d = 0; d < out->rank; ++d) {
+        open += out->dim[d] == -1;
+        if (out->dim[d] < -1)
+            return false;
+    }
+    return open <= 1;
+}
+
+bool wf__view_shape(unsigned kind, const int64_t *p, uint32_t n, const wf_shape *in, wf_shape *out)
+{
+    wf_shape to = *in;
+    bool ok = true;
+    int64_t start;
+    if (kind == WF__VIEW_RESHAPE || kind == WF__VIEW_BROADCAST) {
+        to = (wf_shape){ .rank = (int32_t)n };
+        for (uint32_t d = 0; d < n; ++d)
+            to.dim[d] = p[d];
+    }
+    switch (kind) {
+    case WF__VIEW_SLICE:
+        start = p[1];
+        to.dim[p[0]] = in->dim[p[0]] < 0 ? -1 : wf__slice_range(in->dim[p[0]], &start, p[2], p[3]);
+        break;
+    case WF__VIEW_PERMUTE:
+        for (uint32_t d = 0; d < n; ++d)
+            to.dim[d] = in->dim[p[d]];
+        break;
+    case WF__VIEW_RESHAPE:
+        ok = reshape(in, &to);
+        break;
+    case WF__VIEW_BROADCAST: {
+        wf_shape both = { 0 };
+        ok = wf__broadcast(in, &to, &both) && both.rank == to.rank;
+        for (int d = 0; ok && d < to.rank; ++d)
+            ok = both.dim[d] == to.dim[d];
+        break;
+    }
+    case WF__VIEW_TILE:
+        for (uint32_t d = 0; d < n; ++d)
+            ok = ok && (in->dim[d] < 0 || wf__mul_i64(in->dim[d], p[d], &to.dim[d]));
+        break;
+    case WF__VIEW_REPEAT:
+        ok = in->dim[p[0]] < 0 || wf__mul_i64(in->dim[p[0]], p[1], &to.dim[p[0]]);
+        break;
+    default:
+        return false;
+    }
+    if (ok)
+        *out = to;
+    return ok;
+}
+
+const char *const wf__view_names[] = {
+    [WF__VIEW_SLICE] = "slice",         [WF__VIEW_PERMUTE] = "permute", [WF__VIEW_RESHAPE] = "reshape",
+    [WF__VIEW_BROADCAST] = "broadcast", [WF__VIEW_TILE] = "tile",       [WF__VIEW_REPEAT] = "repeat",
+    [WF__VIEW_GATHER] = "gather"
+};
+
+/* Are the numbers what the kind needs? Then view_shape may be asked. */
+bool wf__view_fits(unsigned kind, const int64_t *p, uint32_t n, const wf_shape *in)
+{
+    unsigned seen = 0;
+    bool ok = true;
+    switch (kind) {
+    case WF__VIEW_SLICE:
+        return n == 4 && p[0] >= 0 && p[0] < in->rank && p[3] != 0;
+    case WF__VIEW_PERMUTE:
+        for (uint32_t d = 0; d < n; ++d) {
+            ok = ok && p[d] >= 0 && p[d] < in->rank;
+            seen |= ok ? 1u << p[d] : 0;
+        }
+        return ok && n == (uint32_t)in->rank && seen == (1u << n) - 1;
+    case WF__VIEW_RESHAPE:
+    case WF__VIEW_BROADCAST:
+        for (uint32_t d = 0; d < n; ++d)
+            ok = ok && p[d] >= (kind == WF__VIEW_RESHAPE ? -1 : 0);
+        return ok && n <= WF_MAX_RANK;
+    case WF__VIEW_TILE:
+        for (uint32_t d = 0; d < n; ++d)
+            ok = ok && p[d] >= 0;
+        return ok && n == (uint32_t)in->rank;
+    case WF__VIEW_REPEAT:
+        return n == 2 && p[0] >= 0 && p[0] < in->rank && p[1] >= 0;
+    default:
+        return false;
+    }
+}
+
+wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__ref value)
+{
+    if (ir->status != WF_OK || !value)
+        return 0;
+    uint32_t in = ir->node[value].shape, shape;
+    wf_shape out;
+    if (!wf__view_fits(kind, p, n, &ir->shape[in]) || !wf__view_shape(kind, p, n, &ir->shape[in], &out)) {
+        char text[160];
+        wf__shape_text(&ir->shape[in], text, sizeof text);
+        wf__ir_fail(ir, WF_ERR_SHAPE, "%s: this cannot be made of a value of shape %s", wf__view_names[kind], text);
+        return 0;
+    }
+    bool ordered = true; /* a permutation of nothing */
+    for (uint32_t d = 0; d < n; ++d)
+        ordered = ordered && p[d] == (int64_t)d;
+    bool moves = kind == WF__VIEW_PERMUTE ? !ordered : kind == WF__VIEW_SLICE ? p[3] != 1 : false;
+    shape = wf__shape_id(ir, &out);
+    if (!moves && shape == in && wf__shape_known(ir, in) && ir->status == WF_OK)
+        return value;
+    wf__ref refs[WF_MAX_RANK];
+    for (uint32_t k = 0; k < n; ++k)
+        refs[k] = wf__const_bits(ir, WF_I64, (uint64_t)p[k]);
+    wf__node node = { .op = WF__VIEW, .dtype = ir->node[value].dtype, .aux = (uint8_t)kind, .a = value };
+    node.b = wf__tuple(ir, refs, n);
+    node.shape = shape;
+    return ir->status == WF_OK ? wf__append(ir, &node) : 0;
+}
+
+wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other)
+{
+    if (ir->status != WF_OK || !value)
+        return 0;
+    wf__node node = { .op = WF__VIEW, .dtype = ir->node[value].dtype, .aux = WF__VIEW_GATHER, .a = value };
+    node.b = tuple;
+    node.c = other;
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        node.shape = wf__broadcast_id(ir, "gather", node.shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
+    if (other)
+        node.shape = wf__broadcast_id(ir, "gather", node.shape, ir->node[other].shape);
+    return ir->status == WF_OK ? wf__append(ir, &node) : 0;
+}
+
+uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *n, int64_t out[WF_MAX_RANK])
+{
+    uint32_t count = wf__tuple_len(ir, n->b);
+    for (uint32_t k = 0; k < count; ++k)
+        out[k] = (int64_t)wf__bits(&ir->node[wf__tuple_at(ir, n->b)[k]]);
+    return count;
+}

@@ -1,0 +1,318 @@
+/* Prefix sums and other scans, block reductions, and what is made of them: the elements where a mask holds. */
+#include "on_devices.h"
+#include "weft/array.h"
+
+static double join_of(wf_join join, double a, double b)
+{
+    return join == WF_ADD ? a + b : join == WF_MUL ? a * b : join == WF_MIN ? fmin(a, b) : fmax(a, b);
+}
+
+/* Element (o, i, k) of [outer, n, inner], by definition. */
+static double scanned(const double *x, wf_join join, int64_t n, int64_t inner, int64_t at, bool exclusive,
+                      bool reversed)
+{
+    int64_t i = at / inner % n, row = at - i * inner;
+    bool any = false;
+    double sum = join == WF_MUL ? 1 : join == WF_MIN ? INFINITY : join == WF_MAX ? -INFINITY : 0;
+    for (int64_t step = 0; step < n; ++step) {
+        int64_t j = reversed ? n - 1 - step : step;
+        if (j == i && exclusive)
+            break;
+        sum = any ? join_of(join, sum, x[row + j * inner]) : x[row + j * inner];
+        any = true;
+        if (j == i)
+            break;
+    }
+    return sum;
+}
+
+/* Small whole numbers, so that every order of summing is exact. */
+static void directions(void **state)
+{
+    (void)state;
+    static const wf_shape shapes[] = { { .rank = 1, .dim = { 1 } },       { .rank = 1, .dim = { 37 } },
+                                       { .rank = 2, .dim = { 3, 5 } },    { .rank = 3, .dim = { 2, 7, 19 } },
+                                       { .rank = 3, .dim = { 4, 6, 1 } }, { .rank = 2, .dim = { 0, 4 } } };
+    static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX };
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
+        double x[512];
+        uint64_t random = k;
+        for (int i = 0; i < 512; ++i)
+            x[i] = test_random(&random) % 4 == 0 ? -2 : 1;
+        wf_array *a = array_of(ctx, WF_F64, shapes[k], x);
+        for (int axis = 0; axis < shapes[k].rank; ++axis)
+            for (unsigned how = 0; how < 16; ++how) {
+                wf_join join = joins[how >> 2];
+                int64_t inner = 1;
+                for (int d = axis + 1; d < shapes[k].rank; ++d)
+                    inner *= shapes[k].dim[d];
+                wf_graph *g = wf_begin(ctx);
+                wf_array *s = wf_keep(wf_scan(join, wf_in(g, a), axis, how & 1, how & 2));
+                OK(ctx, wf_run(g));
+                double *got = contents(s);
+                for (int64_t i = 0; i < wf_array_count(s); ++i)
+                    assert_true(got[i] == scanned(x, join, shapes[k].dim[axis], inner, i, how & 1, how & 2));
+                free(got);
+                wf_release(s);
+            }
+        wf_release(a);
+    }
+}
+
+/* Joins of what was computed, used in what is computed next; and the dtypes of results. */
+static void of_values(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_I32, WF_SHAPE(6), (const int32_t[]){ 3, 1, 4, 1, 5, 9 });
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_mul(wf_in(g, a), 2), s = wf_scan(WF_ADD, v, 0, false, false);
+    wf_array *back = wf_keep(wf_sub(wf_reverse(s, 0), wf_cast(v, WF_I64)));
+    wf_array *twice = wf_keep(wf_scan(WF_ADD, wf_scan(WF_MAX, wf_in(g, a), 0, false, false), -1, true, false));
+    wf_array *some = wf_keep(wf_scan(WF_OR, wf_gt(v, 7), 0, false, false));
+    wf_array *total = wf_keep(wf_sum(s, WF_ALL_AXES));
+    wf_array *odd = wf_keep(wf_scan(WF_ADD, wf_slice(wf_in(g, a), 0, 5, WF_END_INDEX, -2), 0, false, false));
+    OK(ctx, wf_run(g));
+    const int64_t want_back[] = { 40, 26, 10, 14, -2, -12 }, want_twice[] = { 0, 3, 6, 10, 14, 19 },
+                  want_odd[] = { 9, 10, 11 };
+    const uint8_t want_some[] = { 0, 0, 1, 1, 1, 1 };
+    int64_t *b = contents(back), *t = contents(twice), *o = contents(odd);
+    uint8_t *m = contents(some);
+    assert_memory_equal(b, want_back, sizeof want_back);
+    assert_memory_equal(t, want_twice, sizeof want_twice);
+    assert_memory_equal(o, want_odd, sizeof want_odd);
+    assert_memory_equal(m, want_some, sizeof want_some);
+    assert_int_equal(wf_array_dtype(some), WF_BOOL);
+    int64_t *sum = contents(total);
+    assert_int_equal(*sum, 6 + 8 + 16 + 18 + 28 + 46);
+    free(b), free(t), free(o), free(m), free(sum);
+    wf_array *all[] = { a, back, twice, some, total, odd };
+    for (int i = 0; i < 6; ++i)
+        wf_release(all[i]);
+}
+
+/* A scan sees what was there when it was recorded, and a later assignment does not disturb it. */
+static void order(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(4), (const float[]){ 1, 2, 3, 4 });
+    wf_graph *g = wf_begin(ctx);
+    wf_val before = wf_scan(WF_ADD, wf_in(g, a), 0, false, false);
+    wf_out(g, a, wf_scan(WF_MUL, wf_in(g, a), 0, false, false));
+    wf_array *late = wf_keep(wf_add(before, wf_scan(WF_ADD, wf_in(g, a), 0, false, true)));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(a, 1, 2, 6, 24);
+    EXPECT_F32(late, 34, 35, 36, 34);
+    wf_release(a);
+    wf_release(late);
+}
+
+static void every_dtype(void **state)
+{
+    (void)state;
+    for (int t = 0; t < TEST_DTYPES; ++t)
+        for (wf_join join = WF_ADD; join <= WF_XOR; join = (wf_join)(join + 1)) {
+            wf_dtype dtype = test_dtypes[t];
+            bool sums = join == WF_ADD || join == WF_MUL, bits = join >= WF_AND;
+            if ((bits && dtype >= WF_F16) || (dtype == WF_BOOL && (join == WF_MIN || join == WF_MAX)))
+                continue;
+            double x[9] = { 1, 0, 1, 1, 0, 0, 1, 1, 1 };
+            wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(9), x), *a = wf_array_cast(wide, dtype);
+            wf_graph *g = wf_begin(ctx);
+            wf_val v = wf_scan(join, wf_in(g, a), 0, false, false);
+            wf_dtype out = wf_val_dtype(v);
+            bool is_unsigned = dtype == WF_U8 || dtype == WF_U16 || dtype == WF_U32 || dtype == WF_U64;
+            assert_int_equal(out, !sums || dtype >= WF_F16 ? dtype : is_unsigned ? WF_U64 : WF_I64);
+            wf_array *s = wf_keep(wf_cast(v, WF_F64));
+            OK(ctx, wf_run(g));
+            double *got = contents(s), want = x[0];
+            for (int i = 0; i < 9; ++i) {
+                int p = (int)want, q = (int)x[i];
+                if (i)
+                    want = join == WF_ADD                                       ? p + q
+                           : join == WF_MUL || join == WF_MIN || join == WF_AND ? p & q
+                           : join == WF_XOR                                     ? p ^ q
+                                                                                : p | q;
+                assert_true(got[i] == want);
+            }
+            free(got);
+            wf_release(wide);
+            wf_release(a);
+            wf_release(s);
+        }
+}
+
+/* Long rows: several pieces, partial ones, several threads; the same bits for any number of them. */
+static void long_rows(void **state)
+{
+    (void)state;
+    enum { N = 70001 };
+    static float x[N];
+    for (int i = 0; i < N; ++i)
+        x[i] = (float)(i % 1013) * 0.37f - 100;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(N), x);
+    float *first = NULL;
+    for (int threads = 1; threads <= 3; ++threads)
+        for (int view = 0; view < 2; ++view) {
+            wf_set_threads(ctx, threads);
+            wf_graph *g = wf_begin(ctx);
+            wf_val v = view ? wf_reverse(wf_reverse(wf_mul(wf_in(g, a), 1), 0), 0) : wf_in(g, a);
+            wf_array *s = wf_keep(wf_scan(WF_ADD, v, 0, false, false));
+            OK(ctx, wf_run(g));
+            float *got = contents(s);
+            double sum = 0;
+            for (int i = 0; i < N && !first; ++i) {
+                sum += (double)x[i];
+                assert_true(fabs((double)got[i] - sum) <= 1e-6 * (fabs(sum) + 1e3));
+            }
+            if (first)
+                assert_memory_equal(got, first, sizeof x);
+            else
+                first = got;
+            if (got != first)
+                free(got);
+            wf_release(s);
+        }
+    wf_set_threads(ctx, 2);
+    free(first);
+    wf_release(a);
+}
+
+static void signed_zeros(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2), (const float[]){ -0.0f, NAN });
+    wf_graph *g = wf_begin(ctx);
+    wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false)),
+             *e = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, true, false)),
+             *m = wf_keep(wf_scan(WF_MIN, wf_in(g, a), 0, false, false));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(s, -0.0f, NAN);
+    EXPECT_F32(e, 0, -0.0f);
+    EXPECT_F32(m, -0.0f, NAN);
+    wf_release(a), wf_release(s), wf_release(e), wf_release(m);
+}
+
+static void complex_numbers(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_C64, WF_SHAPE(3), (const float[]){ 1, 2, 3, 4, 5, 6 });
+    wf_graph *g = wf_begin(ctx);
+    wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    OK(ctx, wf_run(g));
+    float *got = contents(s);
+    assert_memory_equal(got, ((const float[]){ 1, 2, 4, 6, 9, 12 }), 6 * sizeof(float));
+    free(got);
+    wf_release(a), wf_release(s);
+}
+
+static void blocks(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(6), (const float[]){ 1, 2, 3, 4, 5, 6 });
+    wf_array *b = array_of(ctx, WF_F32, WF_SHAPE(2, 3), (const float[]){ 1, 2, 3, 4, 5, 6 });
+    wf_graph *g = wf_begin(ctx);
+    wf_array *part = wf_keep(wf_block_reduce(WF_ADD, wf_in(g, a), 4)),
+             *even = wf_keep(wf_block_reduce(WF_MAX, wf_in(g, a), 3)),
+             *less = wf_keep(wf_block_reduce(WF_ADD, wf_in(g, b), 7)),
+             *rows = wf_keep(wf_block_reduce(WF_MUL, wf_in(g, b), 2)), *dot = wf_keep(wf_dot(wf_in(g, a), wf_in(g, a))),
+             *row = wf_keep(wf_concat(1, wf_in(g, b), wf_mul(wf_in(g, b), 10), wf_slice(wf_in(g, b), 1, 0, 1, 1)));
+    wf_array *line = wf_keep(wf_linspace(g, WF_F32, 5, -1, 1));
+    wf_array *all = wf_keep(wf_cast(wf_all(wf_gt(wf_in(g, b), 3), WF_AXES(1)), WF_F32)),
+             *any = wf_keep(wf_cast(wf_any(wf_eq(wf_in(g, b), 2), WF_AXES(1)), WF_F32));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(part, 10, 11);
+    EXPECT_F32(even, 3, 6);
+    EXPECT_F32(less, 6, 15);
+    EXPECT_F32(rows, 2, 3, 20, 6);
+    EXPECT_F32(dot, 91);
+    EXPECT_F32(row, 1, 2, 3, 10, 20, 30, 1, 4, 5, 6, 40, 50, 60, 4);
+    EXPECT_F32(line, -1, -0.5f, 0, 0.5f, 1);
+    EXPECT_F32(all, 0, 1);
+    EXPECT_F32(any, 1, 0);
+    wf_array *every[] = { a, b, part, even, less, rows, dot, row, line, all, any };
+    for (size_t i = 0; i < sizeof every / sizeof *every; ++i)
+        wf_release(every[i]);
+}
+
+static void masks(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), (const float[]){ 1, -2, 3, -4, -5, 6 });
+    wf_graph *g = wf_begin(ctx);
+    wf_array *mask = wf_keep(wf_gt(wf_in(g, a), 0)), *none = wf_keep(wf_gt(wf_in(g, a), 9));
+    OK(ctx, wf_run(g));
+    wf_array *where = wf_array_where(mask), *some = wf_array_compress(a, mask), *empty = wf_array_where(none),
+             *nothing = wf_array_compress(a, none);
+    int64_t *at = contents(where);
+    assert_int_equal(wf_array_count(where), 3);
+    assert_true(at[0] == 0 && at[1] == 2 && at[2] == 5);
+    EXPECT_F32(some, 1, 3, 6);
+    assert_int_equal(wf_array_count(empty), 0);
+    assert_int_equal(wf_array_count(nothing), 0);
+    assert_int_equal(wf_array_dtype(empty), WF_I64);
+    assert_null(wf_array_compress(where, mask));
+    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    free(at);
+    wf_array *all[] = { a, mask, none, where, some, empty, nothing };
+    for (int i = 0; i < 7; ++i)
+        wf_release(all[i]);
+}
+
+/* What is recorded before an evaluation is there after it. */
+static void across_evaluations(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(5), (const float[]){ 5, 1, 4, 2, 3 });
+    wf_graph *g = wf_begin(ctx);
+    wf_val unused = wf_mul(wf_in(g, a), 7), v = wf_add(wf_in(g, a), 1);
+    wf_val s = wf_scan(WF_ADD, v, 0, false, false), r = wf_reverse(s, 0);
+    wf_array *back = wf_keep(wf_add(r, wf_gather_or(v, 100, wf_sub(wf_iota(g, WF_SHAPE(5), 0), 1))));
+    OK(ctx, wf_eval(g));
+    EXPECT_F32(back, 120, 22, 15, 13, 9);
+    wf_array *more = wf_keep(wf_sub(wf_slice(s, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1)));
+    wf_array *last = wf_keep(wf_slice(unused, 0, -1, WF_END_INDEX, 1));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(more, 2, 11, 11, 17);
+    EXPECT_F32(last, 21);
+    wf_release(a), wf_release(back), wf_release(more), wf_release(last);
+}
+
+static void mistakes(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    wf_graph *g = wf_begin(ctx);
+    wf_keep(wf_scan(WF_ADD, wf_in(g, a), 1, false, false));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "axis 1 is out of range");
+    g = wf_begin(ctx);
+    wf_keep(wf_scan(WF_XOR, wf_in(g, a), 0, false, false));
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_scan");
+    g = wf_begin(ctx);
+    wf_keep(wf_scan(WF_EXCH, wf_in(g, a), 0, false, false));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_scan");
+    g = wf_begin(ctx);
+    wf_keep(wf_block_reduce(WF_ADD, wf_in(g, a), 0));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "block of at least 1");
+    g = wf_begin(ctx);
+    wf_keep(wf_concat(0, wf_in(g, a), wf_cast(wf_in(g, a), WF_F64)));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "one dtype");
+    wf_release(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(directions),
+        cmocka_unit_test(of_values),
+        cmocka_unit_test(order),
+        cmocka_unit_test(every_dtype),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros),
+        cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(across_evaluations),
+    };
+    return RUN_ON_ALL(tests);
+}
