@@ -139,6 +139,21 @@ static wf_val cast_to(wf_val v, wf_dtype t)
 
 static bool few_points(const wf_shape *s) { return fz_points(s) <= 1 << 12; }
 
+static bool in_whole_block(const recorder *r) { return r->set.kind == KIND_ARRAYS && r->blocks; }
+
+static bool has_space(const recorder *r, const wf_shape *shape)
+{
+    wf_shape both = r->set.space;
+    return fz_broadcast(&both, shape) && fz_same_shape(&both, &r->set.space);
+}
+
+/* Any value; in a block of whole arrays one that goes with its lanes, else the constant that all recordings begin with. */
+static int pick(recorder *r)
+{
+    int i = (int)take(r, (unsigned)r->n);
+    return in_whole_block(r) && !has_space(r, &r->pool[i].shape) ? 0 : i;
+}
+
 /* Some value that fits the shape, as dtype t; sometimes a number (when `numbers`). Widens *shape. */
 static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
 {
@@ -146,7 +161,8 @@ static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
     if (i >= (unsigned)r->n)
         return (wf_val){ { (double)(t == WF_BOOL ? (i & 1) : i - (unsigned)r->n), NULL } };
     wf_shape both = *shape;
-    if (!fz_broadcast(&both, &r->pool[i].shape) || !few_points(&both))
+    bool fits = !in_whole_block(r) || has_space(r, &r->pool[i].shape);
+    if (!fits || !fz_broadcast(&both, &r->pool[i].shape) || !few_points(&both))
         i = 0; /* a scalar, which fits everything */
     fz_broadcast(shape, &r->pool[i].shape);
     return cast_to(use(r, (int)i), t);
@@ -204,7 +220,7 @@ static void add_cast(recorder *r)
 {
     wf_shape shape = { 0 };
     wf_dtype t = any_dtype_of(r, WF__CAST);
-    int i = (int)take(r, (unsigned)r->n);
+    int i = pick(r);
     wf_dtype from = r->pool[i].dtype;
     shape = r->pool[i].shape;
     bool bits = take(r, 2) && from != WF_BOOL && t != WF_BOOL && wf_dtype_size(from) == wf_dtype_size(t) &&
@@ -255,8 +271,6 @@ static bool readable(const recorder *r, int k)
 
 /* In a block of whole arrays, where points go their ways one by one, a buffer that is written is accessed element by element,
  * and by nobody else. */
-static bool in_whole_block(const recorder *r) { return r->set.kind == KIND_ARRAYS && r->blocks; }
-
 static bool may_load(recorder *r, int k, bool whole)
 {
     int b = r->set.array[k].buffer;
@@ -370,7 +384,7 @@ static void add_position(recorder *r)
 
 static void add_store(recorder *r)
 {
-    int k = (int)take(r, (unsigned)r->set.arrays), i = (int)take(r, (unsigned)r->n);
+    int k = (int)take(r, (unsigned)r->set.arrays), i = pick(r);
     fz_array *a = &r->set.array[k];
     fz_buffer *b = &r->set.buffer[a->buffer];
     if (r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE)
@@ -450,7 +464,7 @@ static void add_variable(recorder *r)
             return;
         v = r->vars++;
         r->var_dtype[v] = any_dtype_of(r, WF__OP_add);
-        int i = (int)take(r, (unsigned)r->n);
+        int i = pick(r);
         if (r->how == EAGER)
             r->var_value[v] = emit(r, cast_to(use(r, i), r->var_dtype[v]), r->pool[i].shape);
         else {
@@ -460,7 +474,9 @@ static void add_variable(recorder *r)
         r->var_shape[v] = r->pool[i].shape;
         return;
     }
-    int i = (int)take(r, (unsigned)r->n);
+    if (in_whole_block(r) && !has_space(r, &r->var_shape[v]))
+        return;
+    int i = pick(r);
     shape = r->pool[i].shape;
     wf_shape both = shape;
     bool fits = fz_broadcast(&both, &r->pool[r->var_value[v]].shape) && few_points(&both), inc = take(r, 2) && fits;
@@ -507,7 +523,7 @@ static void add_reduce(recorder *r)
 {
     if (r->set.kind != KIND_ARRAYS || r->blocks)
         return;
-    int i = (int)take(r, (unsigned)r->n);
+    int i = pick(r);
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_dtype t = r->pool[i].dtype;
     bool sums = join == WF_ADD || join == WF_MUL;
@@ -531,7 +547,7 @@ static void keep(recorder *r)
 {
     if (r->set.kind != KIND_ARRAYS || r->kept_n == MOST_KEPT)
         return;
-    int i = (int)take(r, (unsigned)r->n);
+    int i = pick(r);
     if (r->how == KERNEL) {
         char name[16];
         snprintf(name, sizeof name, "k%d", r->kept_n);
@@ -694,7 +710,7 @@ static wf_val of_known_shape(recorder *r, int i) { return wf_reshape(use(r, i), 
 /* Scans, block reductions, and one value behind another. */
 static void add_scan(recorder *r)
 {
-    int i = (int)take(r, (unsigned)r->n), axis;
+    int i = pick(r), axis;
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_shape shape = r->pool[i].shape;
     wf_dtype t = r->pool[i].dtype;
@@ -722,7 +738,7 @@ static void add_scan(recorder *r)
 
 static void add_view(recorder *r)
 {
-    int i = (int)take(r, (unsigned)r->n);
+    int i = pick(r);
     unsigned kind = take(r, 8);
     wf_shape shape = r->pool[i].shape;
     wf_val v;
@@ -804,11 +820,11 @@ static void add_block(recorder *r)
         return;
     int n = r->n, vars = r->vars;
     unsigned form = take(r, 4);
+    enter_block(r);
     wf_val i, cond = form < 2 ? operand(r, WF_BOOL, false, &shape)
                               : wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 7);
     if (r->set.kind == KIND_ARRAYS && r->set.space.rank) /* lanes of the space's shape */
         cond = form < 2 ? wf_or(cond, wf_lt(here(r), 0)) : wf_add(cond, wf_and(here(r), 1));
-    enter_block(r);
     if (form < 2)
         wf_if_(r->g, "if", cond);
     else {
@@ -847,7 +863,7 @@ static void record_function(const wf_site *site)
         take(r, 251);
     ++r->calls;
     add_steps(r, 1 + take(r, 5));
-    wf_set(site->out[0], cast_to(use(r, (int)take(r, (unsigned)r->n)), wf_val_dtype(wf_get(site->out[0]))));
+    wf_set(site->out[0], cast_to(use(r, pick(r)), wf_val_dtype(wf_get(site->out[0]))));
     --r->calls;
     r->n = n;
     r->vars = vars;
@@ -861,6 +877,9 @@ static void add_switch(recorder *r)
         return;
     int n = r->n, vars = r->vars, v = vars ? (int)take(r, (unsigned)vars) : -1;
     unsigned size = 1 + take(r, MOST_FUNCTIONS);
+    if (v < 0 || (r->set.kind == KIND_ARRAYS && !has_space(r, &r->var_shape[v])))
+        return;
+    enter_block(r);
     wf_val index = wf_sub(wf_and(wf_add(cast_to(operand(r, WF_I64, false, &shape), WF_I64), here(r)), 3), take(r, 2));
     function f[MOST_FUNCTIONS];
     wf_function table[MOST_FUNCTIONS];
@@ -870,9 +889,6 @@ static void add_switch(recorder *r)
         table[k] = (wf_function){ record_function, &f[k] };
     }
     fz_reader after = r->in;
-    if (v < 0)
-        return;
-    enter_block(r);
     r->var_shape[v] = r->set.space;
     wf_switch(r->g, index, ((wf_functions){ table, size }), WF_NO_VALS, WF_VARS(r->var[v]));
     r->in = after;

@@ -13,7 +13,8 @@ group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
     group *g = &s->group[at];
     *g = (group){ .shape = *shape };
     ++s->group_n;
-    wf__ir_init(&g->ir, shape->rank, s->ir->flags);
+    /* Equal places that views lead to must be found to be equal: without numbering there would be ever more of them. */
+    wf__ir_init(&g->ir, shape->rank, s->ir->flags | (s->views ? WF_FOLD | WF_VALUE_NUMBERING : 0));
     if (s->group_n == 1)
         wf__ir_reserve(&g->ir, s->ir->n);
     g->map = wf__alloc0(s->ir->n * sizeof *g->map);

@@ -36,6 +36,7 @@ void wf__choose_stored(splitter *s)
     bool any = false;
     for (wf__ref r = 1; r < ir->n && !any; ++r)
         any = s->live[r] && ir->node[r].op == WF__VIEW;
+    s->views = any;
     uint32_t *cost = any ? wf__alloc0(ir->n * sizeof *cost) : NULL;
     double *seen = any ? wf__alloc0(ir->n * sizeof *seen) : NULL; /* points that views want */
     for (wf__ref r = 1; cost && seen && r < ir->n; ++r)

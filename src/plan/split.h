@@ -88,6 +88,7 @@ typedef struct splitter {
     uint32_t group_n, group_cap;
     touch *touch;
     uint32_t touch_n, touch_cap;
+    bool views; /* the recording has some */
 } splitter;
 
 static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other elements than the points' own */
