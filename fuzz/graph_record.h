@@ -48,7 +48,8 @@ typedef struct recorder {
     int vars, params;
     int blocks, loops; /* open ones */
     int calls;         /* open ones: no effects, since not every way records every function */
-    bool whole_blocks; /* there were blocks of whole arrays */
+    bool whole_blocks; /* there were blocks of whole arrays: their lanes have the space's shape, and so has all else */
+    bool views;        /* there were values of other shapes */
     struct {           /* ARRAYS, in the outermost open block: */
         int by;        /* the array, + 1, that alone accesses the buffer, as whole; -1: by others, or by index */
         int writer;    /* as fz_buffer's */
@@ -716,9 +717,10 @@ static void add_scan(recorder *r)
     wf_dtype t = r->pool[i].dtype;
     unsigned form = take(r, 4);
     bool sums = join == WF_ADD || join == WF_MUL, pairs = wf__is_complex(t) && join == WF_ADD;
-    if (r->set.kind != KIND_ARRAYS || r->blocks || !shape.rank ||
+    if (r->set.kind != KIND_ARRAYS || r->whole_blocks || !shape.rank ||
         !(pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t)))
         return;
+    r->views = true;
     axis = (int)take(r, (unsigned)shape.rank);
     if (form < 2) {
         bool exclusive = take(r, 2), reversed = take(r, 2);
@@ -742,8 +744,9 @@ static void add_view(recorder *r)
     unsigned kind = take(r, 8);
     wf_shape shape = r->pool[i].shape;
     wf_val v;
-    if (r->set.kind != KIND_ARRAYS || r->blocks || !shape.rank || (kind >= 6 && !fz_points(&shape)))
+    if (r->set.kind != KIND_ARRAYS || r->whole_blocks || !shape.rank || (kind >= 6 && !fz_points(&shape)))
         return;
+    r->views = true;
     switch (kind) {
     case 0:
     case 1:
@@ -816,7 +819,7 @@ static wf_val here(recorder *r)
 static void add_block(recorder *r)
 {
     wf_shape shape = { 0 };
-    if (r->blocks == MOST_BLOCKS)
+    if (r->blocks == MOST_BLOCKS || r->views)
         return;
     int n = r->n, vars = r->vars;
     unsigned form = take(r, 4);
@@ -873,7 +876,7 @@ static void add_switch(recorder *r)
 {
     enum { MOST_FUNCTIONS = 4 };
     wf_shape shape = { 0 };
-    if (r->blocks == MOST_BLOCKS || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
+    if (r->blocks == MOST_BLOCKS || r->views || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
         return;
     int n = r->n, vars = r->vars, v = vars ? (int)take(r, (unsigned)vars) : -1;
     unsigned size = 1 + take(r, MOST_FUNCTIONS);

@@ -128,6 +128,15 @@ wf_val(wf_repeat)(wf_val v, int axis, int64_t times)
 }
 
 /* ---- by index ---- */
+static bool has_extent_0(wf_val v)
+{
+    wf_shape s = wf_val_shape(v);
+    bool none = false;
+    for (int d = 0; d < s.rank; ++d)
+        none = none || s.dim[d] == 0;
+    return none;
+}
+
 static wf_val gather(wf_val v, wf_val other, bool borders, wf_vals index, const char *function)
 {
     wf_graph *g = v.h.graph;
@@ -139,11 +148,13 @@ static wf_val gather(wf_val v, wf_val other, bool borders, wf_vals index, const 
     const wf_shape *in = shape_of(v, r);
     if (in->rank == 0)
         return v;
-    for (int d = 0; d < in->rank && !borders; ++d)
-        if (in->dim[d] == 0) {
-            wf__poison(g, WF_ERR_BOUNDS, "%s: the value has no elements", function);
-            return nothing(v);
-        }
+    bool nowhere = false; /* no index is asked for */
+    for (size_t k = 0; k < index.n; ++k)
+        nowhere = nowhere || has_extent_0(index.at[k]);
+    if (!borders && !nowhere && has_extent_0(v)) {
+        wf__poison(g, WF_ERR_BOUNDS, "%s: the value has no elements", function);
+        return nothing(v);
+    }
     if (borders) {
         outside = wf__converted(g, other, wf__dtype(ir, r), function);
         if (!outside)

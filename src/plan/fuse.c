@@ -14,6 +14,8 @@ static bool is_result(const wf__stage *stage, uint32_t object)
 
 static bool uses_results(const wf__stage *stage, const wf__stage *user)
 {
+    if (user->scan.on)
+        return is_result(stage, user->scan.from);
     for (uint32_t s = 0; s < user->body.slot_n; ++s)
         if (is_result(stage, user->mem[s].object))
             return true;
@@ -72,10 +74,10 @@ void wf__plan_fuse(wf__plan *plan, const wf__bind *bind)
 {
     for (uint32_t s = 0; s + 1 < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s], *next = &plan->stage[s + 1];
-        bool fits = stage->reduce && stage->parts == 1 && !stage->empty && !next->empty && !next->body.red_n &&
-                    !next->copies_n && !next->updates && !stage->copies_n && stage->body.red_n <= WF__MOST_FUSED &&
-                    next->body.slot_n <= WF__MOST_FUSED && uses_results(stage, next) && walks_alike(stage, next) &&
-                    are_apart(stage, next, bind);
+        bool fits = stage->reduce && stage->parts == 1 && !stage->empty && !next->empty && !next->scan.on &&
+                    !next->body.red_n && !next->copies_n && !next->updates && !stage->copies_n &&
+                    stage->body.red_n <= WF__MOST_FUSED && next->body.slot_n <= WF__MOST_FUSED &&
+                    uses_results(stage, next) && walks_alike(stage, next) && are_apart(stage, next, bind);
         for (uint32_t i = s + 2; fits && i < plan->stage_n; ++i)
             fits = !uses_results(stage, &plan->stage[i]);
         stage->fused = fits;

@@ -690,7 +690,7 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
     a.which = a.stage ? (uint8_t *)(a.stage + plan->stage_n) : NULL;
     for (uint32_t s = 0; mem && a.stage && s < plan->stage_n; ++s) {
         const wf__stage *stage = &plan->stage[s];
-        if (stage->empty)
+        if (stage->empty || stage->scan.on)
             continue;
         wf__stage_mem(stage, base, mem);
         variant which = variant_of(stage, mem, is_parallel(e, stage, limits), false);
