@@ -630,6 +630,33 @@ static void test_mistakes(void **state)
     wf_release(square);
 }
 
+/* A variable of a shape that has nothing to do with a block is there before and after it. */
+static void test_unrelated(void **state)
+{
+    (void)state;
+    wf_graph *g = wf_begin(ctx);
+    wf_var row = wf_local(g, WF_I32, wf_iota(g, WF_SHAPE(3), 0)), n = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_lt(n, wf_iota(g, WF_SHAPE(5), 0))) {
+        WF_IF (g, wf_lt(n, 2)) {
+            wf_inc(n, 1);
+        }
+        WF_ELSE(g) { wf_inc(n, 3); }
+        WF_END(g);
+    }
+    WF_END(g);
+    wf_inc(row, 7);
+    wf_array *left = wf_keep(row), *turns = wf_keep(n);
+    OK(ctx, wf_run(g));
+    const int32_t rows[] = { 7, 8, 9 }, counts[] = { 0, 1, 2, 5, 5 };
+    int32_t got[5];
+    OK(ctx, wf_download(left, got, sizeof rows));
+    assert_memory_equal(got, rows, sizeof rows);
+    OK(ctx, wf_download(turns, got, sizeof counts));
+    assert_memory_equal(got, counts, sizeof counts);
+    wf_release(left);
+    wf_release(turns);
+}
+
 static int on_debug(void **state)
 {
     (void)state;
@@ -648,6 +675,7 @@ int main(void)
         cmocka_unit_test(test_two_shapes),   cmocka_unit_test(test_every_dtype),
         cmocka_unit_test(test_asked_for),    cmocka_unit_test(test_dead_code),
         cmocka_unit_test(test_formals),      cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_unrelated),
     };
     return RUN_ON_ALL(tests) + cmocka_run_group_tests_name("debug", tests, on_debug, off);
 }

@@ -52,6 +52,14 @@ static bool fits_into(const wf_shape *have, const wf_shape *want)
     return ok;
 }
 
+/* A variable that the block does not touch, of a shape that has nothing to do with its lanes. */
+static bool is_left_alone(const wf__ir *ir, wf__ref next, wf__ref guard)
+{
+    const wf__node *n = &ir->node[next];
+    wf_shape both;
+    return n->a == n->b && !wf__broadcast(&ir->shape[ir->node[n->a].shape], &ir->shape[ir->node[guard].shape], &both);
+}
+
 /* The shape of node r, now that its operands may have grown. */
 static bool widen_node(wf__ir *ir, wf__ref r)
 {
@@ -62,8 +70,9 @@ static bool widen_node(wf__ir *ir, wf__ref r)
         return widen(ir, n->a, n->b);
     if (n->op == WF__END) {
         for (wf__ref guard = n->a + 1; ir->node[guard].op == WF__STATE; ++guard)
-            for (wf__ref s = n->a + 1; ir->node[guard].aux && ir->node[s].op == WF__STATE; ++s)
-                wider |= widen(ir, s, guard);
+            for (wf__ref next = r - 1; ir->node[guard].aux && ir->node[next].op == WF__NEXT; --next)
+                if (!is_left_alone(ir, next, guard))
+                    wider |= widen(ir, ir->node[next].a, guard);
         return wider;
     }
     bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's */

@@ -58,14 +58,18 @@ static bool widen(splitter *s, wf__ref state, wf__ref by, bool *wider)
     return ok;
 }
 
+/* As in loop.c: what the block does not touch may have any shape. */
 static bool infer_states(splitter *s, wf__ref end, bool *wider)
 {
     const wf__ir *ir = s->ir;
-    wf__ref loop = ir->node[end].a;
     bool ok = true;
-    for (wf__ref guard = loop + 1; ok && ir->node[guard].op == WF__STATE; ++guard)
-        for (wf__ref r = loop + 1; ok && ir->node[guard].aux && ir->node[r].op == WF__STATE; ++r)
-            ok = widen(s, r, guard, wider);
+    for (wf__ref guard = ir->node[end].a + 1; ok && ir->node[guard].op == WF__STATE; ++guard)
+        for (wf__ref r = end - 1; ok && ir->node[guard].aux && ir->node[r].op == WF__NEXT; --r) {
+            const wf__node *n = &ir->node[r];
+            wf_shape both;
+            if (n->a != n->b || wf__broadcast(&s->shape[n->a], &s->shape[guard], &both))
+                ok = widen(s, n->a, guard, wider);
+        }
     return ok;
 }
 
