@@ -174,6 +174,7 @@ static void the_flag(void **state)
     compare(&(input){ WF_F32, 4, 0, 4, 40, WF_PACKETS });
     for (int k = 1; k < place_n; k++) { /* with it, there are no gathers of elements */
         char *text[2];
+        bool code = true; /* without a code generator there is none to look at */
         for (int off = 0; off < 2; off++) {
             wf_context *ctx = places[k].ctx;
             wf_array *a = noise(ctx, WF_F32, WF_SHAPE(50, 4), 1), *b = wf_full(ctx, WF_I32, WF_SHAPE(POINTS), 3);
@@ -187,13 +188,15 @@ static void the_flag(void **state)
             size_t n = 0, cap = 1 << 20;
             text[off] = malloc(cap);
             assert_non_null(text[off]);
-            OK(ctx, wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_LLVM, text[off], cap, &n));
+            wf_status status = wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_LLVM, text[off], cap, &n);
+            code = status != WF_ERR_BACKEND;
+            EXPECT(ctx, status, code ? WF_OK : WF_ERR_BACKEND);
             wf_kernel_free(kernel);
             wf_release(a), wf_release(b), wf_release(out);
         }
-        assert_non_null(strstr(text[0], "load <4 x float>"));
-        assert_null(strstr(text[0], "masked.gather"));
-        assert_true(strstr(text[1], "masked.gather") || !strstr(text[1], "load <4 x float>") ||
+        assert_true(!code || strstr(text[0], "load <4 x float>"));
+        assert_true(!code || !strstr(text[0], "masked.gather"));
+        assert_true(!code || strstr(text[1], "masked.gather") || !strstr(text[1], "load <4 x float>") ||
                     strcmp(places[k].isa, "sse4.2") == 0 || strcmp(places[k].isa, "neon") == 0);
         free(text[0]), free(text[1]);
     }
