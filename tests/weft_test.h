@@ -17,10 +17,12 @@
 static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                         WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
-/* The step of loops over dtypes and random cases. The thread sanitizer makes each kernel many times slower, and what it
- * looks for does not depend on them. */
-#ifdef __SANITIZE_THREAD__
+/* The step of loops over dtypes and random cases. The sanitizers make each kernel many times slower, and what they look
+ * for hardly depends on these. */
+#if defined __SANITIZE_THREAD__
 enum { TEST_EVERY = 5 };
+#elif defined __SANITIZE_ADDRESS__
+enum { TEST_EVERY = 2 };
 #else
 enum { TEST_EVERY = 1 };
 #endif
