@@ -9,7 +9,7 @@ static CUmodule last;
 
 static void *symbol(const char *name)
 {
-    void *p = dlsym(cu.library, name);
+    void *p = dlsym(cu.handle, name);
     if (!p)
         fail_msg("%s is not exported", name);
     return p;
@@ -19,8 +19,8 @@ int emu_open(void **state)
 {
     (void)state;
     const char *path = getenv("WEFT_CUDA_EMU");
-    cu.library = dlopen(path ? path : "./libweft_cuda_emu.so", RTLD_NOW | RTLD_LOCAL);
-    if (!cu.library) {
+    cu.handle = dlopen(path ? path : "./libweft_cuda_emu.so", RTLD_NOW | RTLD_LOCAL);
+    if (!cu.handle) {
         print_error("%s\n", dlerror());
         return -1;
     }
@@ -40,7 +40,7 @@ int emu_close(void **state)
 {
     (void)state;
     cu.cuDevicePrimaryCtxRelease_v2(0);
-    dlclose(cu.library);
+    dlclose(cu.handle);
     return 0;
 }
 void emu_reset(void)

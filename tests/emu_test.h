@@ -15,7 +15,7 @@
 #include "emu/cuda_api.h"
 
 typedef struct emu_api {
-    void *library;
+    void *handle;
 #define WEFT_CUDA_FUNCTION(name, arguments) CUresult(*name) arguments;
 #include "emu/cuda_functions.def"
 #undef WEFT_CUDA_FUNCTION

@@ -17,13 +17,13 @@ static bool find_all(wf__cuda *c, wf__str *error)
 {
     void *at;
 #define X(name, symbol, arguments)                  \
-    at = wf__dl_symbol(c->library, #symbol, error); \
+    at = wf__dl_symbol(c->handle, #symbol, error); \
     if (!at)                                        \
         return false;                               \
     memcpy(&c->name, &at, sizeof at);
 #include "run/cuda_api.def"
 #undef X
-    at = wf__dl_symbol(c->library, "weftEmuLastReport", NULL);
+    at = wf__dl_symbol(c->handle, "weftEmuLastReport", NULL);
     memcpy(&c->report, &at, sizeof at);
     return true;
 }
@@ -34,8 +34,8 @@ bool wf__cuda_open(wf__cuda *out, wf__str *error)
     wf__cuda c = { 0 };
     wf__str why = { 0 };
     bool ok = false;
-    c.library = wf__dl_open(given ? given : "libcuda.so.1", &why);
-    if (!c.library)
+    c.handle = wf__dl_open(given ? given : "libcuda.so.1", &why);
+    if (!c.handle)
         wf__str_addf(error, "no NVIDIA driver was found (%s)", wf__str_get(&why));
     else if (!find_all(&c, &why))
         wf__str_addf(error, "the NVIDIA driver is too old (%s)", wf__str_get(&why));
@@ -48,14 +48,14 @@ bool wf__cuda_open(wf__cuda *out, wf__str *error)
     wf__str_free(&why);
     if (ok)
         *out = c;
-    else if (c.library)
-        wf__dl_close(c.library);
+    else if (c.handle)
+        wf__dl_close(c.handle);
     return ok;
 }
 
 void wf__cuda_close(wf__cuda *cuda)
 {
-    if (cuda->library)
-        wf__dl_close(cuda->library);
-    cuda->library = NULL;
+    if (cuda->handle)
+        wf__dl_close(cuda->handle);
+    cuda->handle = NULL;
 }

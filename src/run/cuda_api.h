@@ -4,7 +4,7 @@
 #include "base/os.h"
 
 typedef struct wf__cuda {
-    void *library;
+    void *handle;
     size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
 #define X(name, symbol, arguments) int(*name) arguments;
 #include "run/cuda_api.def"
