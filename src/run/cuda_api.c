@@ -16,10 +16,10 @@ void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__st
 static bool find_all(wf__cuda *c, wf__str *error)
 {
     void *at;
-#define X(name, symbol, arguments)                  \
+#define X(name, symbol, arguments)                 \
     at = wf__dl_symbol(c->handle, #symbol, error); \
-    if (!at)                                        \
-        return false;                               \
+    if (!at)                                       \
+        return false;                              \
     memcpy(&c->name, &at, sizeof at);
 #include "run/cuda_api.def"
 #undef X
