@@ -1,17 +1,9 @@
 /* test_accumulate.c - accumulation into elements that many points meet in: every join, dtype and mode beside plain C, on
  * the CPU with one and several threads and on the interpreter; masks, tails, collisions, private copies, errors.
  */
-#include "on_devices.h"
+#include "accumulate.h"
 
-static const wf_mode modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
 static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
-
-static bool is_float(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
-
-static bool joinable(wf_join join, wf_dtype t)
-{
-    return t == WF_BOOL ? join >= WF_AND : is_float(t) ? join <= WF_MAX : true;
-}
 
 /* ---- the model: integers as 64 bits that are cut to size, floats as doubles that stay exact ---- */
 static uint64_t cut(wf_dtype t, uint64_t x)
@@ -53,31 +45,6 @@ static uint64_t join_int(wf_join join, wf_dtype t, uint64_t a, uint64_t b)
 static double join_float(wf_join join, double a, double b)
 {
     return join == WF_ADD ? a + b : join == WF_MUL ? a * b : join == WF_MIN ? (b < a ? b : a) : (b > a ? b : a);
-}
-
-/* Small whole numbers, so that sums are exact in every dtype and order; factors of floats are 1 and -1. */
-static int64_t number(wf_join join, wf_dtype t, uint64_t random)
-{
-    if (!is_float(t))
-        return (int64_t)random;
-    if (join == WF_MUL)
-        return random % 2 ? 1 : -1;
-    return join == WF_ADD ? (int64_t)(random % 3) - 1 : (int64_t)(random % 100) - 50;
-}
-
-static wf_array *as(wf_array *a, wf_dtype t) /* converted */
-{
-    wf_graph *g = wf_begin(ctx);
-    wf_array *r = wf_keep(wf_cast(wf_in(g, a), t));
-    OK(ctx, wf_run(g));
-    return r;
-}
-
-static wf_array *converted(wf_array *a, wf_dtype t) /* takes a */
-{
-    wf_array *r = as(a, t);
-    wf_release(a);
-    return r;
 }
 
 /* n points into an array of `bins`; point i goes to bin[i] if on[i]. `masked`: with the condition, and wild indices. */
@@ -398,75 +365,6 @@ static void test_reads(void **state)
     }
 }
 
-/* ---- array graphs ---- */
-static void test_array_graph(void **state)
-{
-    (void)state;
-    enum { N = 5000, B = 61 };
-    for (int m = 0; m < 4; ++m) {
-        int32_t index[N], first[B], want[B];
-        uint64_t seed = 5;
-        for (int k = 0; k < B; ++k)
-            want[k] = first[k] = (int32_t)k;
-        for (int i = 0; i < N; ++i)
-            index[i] = (int32_t)(test_random(&seed) % B);
-        wf_array *at = array_of(ctx, WF_I32, WF_SHAPE(N), index), *h = array_of(ctx, WF_I32, WF_SHAPE(B), first);
-        wf_graph *g = wf_begin(ctx);
-        wf_val i = wf_in(g, at), before = wf_in(g, h);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], h, 1, i);
-        wf_val counted = wf_in(g, h);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], h, wf_read(g, h, i), i); /* each time what was there before */
-        wf_accumulate_if(g, wf_gt(i, 30), (int)WF_MAX | (int)modes[m], h, wf_mul(i, 100000), i);
-        wf_array *a = wf_keep(before), *b = wf_keep(counted), *c = wf_keep(wf_in(g, h)), *d = wf_keep(wf_read(g, h, i));
-        OK(ctx, wf_run(g));
-        int32_t *x = contents(a), *y = contents(b), *z = contents(c), *r = contents(d);
-        assert_memory_equal(x, first, sizeof first);
-        for (int k = 0; k < N; ++k)
-            want[index[k]]++;
-        assert_memory_equal(y, want, sizeof want);
-        int32_t counts[B];
-        for (int k = 0; k < B; ++k) {
-            counts[k] = want[k] - first[k];
-            want[k] += counts[k] * want[k];
-            if (k > 30 && counts[k] && want[k] < k * 100000)
-                want[k] = k * 100000;
-        }
-        assert_memory_equal(z, want, sizeof want);
-        for (int k = 0; k < N; ++k)
-            assert_int_equal(r[k], want[index[k]]);
-        free(x), free(y), free(z), free(r);
-        wf_release(a), wf_release(b), wf_release(c), wf_release(d), wf_release(at), wf_release(h);
-    }
-}
-
-/* Accumulations that commute share one pass; what lies between them does not. */
-static void test_fused(void **state)
-{
-    (void)state;
-    enum { N = 3000, B = 40 };
-    int64_t index[N], want[B] = { 0 }, middle[B];
-    for (int i = 0; i < N; ++i)
-        index[i] = i * 31 % B;
-    wf_array *at = array_of(ctx, WF_I64, WF_SHAPE(N), index), *h = wf_full(ctx, WF_I64, WF_SHAPE(B), 0);
-    wf_graph *g = wf_begin(ctx);
-    wf_val i = wf_in(g, at), n = wf_iota(g, WF_SHAPE(N), 0);
-    wf_accumulate(g, WF_ADD, h, n, i);
-    wf_accumulate(g, WF_ADD | WF_EXPAND, h, wf_neg(wf_add(n, 7)), wf_sub(B - 1, i));
-    wf_array *between = wf_keep(wf_in(g, h));
-    wf_accumulate(g, WF_ADD, h, 1, i);
-    OK(ctx, wf_run(g));
-    for (int k = 0; k < N; ++k)
-        want[index[k]] += k, want[B - 1 - index[k]] -= k + 7;
-    memcpy(middle, want, sizeof want);
-    for (int k = 0; k < N; ++k)
-        ++want[index[k]];
-    int64_t *x = contents(between), *y = contents(h);
-    assert_memory_equal(x, middle, sizeof middle);
-    assert_memory_equal(y, want, sizeof want);
-    free(x), free(y);
-    wf_release(at), wf_release(h), wf_release(between);
-}
-
 /* In blocks: only the lanes that are on; in loops, each turn. */
 static void test_blocks(void **state)
 {
@@ -500,154 +398,6 @@ static void test_blocks(void **state)
 }
 
 /* wf_write by index arrays: a permutation, then through its own result, broadcast over rows. */
-static void test_scatter(void **state)
-{
-    (void)state;
-    enum { N = 1009 };
-    int64_t to[N];
-    for (int i = 0; i < N; ++i)
-        to[i] = i * 7 % N;
-    wf_array *at = array_of(ctx, WF_I64, WF_SHAPE(N), to), *a = wf_full(ctx, WF_I64, WF_SHAPE(2, N), -1);
-    wf_graph *g = wf_begin(ctx);
-    wf_val i = wf_in(g, at), n = wf_iota(g, WF_SHAPE(N), 0), row = wf_iota(g, WF_SHAPE(2, 1), 0);
-    wf_write(g, a, wf_add(n, wf_mul(row, 10000)), row, i);
-    wf_array *once = wf_keep(wf_in(g, a));
-    wf_write(g, a, wf_read(g, a, row, n), row, i);
-    OK(ctx, wf_run(g));
-    int64_t *x = contents(once), *y = contents(a);
-    for (int r = 0; r < 2; ++r)
-        for (int k = 0; k < N; ++k) {
-            assert_int_equal(x[r * N + to[k]], k + r * 10000);
-            assert_int_equal(y[r * N + to[k]], x[r * N + k]);
-        }
-    free(x), free(y);
-    wf_release(at), wf_release(a), wf_release(once);
-}
-
-/* ---- atomic operations ---- */
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void test_counter(void **state)
-{
-    (void)state;
-    enum { N = 200001 };
-    for (int masked = 0; masked < 2; ++masked) {
-        wf_array *counter = wf_full(ctx, WF_U32, WF_SHAPE(3), 0), *list = wf_full(ctx, WF_I64, WF_SHAPE(N), -1);
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-        wf_val i = wf_index(g, 0);
-        if (masked) { /* the points of a condition, packed in some order */
-            wf_val keep = wf_eq(wf_mod(i, 3), 0), slot = wf_atomic_if(g, keep, WF_INC, counter, 0, 1);
-            wf_accumulate_if(g, keep, (int)WF_MAX, list, i, slot);
-        } else {
-            wf_write(g, list, i, wf_atomic(g, WF_ADD, counter, 1, 1));
-        }
-        OK(ctx, wf_run(g));
-        uint32_t *c = contents(counter);
-        int64_t *x = contents(list), n = masked ? (N + 2) / 3 : N;
-        assert_true(c[0] == 0 && c[1] == n && c[2] == 0);
-        qsort(x, (size_t)n, sizeof *x, by_value);
-        for (int64_t k = 0; k < n; ++k)
-            assert_int_equal(x[k], masked ? 3 * k : k);
-        free(c), free(x);
-        wf_release(counter), wf_release(list);
-    }
-}
-
-static void test_atomic_joins(void **state)
-{
-    (void)state;
-    enum { N = 77 };
-    for (int j = WF_ADD; j <= WF_EXCH; ++j)
-        for (int t = 0; t < TEST_DTYPES; t += TEST_EVERY) {
-            wf_dtype dtype = test_dtypes[t];
-            if (j != WF_EXCH && !joinable((wf_join)j, dtype))
-                continue;
-            int64_t first[N], value[N];
-            uint64_t seed = (uint64_t)j * 31 + (uint64_t)t;
-            for (int i = 0; i < N; ++i) {
-                first[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
-                value[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
-            }
-            wf_array *a = converted(array_of(ctx, WF_I64, WF_SHAPE(N), first), dtype);
-            wf_array *v = converted(array_of(ctx, WF_I64, WF_SHAPE(N), value), dtype);
-            wf_array *was = as(a, dtype), *same = as(a, dtype);
-            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-            wf_val i = wf_mod(wf_mul(wf_index(g, 0), 5), N);
-            wf_write(g, same, wf_atomic(g, (wf_join)j, a, wf_read(g, v, i), i), i);
-            OK(ctx, wf_run(g));
-            g = wf_begin(ctx);
-            wf_val x = wf_in(g, was), y = wf_in(g, v);
-            wf_val want = j == WF_ADD   ? wf_add(x, y)
-                          : j == WF_MUL ? wf_mul(x, y)
-                          : j == WF_MIN ? wf_min(x, y)
-                          : j == WF_MAX ? wf_max(x, y)
-                          : j == WF_AND ? wf_and(x, y)
-                          : j == WF_OR  ? wf_or(x, y)
-                          : j == WF_XOR ? wf_xor(x, y)
-                                        : y;
-            wf_array *sum = wf_keep(want);
-            OK(ctx, wf_run(g));
-            void *p = contents(sum), *q = contents(a), *r = contents(was), *s = contents(same);
-            assert_int_equal(first_difference(dtype, q, p, N), -1);
-            assert_int_equal(first_difference(dtype, s, r, N), -1);
-            free(p), free(q), free(r), free(s);
-            wf_release(a), wf_release(v), wf_release(was), wf_release(same), wf_release(sum);
-        }
-}
-
-static void test_cas(void **state)
-{
-    (void)state;
-    enum { N = 100003 };
-    wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(4), 0), *won = wf_empty(ctx, WF_I32, WF_SHAPE(N));
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-    wf_val i = wf_cast(wf_index(g, 0), WF_I32);
-    wf_out(g, won, wf_cas(g, a, 0, wf_add(i, 1), wf_mod(i, 3)));
-    OK(ctx, wf_run(g));
-    int32_t *x = contents(a), *old = contents(won), winners[3] = { 0 };
-    for (int k = 0; k < N; ++k)
-        if (old[k] == 0) {
-            winners[k % 3]++;
-            assert_int_equal(x[k % 3], k + 1);
-        } else {
-            assert_int_equal(old[k], x[k % 3]);
-        }
-    assert_true(winners[0] == 1 && winners[1] == 1 && winners[2] == 1 && x[3] == 0);
-    free(x), free(old);
-    wf_release(a), wf_release(won);
-}
-
-static void test_atomic_arrays(void **state)
-{
-    (void)state;
-    enum { N = 3001 };
-    wf_array *counter = wf_full(ctx, WF_I64, WF_SHAPE(1), 10);
-    wf_graph *g = wf_begin(ctx);
-    wf_val n = wf_iota(g, WF_SHAPE(N), 0);
-    wf_val slot = wf_atomic(g, WF_INC, counter, 0, wf_mul(n, 0));
-    wf_val twice = wf_mul(slot, 2), top = wf_reduce(WF_MAX, slot, WF_ALL_AXES);
-    wf_val won = wf_cas(g, counter, N + 10, -1, wf_mul(n, 0));
-    wf_array *a = wf_keep(slot), *b = wf_keep(twice), *c = wf_keep(top), *d = wf_keep(won);
-    OK(ctx, wf_run(g));
-    int64_t *x = contents(a), *y = contents(b), *z = contents(c), *w = contents(d), *last = contents(counter);
-    int winners = 0;
-    for (int k = 0; k < N; ++k) {
-        assert_int_equal(y[k], 2 * x[k]);
-        winners += w[k] == N + 10;
-        assert_true(w[k] == N + 10 || w[k] == -1);
-    }
-    qsort(x, N, sizeof *x, by_value);
-    for (int k = 0; k < N; ++k)
-        assert_int_equal(x[k], k + 10);
-    assert_true(*z == N + 9 && *last == -1 && winners == 1);
-    free(x), free(y), free(z), free(w), free(last);
-    wf_release(a), wf_release(b), wf_release(c), wf_release(d), wf_release(counter);
-}
-
 /* ---- edges and errors ---- */
 static void test_nothing(void **state)
 {
@@ -724,9 +474,6 @@ static void test_errors(void **state)
     wf_accumulate(g, WF_ADD, f, 1, wf_mod(wf_index(g, 0), 4));
     wf_write(g, f, 1, wf_mod(wf_index(g, 0), 4));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "accumulated into and written in one index space");
-    g = space();
-    wf_atomic(g, WF_ADD, z, 1, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_atomic: not for c64");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_accumulate(g, WF_ADD, f, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "only in array graphs and index spaces");
@@ -754,14 +501,7 @@ int main(void)
         cmocka_unit_test(test_reproducible),
         cmocka_unit_test(test_nan),
         cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_array_graph),
-        cmocka_unit_test(test_fused),
         cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_atomic_joins),
-        cmocka_unit_test(test_cas),
-        cmocka_unit_test(test_atomic_arrays),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_errors),

@@ -1,0 +1,179 @@
+/* graph_blocks.h - for fuzz_graph.c: variables, blocks, switches. */
+#ifndef WEFT_GRAPH_BLOCKS_H
+#define WEFT_GRAPH_BLOCKS_H
+#include "graph_values.h"
+
+static void add_steps(recorder *r, unsigned steps);
+
+static void add_variable(recorder *r)
+{
+    wf_shape shape = { 0 };
+    int v = (int)take(r, MOST_VARS);
+    if (v >= r->vars) {
+        if (r->vars == MOST_VARS)
+            return;
+        v = r->vars++;
+        r->var_dtype[v] = any_dtype_of(r, WF__OP_add);
+        int i = pick(r);
+        if (r->how == EAGER)
+            r->var_value[v] = emit(r, cast_to(use(r, i), r->var_dtype[v]), r->pool[i].shape);
+        else {
+            r->var[v] = wf_local(r->g, r->var_dtype[v], cast_to(use(r, i), r->var_dtype[v]));
+            r->var_value[v] = emit(r, wf_get(r->var[v]), r->pool[i].shape);
+        }
+        r->var_shape[v] = r->pool[i].shape;
+        return;
+    }
+    if (in_whole_block(r) && !has_space(r, &r->var_shape[v]))
+        return;
+    int i = pick(r);
+    shape = r->pool[i].shape;
+    wf_shape both = shape;
+    bool fits = fz_broadcast(&both, &r->pool[r->var_value[v]].shape) && few_points(&both), inc = take(r, 2) && fits;
+    if (inc)
+        shape = both;
+    if (in_whole_block(r))
+        shape = r->set.space; /* that of the lanes */
+    r->var_shape[v] = shape;
+    if (r->how == EAGER) {
+        wf_val x = cast_to(use(r, i), r->var_dtype[v]);
+        r->var_value[v] = emit(r, inc ? wf_add(use(r, r->var_value[v]), x) : x, shape);
+        return;
+    }
+    if (inc)
+        wf_inc(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
+    else
+        wf_set(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
+    r->var_value[v] = emit(r, wf_get(r->var[v]), shape);
+}
+
+/* A break or continue, for some points. */
+static void add_leave(recorder *r)
+{
+    wf_shape shape = { 0 };
+    if (!r->loops || r->n + 4 >= MOST_VALUES)
+        return;
+    wf_if_(r->g, "leave", operand(r, WF_BOOL, false, &shape));
+    if (take(r, 2))
+        wf_break(r->g);
+    else
+        wf_continue(r->g);
+    wf_end_(r->g, "leave");
+}
+
+enum { MOST_BLOCKS = 3 };
+
+static void enter_block(recorder *r)
+{
+    if (!r->blocks++)
+        memset(r->use, 0, sizeof r->use);
+    r->whole_blocks = r->whole_blocks || r->set.kind == KIND_ARRAYS;
+}
+
+static void leave_block(recorder *r, int n, int vars)
+{
+    --r->blocks;
+    r->n = n;
+    r->vars = vars;
+    bool arrays = r->set.kind == KIND_ARRAYS;
+    for (int v = 0; v < vars; ++v) { /* what the block left */
+        if (arrays && r->set.space.rank && fz_same_shape(&r->var_shape[v], &r->set.space)) {
+            /* whoever was set to what it held has its shape still */
+            wf_val lanes = wf_ge(wf_iota(r->g, r->set.space, 0), 0);
+            wf_set(r->var[v], wf_select(lanes, wf_get(r->var[v]), wf_get(r->var[v])));
+        }
+        r->var_value[v] = emit(r, wf_get(r->var[v]), arrays ? r->var_shape[v] : (wf_shape){ 0 });
+    }
+}
+
+/* Something that is different at different points; of whole arrays, of the space's shape. */
+static wf_val here(recorder *r)
+{
+    if (!r->set.space.rank || (r->set.kind != KIND_ARRAYS && !indexed(r)))
+        return (wf_val){ { 0, NULL } };
+    int axis = (int)take(r, (unsigned)r->set.space.rank);
+    return r->set.kind == KIND_ARRAYS ? wf_iota(r->g, r->set.space, axis) : position(r, axis);
+}
+
+static void add_block(recorder *r)
+{
+    wf_shape shape = { 0 };
+    if (r->blocks == MOST_BLOCKS)
+        return;
+    int n = r->n, vars = r->vars;
+    unsigned form = take(r, 4);
+    enter_block(r);
+    wf_val i, cond = form < 2 ? operand(r, WF_BOOL, false, &shape)
+                              : wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 7);
+    if (r->set.kind == KIND_ARRAYS && r->set.space.rank) /* lanes of the space's shape */
+        cond = form < 2 ? wf_or(cond, wf_lt(here(r), 0)) : wf_add(cond, wf_and(here(r), 1));
+    if (form < 2)
+        wf_if_(r->g, "if", cond);
+    else {
+        double step = 1 + (double)take(r, 2);
+        wf_for_(r->g, "for", &i, form == 2 ? (wf_val){ { 0, NULL } } : cond, form == 2 ? cond : (wf_val){ { 0, NULL } },
+                (wf_val){ { form == 2 ? step : -step, NULL } });
+        ++r->loops;
+        emit(r, i, r->set.kind == KIND_ARRAYS ? r->set.space : shape);
+    }
+    add_steps(r, 1 + take(r, 6));
+    if (form == 1) {
+        r->n = n;
+        r->vars = vars;
+        wf_else_(r->g, "else");
+        add_steps(r, 1 + take(r, 6));
+    }
+    wf_end_(r->g, "end");
+    r->loops -= form >= 2;
+    leave_block(r, n, vars);
+}
+
+/* Functions of a table, each with decisions of its own: not every way records all of them. */
+typedef struct function {
+    recorder *r;
+    fz_reader start;
+    unsigned skip;
+} function;
+
+static void record_function(const wf_site *site)
+{
+    const function *f = site->user;
+    recorder *r = f->r;
+    int n = r->n, vars = r->vars;
+    r->in = f->start;
+    for (unsigned i = 0; i < f->skip; ++i)
+        take(r, 251);
+    ++r->calls;
+    add_steps(r, 1 + take(r, 5));
+    wf_set(site->out[0], cast_to(use(r, pick(r)), wf_val_dtype(wf_get(site->out[0]))));
+    --r->calls;
+    r->n = n;
+    r->vars = vars;
+}
+
+static void add_switch(recorder *r)
+{
+    enum { MOST_FUNCTIONS = 4 };
+    wf_shape shape = { 0 };
+    if (r->blocks == MOST_BLOCKS || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
+        return;
+    int n = r->n, vars = r->vars, v = vars ? (int)take(r, (unsigned)vars) : -1;
+    unsigned size = 1 + take(r, MOST_FUNCTIONS);
+    if (v < 0 || (r->set.kind == KIND_ARRAYS && !has_space(r, &r->var_shape[v])))
+        return;
+    enter_block(r);
+    wf_val index = wf_sub(wf_and(wf_add(cast_to(operand(r, WF_I64, false, &shape), WF_I64), here(r)), 3), take(r, 2));
+    function f[MOST_FUNCTIONS];
+    wf_function table[MOST_FUNCTIONS];
+    for (unsigned k = 0; k < size; ++k) {
+        f[k] = (function){ .r = r, .start = r->in };
+        f[k].skip = take(r, 3);
+        table[k] = (wf_function){ record_function, &f[k] };
+    }
+    fz_reader after = r->in;
+    r->var_shape[v] = r->set.space;
+    wf_switch(r->g, index, ((wf_functions){ table, size }), WF_NO_VALS, WF_VARS(r->var[v]));
+    r->in = after;
+    leave_block(r, n, vars);
+}
+#endif

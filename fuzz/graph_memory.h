@@ -1,0 +1,197 @@
+/* graph_memory.h - for fuzz_graph.c: elements, reads, positions, stores, accumulation. */
+#ifndef WEFT_GRAPH_MEMORY_H
+#define WEFT_GRAPH_MEMORY_H
+#include "graph_values.h"
+
+/* In an index space, reads of written memory are right only at the point's own element. */
+static bool readable(const recorder *r, int k)
+{
+    const fz_buffer *b = &r->set.buffer[r->set.array[k].buffer];
+    return !indexed(r) || !b->writer || (b->writer == k + 1);
+}
+
+/* In a block of whole arrays, where points go their ways one by one, a buffer that is written is accessed element by element,
+ * and by nobody else. */
+static bool may_load(recorder *r, int k, bool whole)
+{
+    int b = r->set.array[k].buffer;
+    if (!in_whole_block(r))
+        return true;
+    if (r->use[b].writer && !(whole && r->use[b].writer == k + 1))
+        return false;
+    r->use[b].by = whole && (!r->use[b].by || r->use[b].by == k + 1) ? k + 1 : -1;
+    return true;
+}
+
+static bool may_store(recorder *r, int k, int writer) /* k + 1, or -join */
+{
+    int b = r->set.array[k].buffer;
+    bool alone = !r->use[b].by || (writer > 0 && r->use[b].by == k + 1);
+    if (r->calls)
+        return false;
+    if (!in_whole_block(r))
+        return true;
+    if (!alone || (r->use[b].writer && r->use[b].writer != writer) ||
+        (writer > 0 && !fz_same_shape(&r->set.array[k].shape, &r->set.space)))
+        return false;
+    r->use[b].writer = writer;
+    return true;
+}
+
+/* The element of array k that belongs to this point, by NumPy's rule. */
+static wf_val own_element(recorder *r, int k)
+{
+    const fz_array *a = &r->set.array[k];
+    wf_val index[WF_MAX_RANK];
+    if (r->how != POINTS)
+        return wf_in(r->g, source(r, k));
+    for (int d = 0; d < a->shape.rank; ++d)
+        index[d] =
+            a->shape.dim[d] == 1 ? wf_const(r->g, WF_I64, 0) : position(r, d + r->set.space.rank - a->shape.rank);
+    return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
+}
+
+/* Where array k is written: the same place by every write. */
+static void own_place(recorder *r, int k, wf_val *index)
+{
+    const fz_array *a = &r->set.array[k];
+    for (int d = 0; d < a->shape.rank; ++d)
+        index[d] = wf_add(position(r, d), (double)a->offset[d]);
+}
+
+static void add_element(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (!readable(r, k) || !a->fits || !may_load(r, k, true))
+        return;
+    if (indexed(r) && r->set.buffer[a->buffer].writer) {
+        wf_val index[WF_MAX_RANK];
+        own_place(r, k, index);
+        emit(r, wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank }), (wf_shape){ 0 });
+        return;
+    }
+    emit(r, own_element(r, k), indexed(r) || r->set.kind == KIND_ELEMENTS_REDUCE ? (wf_shape){ 0 } : a->shape);
+}
+
+static void add_read(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0 || !may_load(r, k, false))
+        return;
+    wf_border border = (wf_border)take(r, 6);
+    wf_val index[WF_MAX_RANK];
+    wf_shape shape = { 0 };
+    for (int d = 0; d < a->shape.rank; ++d) {
+        unsigned form = take(r, 4);
+        if (indexed(r) && r->set.space.rank && form < 3) {
+            int axis = form == 0 ? (int)take(r, (unsigned)r->set.space.rank) : d % r->set.space.rank;
+            index[d] = wf_add(position(r, axis), (double)take(r, 7) - 3);
+        } else
+            index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
+        if (border == WF_BORDER_NONE) {
+            if (a->shape.dim[d] == 0)
+                return;
+            index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+        }
+    }
+    wf_vals at = { index, (size_t)a->shape.rank };
+    wf_val other = { { 0, NULL } };
+    if (border == WF_BORDER_VALUE)
+        other = operand(r, a->dtype, true, &shape);
+    emit(r, wf_read_border_n(r->g, source(r, k), border, other, at), shape);
+}
+
+static void add_position(recorder *r)
+{
+    const wf_shape *s = &r->set.space;
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (take(r, 4) == 0 && a->shape.rank)
+        emit(r, wf_dim(r->g, named(r, k), (int)take(r, (unsigned)a->shape.rank)), (wf_shape){ 0 });
+    else if (s->rank && indexed(r)) {
+        int axis = (int)take(r, (unsigned)s->rank);
+        if (take(r, 3))
+            emit(r, position(r, axis), (wf_shape){ 0 });
+        else
+            emit(r, r->how == POINTS ? wf_const(r->g, WF_I64, (double)s->dim[axis]) : wf_extent(r->g, axis),
+                 (wf_shape){ 0 });
+    } else if (s->rank && r->set.kind == KIND_ARRAYS) {
+        const wf_shape *of = take(r, 2) && a->fits && a->shape.rank ? &a->shape : s;
+        emit(r, wf_iota(r->g, *of, (int)take(r, (unsigned)of->rank)), *of);
+    }
+}
+
+static void add_store(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays), i = pick(r);
+    fz_array *a = &r->set.array[k];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    if (r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE)
+        return;
+    if (!indexed(r)) {
+        wf_shape both = a->shape;
+        if (r->pool[i].shape.rank > a->shape.rank || !fz_broadcast(&both, &r->pool[i].shape) ||
+            !fz_same_shape(&both, &a->shape) || !may_store(r, k, k + 1))
+            return;
+        wf_out(r->g, named(r, k), cast_to(use(r, i), a->dtype));
+        if (r->how == EAGER) {
+            check(r, wf_run(r->g));
+            begin(r);
+        }
+        return;
+    }
+    if ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer) || !may_store(r, k, k + 1))
+        return;
+    wf_array *target = named(r, k);
+    wf_val index[WF_MAX_RANK];
+    own_place(r, k, index);
+    bool element = a->same && take(r, 2);
+    if (element && r->how != POINTS)
+        wf_out(r->g, target, cast_to(use(r, i), a->dtype));
+    else
+        wf_write_n(r->g, target, cast_to(use(r, i), a->dtype), (wf_vals){ index, (size_t)a->shape.rank });
+    b->writer = k + 1;
+}
+
+/* Joins whose order does not show. In an index space the points' order is open, so one join for each buffer, and nothing
+ * else touches it from then on. */
+static void add_accumulate(recorder *r)
+{
+    static const int modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    int mode = modes[take(r, 4)];
+    bool ordered = wf__is_float(a->dtype) && (join == WF_ADD || join == WF_MUL);
+    bool reduces = r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE;
+    wf_shape shape = { 0 };
+    wf_val index[WF_MAX_RANK], on = { { 1, NULL } };
+    if (reduces || !wf__updates(join, a->dtype) || wf__is_complex(a->dtype) || ordered ||
+        (indexed(r) && b->writer && b->writer != -(int)join))
+        return;
+    for (int d = 0; d < a->shape.rank; ++d) {
+        if (a->shape.dim[d] == 0)
+            return;
+        unsigned form = take(r, 3);
+        if (form && indexed(r) && r->set.space.rank)
+            index[d] = position(r, (int)take(r, (unsigned)r->set.space.rank));
+        else
+            index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
+        index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+    }
+    if (!may_store(r, k, -(int)join))
+        return;
+    if (take(r, 2))
+        on = operand(r, WF_BOOL, false, &shape);
+    wf_val v = cast_to(operand(r, a->dtype, false, &shape), a->dtype);
+    wf_accumulate_if_n(r->g, on, (int)join | mode, named(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
+    b->writer = indexed(r) ? -(int)join : b->writer;
+    if (r->how == EAGER) {
+        check(r, wf_run(r->g));
+        begin(r);
+    }
+}
+#endif

@@ -1,0 +1,269 @@
+/* graph_values.h - for fuzz_graph.c: a recording and the pool of its values; operands from the pool, and operations on them.
+ * The same decisions are taken whichever way the recording is to be computed; what differs between the ways is how a value,
+ * an array or a position is named.
+ */
+#ifndef WEFT_GRAPH_VALUES_H
+#define WEFT_GRAPH_VALUES_H
+#include "graph_arrays.h"
+
+/* ---- operations, from the table ---- */
+typedef union fz_function {
+    wf_val (*f1)(wf_val);
+    wf_val (*f2)(wf_val, wf_val);
+    wf_val (*f3)(wf_val, wf_val, wf_val);
+} fz_function;
+
+static const fz_function functions[WF__OP_COUNT] = {
+#define WF_OP(name, arity, ...) [WF__OP_##name] = { .f##arity = (wf_##name) },
+#include "ir/ops.def"
+#undef WF_OP
+};
+
+static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
+                                   WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
+
+/* ---- the recording ---- */
+typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
+enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8 };
+
+typedef struct value {
+    wf_val val;
+    wf_array *now; /* EAGER: the computed value */
+    wf_shape shape;
+    wf_dtype dtype;
+} value;
+
+typedef struct recorder {
+    wf_context *ctx;
+    wf_graph *g;
+    way how;
+    fz_reader in;
+    fz_setup set;
+    wf_array *formal[MOST_ARRAYS];
+    value pool[MOST_VALUES];
+    int n;
+    wf_var var[MOST_VARS];
+    int var_value[MOST_VARS]; /* EAGER: index of the value it has */
+    wf_dtype var_dtype[MOST_VARS];
+    wf_shape var_shape[MOST_VARS];
+    int vars, params;
+    int blocks, loops; /* open ones */
+    int calls;         /* open ones: no effects, since not every way records every function */
+    bool whole_blocks; /* there were blocks of whole arrays, which the naive way does not know */
+    struct {           /* ARRAYS, in the outermost open block: */
+        int by;        /* the array, + 1, that alone accesses the buffer, as whole; -1: by others, or by index */
+        int writer;    /* as fz_buffer's */
+    } use[MOST_BUFFERS];
+    wf_array *kept[MOST_KEPT];
+    wf_array *kept_formal[MOST_KEPT];
+    int kept_n;
+    int64_t point[WF_MAX_RANK];
+    bool inexact; /* a float reduction whose order may show */
+    bool failed;
+} recorder;
+
+static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
+static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }
+
+static bool in_whole_block(const recorder *r) { return r->set.kind == KIND_ARRAYS && r->blocks; }
+
+static void check(recorder *r, wf_status status)
+{
+    if (status == WF_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", wf_status_name(status), wf_message(r->ctx));
+    abort();
+}
+
+static void begin(recorder *r)
+{
+    wf_space space = { .size = sizeof space };
+    if (indexed(r)) {
+        space.indexed = true;
+        space.shape = r->set.space;
+        for (int d = 0; r->how == POINTS && d < space.shape.rank; ++d)
+            space.shape.dim[d] = 1;
+    }
+    if (r->set.kind == KIND_SPACE_REDUCE || r->set.kind == KIND_ELEMENTS_REDUCE)
+        space.reduce = r->set.reduce;
+    r->g = wf_begin_with(r->ctx, &space);
+}
+
+/* The array as the recording names it. */
+static wf_array *named(recorder *r, int k)
+{
+    if (r->how != KERNEL)
+        return r->set.array[k].a;
+    if (!r->formal[k]) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", k);
+        r->formal[k] = wf_formal(r->g, name, r->set.array[k].dtype, r->set.array[k].shape.rank);
+    }
+    return r->formal[k];
+}
+
+/* What reads of array k meet: POINTS read what was there before the launch, until this point wrote. */
+static wf_array *source(recorder *r, int k)
+{
+    if (r->how == POINTS && !r->set.buffer[r->set.array[k].buffer].writer)
+        return r->set.array[k].old;
+    return named(r, k);
+}
+
+static wf_val position(recorder *r, int axis)
+{
+    return r->how == POINTS ? wf_const(r->g, WF_I64, (double)r->point[axis]) : wf_index(r->g, axis);
+}
+
+static int emit(recorder *r, wf_val v, wf_shape shape)
+{
+    if (r->n == MOST_VALUES)
+        return r->n - 1;
+    value *p = &r->pool[r->n];
+    *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v) };
+    wf_shape have = wf_val_shape(v);
+    if (p->dtype == WF_NONE) /* refused: say why */
+        check(r, wf_run(r->g));
+    if (r->set.kind == KIND_ARRAYS && r->how != KERNEL && !in_whole_block(r) && !fz_same_shape(&have, &shape)) {
+        fprintf(stderr, "a value has another shape than broadcasting gives\n");
+        abort();
+    }
+    if (r->how == EAGER) {
+        p->now = wf_keep(v);
+        check(r, wf_run(r->g));
+        begin(r);
+    }
+    return r->n++;
+}
+
+static wf_val use(recorder *r, int i) { return r->how == EAGER ? wf_in(r->g, r->pool[i].now) : r->pool[i].val; }
+
+static wf_val cast_to(wf_val v, wf_dtype t)
+{
+    wf_dtype from = wf_val_dtype(v);
+    if (wf__is_complex(from) && !wf__is_complex(t) && t != WF_BOOL)
+        v = wf_real(v);
+    return from == t ? v : wf_cast(v, t);
+}
+
+static bool few_points(const wf_shape *s) { return fz_points(s) <= 1 << 12; }
+
+static bool has_space(const recorder *r, const wf_shape *shape)
+{
+    wf_shape both = r->set.space;
+    return fz_broadcast(&both, shape) && fz_same_shape(&both, &r->set.space);
+}
+
+/* Any value; in a block of whole arrays one that goes with its lanes, else the constant that all recordings begin with. */
+static int pick(recorder *r)
+{
+    int i = (int)take(r, (unsigned)r->n);
+    return in_whole_block(r) && !has_space(r, &r->pool[i].shape) ? 0 : i;
+}
+
+/* Some value that fits the shape, as dtype t; sometimes a number (when `numbers`). Widens *shape. */
+static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
+{
+    unsigned i = take(r, (unsigned)r->n + (numbers ? 3 : 0));
+    if (i >= (unsigned)r->n)
+        return (wf_val){ { (double)(t == WF_BOOL ? (i & 1) : i - (unsigned)r->n), NULL } };
+    wf_shape both = *shape;
+    bool fits = !in_whole_block(r) || has_space(r, &r->pool[i].shape);
+    if (!fits || !fz_broadcast(&both, &r->pool[i].shape) || !few_points(&both))
+        i = 0; /* a scalar, which fits everything */
+    fz_broadcast(shape, &r->pool[i].shape);
+    return cast_to(use(r, (int)i), t);
+}
+
+static wf_val without_nan(wf_val v)
+{
+    wf_dtype t = wf_val_dtype(v);
+    return t >= WF_F16 ? wf_select(wf_isnan(v), 1, v) : v;
+}
+
+static wf_dtype any_dtype_of(recorder *r, unsigned op)
+{
+    unsigned first = take(r, (unsigned)FZ_COUNT(dtypes));
+    for (unsigned i = 0; i < FZ_COUNT(dtypes); ++i) {
+        wf_dtype t = dtypes[(first + i) % FZ_COUNT(dtypes)];
+        if (wf__op_allows(op, t) && !(wf__is_complex(t) && (op == WF__OP_complex || op == WF__OP_polar)))
+            return t;
+    }
+    return WF_F32;
+}
+
+static wf_dtype any_dtype(recorder *r, unsigned types)
+{
+    unsigned first = take(r, (unsigned)FZ_COUNT(dtypes));
+    for (unsigned i = 0; i < FZ_COUNT(dtypes); ++i) {
+        wf_dtype t = dtypes[(first + i) % FZ_COUNT(dtypes)];
+        if (wf__types_allow(types, t))
+            return t;
+    }
+    return WF_F32;
+}
+
+static void add_operation(recorder *r)
+{
+    unsigned op;
+    wf_dtype t;
+    do { /* expansions are long to compile, and tested function by function: fewer of them */
+        op = WF__BITCAST + 1 + take(r, WF__OP_COUNT - WF__BITCAST - 1);
+        t = any_dtype_of(r, op);
+    } while (wf__op_expands(op, t) && take(r, 5));
+    const wf__op_info *info = &wf__op_table[op];
+    wf_shape shape = { 0 };
+    bool first_bool = info->types == WF__T_FIRST_BOOL;
+    wf_val a = operand(r, first_bool ? WF_BOOL : t, false, &shape), out;
+    if (info->arity == 1)
+        out = functions[op].f1(a);
+    else if (info->arity == 2) {
+        wf_val b = operand(r, t, true, &shape);
+        out = functions[op].f2(a, op == WF__OP_copysign ? without_nan(b) : b);
+    } else {
+        wf_val b = operand(r, t, !first_bool, &shape), c = operand(r, t, true, &shape);
+        out = functions[op].f3(a, b, c);
+    }
+    emit(r, out, shape);
+}
+
+static void add_cast(recorder *r)
+{
+    wf_shape shape = { 0 };
+    wf_dtype t = any_dtype_of(r, WF__CAST);
+    int i = pick(r);
+    wf_dtype from = r->pool[i].dtype;
+    shape = r->pool[i].shape;
+    bool bits = take(r, 2) && from != WF_BOOL && t != WF_BOOL && wf_dtype_size(from) == wf_dtype_size(t) &&
+                !wf__is_complex(from) && !wf__is_complex(t);
+    wf_val v = use(r, i);
+    emit(r, bits ? wf_bitcast(without_nan(v), t) : cast_to(v, t), shape);
+}
+
+static void add_constant(recorder *r)
+{
+    wf_dtype t = any_dtype_of(r, WF__CAST);
+    uint64_t bits = 0, pair[2];
+    if (wf__is_complex(t)) {
+        double part[2];
+        fz_element(&r->in.random, t, pair);
+        wf__eval_cast(WF_F64, wf__part_dtype(t), part, pair, 2);
+        emit(r, wf_const_complex(r->g, t, part[0], part[1]), (wf_shape){ 0 });
+        return;
+    }
+    fz_element(&r->in.random, t, &bits);
+    int64_t whole = 0;
+    double x = 0;
+    wf__eval_cast(WF_I64, t, &whole, &bits, 1);
+    wf__eval_cast(WF_F64, t, &x, &bits, 1);
+    if (t != WF_BOOL && t < WF_F16 && take(r, 2))
+        emit(r, wf_const_i64(r->g, t, t == WF_U64 ? (int64_t)(bits & INT64_MAX) : whole), (wf_shape){ 0 });
+    else if (take(r, 2)) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", r->params++);
+        double y = fabs(x) < 0x1p53 || t >= WF_F16 ? x : 3;
+        emit(r, wf_param(r->g, name, t, y), (wf_shape){ 0 });
+    } else
+        emit(r, wf_const(r->g, t, fabs(x) < 0x1p53 || t >= WF_F16 ? x : 7), (wf_shape){ 0 });
+}
+#endif

@@ -1,0 +1,144 @@
+/* test_atomic.c - atomic operations: counters, every join and dtype, compare and swap; in index spaces and array graphs. */
+#include "accumulate.h"
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_counter(void **state)
+{
+    (void)state;
+    enum { N = 200001 };
+    for (int masked = 0; masked < 2; ++masked) {
+        wf_array *counter = wf_full(ctx, WF_U32, WF_SHAPE(3), 0), *list = wf_full(ctx, WF_I64, WF_SHAPE(N), -1);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        wf_val i = wf_index(g, 0);
+        if (masked) { /* the points of a condition, packed in some order */
+            wf_val keep = wf_eq(wf_mod(i, 3), 0), slot = wf_atomic_if(g, keep, WF_INC, counter, 0, 1);
+            wf_accumulate_if(g, keep, (int)WF_MAX, list, i, slot);
+        } else {
+            wf_write(g, list, i, wf_atomic(g, WF_ADD, counter, 1, 1));
+        }
+        OK(ctx, wf_run(g));
+        uint32_t *c = contents(counter);
+        int64_t *x = contents(list), n = masked ? (N + 2) / 3 : N;
+        assert_true(c[0] == 0 && c[1] == n && c[2] == 0);
+        qsort(x, (size_t)n, sizeof *x, by_value);
+        for (int64_t k = 0; k < n; ++k)
+            assert_int_equal(x[k], masked ? 3 * k : k);
+        free(c), free(x);
+        wf_release(counter), wf_release(list);
+    }
+}
+
+static void test_atomic_joins(void **state)
+{
+    (void)state;
+    enum { N = 77 };
+    for (int j = WF_ADD; j <= WF_EXCH; ++j)
+        for (int t = 0; t < TEST_DTYPES; t += TEST_EVERY) {
+            wf_dtype dtype = test_dtypes[t];
+            if (j != WF_EXCH && !joinable((wf_join)j, dtype))
+                continue;
+            int64_t first[N], value[N];
+            uint64_t seed = (uint64_t)j * 31 + (uint64_t)t;
+            for (int i = 0; i < N; ++i) {
+                first[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
+                value[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
+            }
+            wf_array *a = converted(array_of(ctx, WF_I64, WF_SHAPE(N), first), dtype);
+            wf_array *v = converted(array_of(ctx, WF_I64, WF_SHAPE(N), value), dtype);
+            wf_array *was = as(a, dtype), *same = as(a, dtype);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+            wf_val i = wf_mod(wf_mul(wf_index(g, 0), 5), N);
+            wf_write(g, same, wf_atomic(g, (wf_join)j, a, wf_read(g, v, i), i), i);
+            OK(ctx, wf_run(g));
+            g = wf_begin(ctx);
+            wf_val x = wf_in(g, was), y = wf_in(g, v);
+            wf_val want = j == WF_ADD   ? wf_add(x, y)
+                          : j == WF_MUL ? wf_mul(x, y)
+                          : j == WF_MIN ? wf_min(x, y)
+                          : j == WF_MAX ? wf_max(x, y)
+                          : j == WF_AND ? wf_and(x, y)
+                          : j == WF_OR  ? wf_or(x, y)
+                          : j == WF_XOR ? wf_xor(x, y)
+                                        : y;
+            wf_array *sum = wf_keep(want);
+            OK(ctx, wf_run(g));
+            void *p = contents(sum), *q = contents(a), *r = contents(was), *s = contents(same);
+            assert_int_equal(first_difference(dtype, q, p, N), -1);
+            assert_int_equal(first_difference(dtype, s, r, N), -1);
+            free(p), free(q), free(r), free(s);
+            wf_release(a), wf_release(v), wf_release(was), wf_release(same), wf_release(sum);
+        }
+}
+
+static void test_cas(void **state)
+{
+    (void)state;
+    enum { N = 100003 };
+    wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(4), 0), *won = wf_empty(ctx, WF_I32, WF_SHAPE(N));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_val i = wf_cast(wf_index(g, 0), WF_I32);
+    wf_out(g, won, wf_cas(g, a, 0, wf_add(i, 1), wf_mod(i, 3)));
+    OK(ctx, wf_run(g));
+    int32_t *x = contents(a), *old = contents(won), winners[3] = { 0 };
+    for (int k = 0; k < N; ++k)
+        if (old[k] == 0) {
+            winners[k % 3]++;
+            assert_int_equal(x[k % 3], k + 1);
+        } else {
+            assert_int_equal(old[k], x[k % 3]);
+        }
+    assert_true(winners[0] == 1 && winners[1] == 1 && winners[2] == 1 && x[3] == 0);
+    free(x), free(old);
+    wf_release(a), wf_release(won);
+}
+
+static void test_atomic_arrays(void **state)
+{
+    (void)state;
+    enum { N = 3001 };
+    wf_array *counter = wf_full(ctx, WF_I64, WF_SHAPE(1), 10);
+    wf_graph *g = wf_begin(ctx);
+    wf_val n = wf_iota(g, WF_SHAPE(N), 0);
+    wf_val slot = wf_atomic(g, WF_INC, counter, 0, wf_mul(n, 0));
+    wf_val twice = wf_mul(slot, 2), top = wf_reduce(WF_MAX, slot, WF_ALL_AXES);
+    wf_val won = wf_cas(g, counter, N + 10, -1, wf_mul(n, 0));
+    wf_array *a = wf_keep(slot), *b = wf_keep(twice), *c = wf_keep(top), *d = wf_keep(won);
+    OK(ctx, wf_run(g));
+    int64_t *x = contents(a), *y = contents(b), *z = contents(c), *w = contents(d), *last = contents(counter);
+    int winners = 0;
+    for (int k = 0; k < N; ++k) {
+        assert_int_equal(y[k], 2 * x[k]);
+        winners += w[k] == N + 10;
+        assert_true(w[k] == N + 10 || w[k] == -1);
+    }
+    qsort(x, N, sizeof *x, by_value);
+    for (int k = 0; k < N; ++k)
+        assert_int_equal(x[k], k + 10);
+    assert_true(*z == N + 9 && *last == -1 && winners == 1);
+    free(x), free(y), free(z), free(w), free(last);
+    wf_release(a), wf_release(b), wf_release(c), wf_release(d), wf_release(counter);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(4), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8));
+    wf_atomic(g, WF_ADD, z, 1, 0);
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_atomic: not for c64");
+    wf_release(z);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counter),       cmocka_unit_test(test_atomic_joins), cmocka_unit_test(test_cas),
+        cmocka_unit_test(test_atomic_arrays), cmocka_unit_test(test_errors),
+    };
+    return RUN_ON_ALL(tests);
+}
