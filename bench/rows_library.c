@@ -118,6 +118,23 @@ static bool transpose_right(const library_row *r, const void *data)
     return true;
 }
 
+static wf_array *scan(const wf_array *x)
+{
+    wf_array *row = wf_view_reshape((wf_array *)(uintptr_t)x, WF_SHAPE(-1)), *sums = wf_array_cumsum(row, 0, false);
+    wf_release(row);
+    return sums;
+}
+static bool scan_right(const library_row *r, const void *data)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r->s.n; ++i) {
+        sum += (double)r->s.at[0][i];
+        if (fabs((double)((const float *)data)[i] - sum) > 1e-6 * (fabs(sum) + 1))
+            return false;
+    }
+    return true;
+}
+
 static wf_array *sort(const wf_array *x) { return wf_array_sort(x, 1, false); }
 static bool sort_right(const library_row *r, const void *data) /* in order, and nothing lost that a sum would notice */
 {
@@ -181,6 +198,7 @@ static bool argmax_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, argma
 static bool variance_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, variance, variance_right, false); }
 static bool histogram_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, histogram, histogram_right, false); }
 static bool transpose_4096(bench *b, bench_case *c) { return setup(b, c, SIDE, transpose, transpose_right, true); }
+static bool scan_16m(bench *b, bench_case *c) { return setup(b, c, SIDE, scan, scan_right, true); }
 static bool sort_4096(bench *b, bench_case *c) { return setup(b, c, SIDE, sort, sort_right, false); }
 static bool matmul_2048(bench *b, bench_case *c) { return setup(b, c, SMALL, product, product_right, false); }
 
@@ -190,5 +208,6 @@ const bench_row bench_histogram_16m = { "histogram_16m", "histogram of x in 128 
                                         histogram_16m };
 const bench_row bench_transpose_4096 = { "transpose_4096", "transposed copy of 4096 x 4096", "ms", 1e3, "<= 2 memcpy",
                                          transpose_4096 };
+const bench_row bench_scan_16m = { "scan_16m", "cumulative sums of x, n = 2^24", "ms", 1e3, "<= 2 memcpy", scan_16m };
 const bench_row bench_sort_4096 = { "sort_4096", "4096 rows of 4096 sorted", "ms", 1e3, "<= NumPy", sort_4096 };
 const bench_row bench_matmul_2048 = { "matmul_2048", "product of 2048 x 2048", "ms", 1e3, "<= OpenBLAS", matmul_2048 };

@@ -106,6 +106,100 @@ static void order(void **state)
     wf_release(late);
 }
 
+/* How many kernels and scans a recording becomes. */
+static int stages_of(wf_kernel *k)
+{
+    size_t n = 0;
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &n));
+    char *text = malloc(n + 1);
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, n + 1, &n));
+    const char *of = strstr(text, "# stage 1 of ");
+    int stages = of ? atoi(of + strlen("# stage 1 of ")) : 0;
+    free(text);
+    return stages;
+}
+
+/* A scan goes right to the array that it is assigned to, in place, too, as long as nobody needs what was there before. */
+static void into_arrays(void **state)
+{
+    (void)state;
+    static const float numbers[] = { 1, 2, 3, 4 };
+    for (int how = 0; how < 8; ++how) {
+        wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(4), numbers), *b = array_of(ctx, WF_F32, WF_SHAPE(4), numbers),
+                 *c = NULL, *left = wf_view_slice(a, 0, 0, 3, 1), *right = wf_view_slice(a, 0, 1, 4, 1);
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), s = wf_scan(WF_ADD, v, 0, false, false), twice = wf_mul(v, 2);
+        static const int stages[] = { 1, 1, 2, 3, 2, 2, 2, 2 };
+        switch (how) {
+        case 0:
+            wf_out(g, b, s);
+            break;
+        case 1:
+            wf_out(g, a, s);
+            break;
+        case 2: /* what feeds it goes there first */
+            wf_out(g, b, wf_scan(WF_MAX, twice, 0, true, true));
+            break;
+        case 3: /* through a copy of what was there */
+            wf_out(g, a, s);
+            c = wf_keep(wf_add(v, wf_in(g, a)));
+            break;
+        case 4: /* used again */
+            wf_out(g, b, s);
+            c = wf_keep(wf_reverse(s, 0));
+            break;
+        case 5: /* it does not stay */
+            wf_out(g, b, s);
+            wf_out(g, b, wf_sub(wf_in(g, b), 1));
+            c = wf_keep(wf_add(s, 1));
+            break;
+        case 6: /* its operands overlap the array */
+            wf_out(g, right, wf_scan(WF_ADD, wf_in(g, left), 0, false, false));
+            break;
+        default: /* of what a kernel made before */
+            wf_out(g, b, wf_add(wf_in(g, b), 10));
+            wf_out(g, a, wf_scan(WF_ADD, wf_in(g, b), 0, false, false));
+            break;
+        }
+        wf_kernel *k = wf_compile(g);
+        assert_non_null(k);
+        if (stages_of(k) != stages[how])
+            fail_msg("case %d: %d stages", how, stages_of(k));
+        OK(ctx, wf_launch(k, WF_NO_ARGS));
+        switch (how) {
+        case 1:
+            EXPECT_F32(a, 1, 3, 6, 10);
+            break;
+        case 2:
+            EXPECT_F32(b, 8, 8, 8, -INFINITY);
+            break;
+        case 3:
+            EXPECT_F32(a, 1, 3, 6, 10);
+            EXPECT_F32(c, 2, 5, 9, 14);
+            break;
+        case 4:
+            EXPECT_F32(b, 1, 3, 6, 10);
+            EXPECT_F32(c, 10, 6, 3, 1);
+            break;
+        case 5:
+            EXPECT_F32(b, 0, 2, 5, 9);
+            EXPECT_F32(c, 2, 4, 7, 11);
+            break;
+        case 6:
+            EXPECT_F32(a, 1, 1, 3, 6);
+            break;
+        case 7:
+            EXPECT_F32(a, 11, 23, 36, 50);
+            EXPECT_F32(b, 11, 12, 13, 14);
+            break;
+        default:
+            EXPECT_F32(b, 1, 3, 6, 10);
+        }
+        wf_kernel_free(k);
+        wf_release(a), wf_release(b), wf_release(c), wf_release(left), wf_release(right);
+    }
+}
+
 static void every_dtype(void **state)
 {
     (void)state;
@@ -302,17 +396,10 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directions),
-        cmocka_unit_test(of_values),
-        cmocka_unit_test(order),
-        cmocka_unit_test(every_dtype),
-        cmocka_unit_test(long_rows),
-        cmocka_unit_test(signed_zeros),
-        cmocka_unit_test(complex_numbers),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(masks),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(across_evaluations),
+        cmocka_unit_test(directions),   cmocka_unit_test(of_values),       cmocka_unit_test(order),
+        cmocka_unit_test(into_arrays),  cmocka_unit_test(every_dtype),     cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros), cmocka_unit_test(complex_numbers), cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),        cmocka_unit_test(mistakes),        cmocka_unit_test(across_evaluations),
     };
     return RUN_ON_ALL(tests);
 }

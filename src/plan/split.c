@@ -271,9 +271,7 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
     return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 
-/* Loads that would see an assignment made after them read a copy saved before it. Returns the root's group, which moves
- * when stages are inserted. */
-static uint32_t save_old_contents(splitter *s, uint32_t g)
+uint32_t wf__split_save_old(splitter *s, uint32_t g)
 {
     const wf__node *n = &s->ir->node[s->root];
     for (wf__ref r = 1; r <= s->last; ++r) {
@@ -319,7 +317,7 @@ static uint32_t save_old_contents(splitter *s, uint32_t g)
     return g;
 }
 
-static bool note_loads(splitter *s, uint32_t g)
+bool wf__split_note_loads(splitter *s, uint32_t g)
 {
     for (wf__ref r = 1; r <= s->last; ++r) {
         const wf__node *m = &s->ir->node[r];
@@ -349,11 +347,11 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     wf_shape shape = s->shape[root];
     if (!overlaps_itself(s, root))
         return wf__split_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
-               note_loads(s, g) && add_touch(s, slot->object, g, root, true, false);
+               wf__split_note_loads(s, g) && add_touch(s, slot->object, g, root, true, false);
     /* through a temporary: the whole value first, then the array */
     uint32_t temp = wf__plan_add_temp(s->plan, n->dtype, &shape), source;
     if (temp == UINT32_MAX || !wf__split_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
-        !note_loads(s, g))
+        !wf__split_note_loads(s, g))
         return false;
     group *copy = wf__group_add(s, g + 1, &shape);
     if (!copy || !wf__split_slot(s, copy, temp, false, n->dtype, slot->rank, &source))
@@ -366,7 +364,7 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
 static bool place_update(splitter *s, wf__ref root, uint32_t g)
 {
     s->home[root] = g;
-    return wf__group_update(s, &s->group[g], root) && note_loads(s, g) &&
+    return wf__group_update(s, &s->group[g], root) && wf__split_note_loads(s, g) &&
            add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
@@ -390,55 +388,14 @@ static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
         return no_memory(s);
     wf__ref value = wf__cast(&to->ir, to->map[n->a], dtype);
     wf__setred(&to->ir, k, 0, wf__op2(&to->ir, wf__join_op((wf_join)n->b), wf__red(&to->ir, k, 0), value));
-    return note_loads(s, g);
+    return wf__split_note_loads(s, g);
 }
 
 uint32_t wf__split_record(splitter *s, uint32_t g)
 {
     memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
-    g = save_old_contents(s, g);
+    g = wf__split_save_old(s, g);
     return g != UINT32_MAX && wf__group_record_cone(s, &s->group[g]) ? g : UINT32_MAX;
-}
-
-/* The group that scans `from`, before group `at`. */
-static bool add_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from)
-{
-    const wf__node *n = &s->ir->node[root];
-    group *g = wf__group_add(s, at, &s->shape[root]);
-    if (!g)
-        return false;
-    s->home[root] = at;
-    g->scan = (wf__scan){ .on = true,
-                          .exclusive = n->aux & WF__EXCLUSIVE,
-                          .reversed = n->aux & WF__REVERSED,
-                          .dtype = n->dtype,
-                          .join = (uint8_t)n->b,
-                          .axis = (uint8_t)n->c,
-                          .from = from,
-                          .to = s->result[root] };
-    return true;
-}
-
-/* Arrays are scanned where they are; other values go to the temp that then becomes the result. */
-static bool place_scan(splitter *s, wf__ref root, uint32_t bound)
-{
-    const wf__node *n = &s->ir->node[root], *value = &s->ir->node[n->a];
-    s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
-    if (s->result[root] == UINT32_MAX)
-        return false;
-    if (value->op == WF__LOAD && !value->b) {
-        s->cone[n->a] |= WF__VIEWED; /* in an order of its own */
-        memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
-        if (save_old_contents(s, s->group_n) == UINT32_MAX)
-            return false;
-        uint32_t from = s->redirect[n->a] != UINT32_MAX ? s->redirect[n->a] : s->ir->slot[value->a].object;
-        return add_scan(s, root, s->group_n, from) && note_loads(s, s->group_n - 1);
-    }
-    uint32_t g = wf__split_choose(s, bound, &s->shape[root], 0);
-    g = g == UINT32_MAX ? g : wf__split_record(s, g);
-    return g != UINT32_MAX &&
-           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, s->group[g].map[n->a]) &&
-           note_loads(s, g) && add_scan(s, root, g + 1, s->result[root]);
 }
 
 /* A pure node that later stages find in a temp. */
@@ -450,7 +407,8 @@ static bool place_stored(splitter *s, wf__ref root, uint32_t g)
     s->home[root] = g;
     s->result[root] = ok ? wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]) : UINT32_MAX;
     return s->result[root] != UINT32_MAX &&
-           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, value) && note_loads(s, g);
+           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, value) &&
+           wf__split_note_loads(s, g);
 }
 
 static bool place(splitter *s, wf__ref root)
@@ -465,7 +423,7 @@ static bool place(splitter *s, wf__ref root)
     wf__split_spread(s);
     uint32_t bound = wf__split_bound(s);
     if (n->op == WF__SCAN)
-        return place_scan(s, root, bound);
+        return wf__split_scan(s, root, bound);
     if (writes(n))
         bound = wf__split_effect_bound(s, root, bound);
     uint32_t g = wf__split_choose(s, bound, &s->shape[reduces ? n->a : root], reduces ? root : 0);
@@ -566,9 +524,10 @@ static bool run(splitter *s)
     s->redirect = wf__alloc(n * sizeof *s->redirect);
     s->saved = wf__alloc(n * sizeof *s->saved);
     s->stored = wf__alloc0(n);
+    s->placed = wf__alloc0(n);
     s->at = wf__alloc0(n * sizeof *s->at);
     bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved &&
-              s->stored && s->at;
+              s->stored && s->placed && s->at;
     if (!ok)
         no_memory(s);
     ok = ok && infer(s);
@@ -585,7 +544,7 @@ static bool run(splitter *s)
             bool blocked = s->block && s->block[r];
             if (s->live[r] && blocked && s->block[r] == r)
                 ok = wf__split_block(s, r);
-            else if (s->live[r] && !blocked && is_root(s, r))
+            else if (s->live[r] && !blocked && !s->placed[r] && is_root(s, r))
                 ok = place(s, r);
         }
     }
@@ -613,6 +572,7 @@ bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bi
     wf__free(s.block);
     wf__free(s.leaves);
     wf__free(s.stored);
+    wf__free(s.placed);
     wf__free(s.at);
     return ok;
 }

@@ -1,5 +1,5 @@
 /* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and split_block.c
- * (conditions and loops), group.c (recording into a stage), reindex.c (elements at other places). */
+ * (conditions and loops), split_scan.c, group.c (recording into a stage), reindex.c (elements at other places). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass.h"
@@ -73,6 +73,7 @@ typedef struct splitter {
     uint8_t *cone;      /* scratch: nodes of the current root, some of the above */
     uint32_t era;       /* of the current root */
     uint8_t *stored;    /* pure nodes whose value goes to a temp, because views of it would repeat too much work */
+    uint8_t *placed;    /* assignments that a scan does */
     wf__ref *at;        /* scratch: operands at a frame */
     uint32_t *home;     /* of what has its result in one group (REDUCE, ...), that group; others: UINT32_MAX */
     uint32_t *result;   /* REDUCE: object of its temp */
@@ -115,6 +116,13 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
 /* Records the marked nodes before s->last in group g, with copies of what changes too early. UINT32_MAX, or its number now. */
 uint32_t wf__split_record(splitter *s, uint32_t g);
 bool wf__split_touch(splitter *s, const touch *t);
+/* Loads of the cone that would see an assignment made after them read a copy saved before it. Returns the root's group,
+ * which moves when stages are inserted; UINT32_MAX: without memory. */
+uint32_t wf__split_save_old(splitter *s, uint32_t g);
+bool wf__split_note_loads(splitter *s, uint32_t g); /* group g has the cone */
+
+/* ---- split_scan.c ---- */
+bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound); /* with the cone marked */
 
 /* Effects that touch the elements of their target in any order. */
 static inline bool wf__by_index(const wf__node *n) { return wf__op_is_update(n->op) || (n->op == WF__STORE && n->b); }

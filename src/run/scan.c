@@ -1,27 +1,25 @@
 /* scan.c - the stages of a plan that scan: every element joined with those before it along one axis.
  *
- * Along the innermost axis of the result, rows are cut into parts of fixed length: what each part comes to is found
- * first, then what comes before each part, then the elements. So eight parts are done at once, which one chain of joins
- * could not, several threads share one row, and the bits depend on the shape alone. Along other axes, elements that lie
- * side by side are scanned side by side. f32 is joined in f64 and rounded once.
+ * Along the innermost axis of the result, rows are cut into parts of fixed length: each element is joined with what the
+ * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits depend
+ * on the shape alone, and several threads share one row: they find what each part comes to first. Along other axes, elements
+ * that lie side by side are scanned side by side. f32 is joined in f64 and rounded once.
  */
 #include "run/scan.h"
 #include "run/pool.h"
 #include <math.h>
 
 enum {
-    PARTS = 8,
-    PART = 520, /* not a power of two: parts begin in different sets of the cache */
-    PIECE = PARTS * PART,
+    PART = 1 << 14,
     COLUMNS = 512,
     LARGE = 1 << 16 /* points worth several threads */
 };
 
-typedef enum scan_pass { SUMS, OFFSETS, SCAN, COLUMN } scan_pass;
+typedef enum scan_pass { SUM, BEFORE, SCAN, COLUMN } scan_pass;
 
 typedef struct scan_loop {
     const void *from;
-    void *to, *acc, *carry;
+    void *to, *acc;
     int64_t n, width, from_step, to_step, from_lane;
     bool exclusive;
 } scan_loop;
@@ -65,16 +63,19 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define NAME(x) x##_u64
 #define T uint64_t
 #define A uint64_t
+#define SUMS
 #include "run/scan_kernel.inc"
 #define NAME(x) x##_f32
 #define T float
 #define A double
 #define FLOATS
+#define SUMS
 #include "run/scan_kernel.inc"
 #define NAME(x) x##_f64
 #define T double
 #define A double
 #define FLOATS
+#define SUMS
 #include "run/scan_kernel.inc"
 
 static run_fn *const run_of[] = { [WF_BOOL] = run_u8, [WF_I8] = run_i8,   [WF_U8] = run_u8,   [WF_I16] = run_i16,
@@ -88,10 +89,10 @@ typedef struct scan {
     char *from, *to;
     int64_t size; /* of an element */
     int64_t n, from_step, to_step;
-    int axis, lane; /* lane: along which columns lie side by side; -1: rows are scanned */
-    int64_t rows, pieces, chunks;
+    int axis, lane;              /* lane: along which columns lie side by side; -1: rows are scanned */
+    int64_t rows, parts, chunks; /* parts and chunks of a row */
     uint64_t neutral;
-    char *sums; /* [row][piece][part] */
+    char *sums; /* [row][part] */
 } scan;
 
 /* Sums and products of i64 wrap, as those of u64 do. */
@@ -135,13 +136,14 @@ static void set_nothing(const scan *s, char *to)
         memset(to, 0, (size_t)s->size);
 }
 
-static scan_loop piece_loop(const scan *s, int64_t row, int64_t piece)
+/* n elements of a row, from `first` on. */
+static scan_loop row_loop(const scan *s, int64_t row, int64_t first, int64_t n)
 {
-    int64_t from, to, first = piece * PIECE;
+    int64_t from, to;
     find_row(s, row, &from, &to);
     return (scan_loop){ .from = s->from + (from + first * s->from_step) * s->size,
                         .to = s->to + (to + first * s->to_step) * s->size,
-                        .n = s->n - first < PIECE ? s->n - first : PIECE,
+                        .n = n,
                         .from_step = s->from_step,
                         .to_step = s->to_step,
                         .exclusive = s->stage->scan.exclusive };
@@ -151,58 +153,61 @@ static scan_loop piece_loop(const scan *s, int64_t row, int64_t piece)
 static void scan_row(void *user, int64_t row, int worker)
 {
     const scan *s = user;
-    _Alignas(uint64_t) char acc[PARTS * sizeof(uint64_t)], carry[sizeof(uint64_t)];
+    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)];
+    scan_loop l = row_loop(s, row, 0, s->n);
     WF__UNUSED(worker);
-    fill(carry, s->neutral, acc_size(s), 1);
-    for (int64_t p = 0; p < s->pieces; ++p) {
-        scan_loop l = piece_loop(s, row, p), offsets = { .acc = acc, .n = PARTS, .carry = carry };
-        l.acc = acc;
-        fill(acc, s->neutral, acc_size(s), PARTS);
-        s->run(s->join, SUMS, &l);
-        s->run(s->join, OFFSETS, &offsets);
-        s->run(s->join, SCAN, &l);
-        if (p == 0)
-            set_nothing(s, l.to);
-    }
-}
-
-static void *sums_of(const scan *s, int64_t index) { return s->sums + (size_t)index * PARTS * acc_size(s); }
-
-static void sum_piece(void *user, int64_t index, int worker)
-{
-    const scan *s = user;
-    scan_loop l = piece_loop(s, index / s->pieces, index % s->pieces);
-    WF__UNUSED(worker);
-    l.acc = sums_of(s, index);
-    fill(l.acc, s->neutral, acc_size(s), PARTS);
-    s->run(s->join, SUMS, &l);
-}
-
-static void scan_piece(void *user, int64_t index, int worker)
-{
-    const scan *s = user;
-    scan_loop l = piece_loop(s, index / s->pieces, index % s->pieces);
-    WF__UNUSED(worker);
-    l.acc = sums_of(s, index);
+    fill(acc, s->neutral, acc_size(s), 2);
+    l.acc = acc;
     s->run(s->join, SCAN, &l);
-    if (index % s->pieces == 0)
+    set_nothing(s, l.to);
+}
+
+static scan_loop part_loop(const scan *s, int64_t part)
+{
+    int64_t first = part % s->parts * PART;
+    return row_loop(s, part / s->parts, first, s->n - first < PART ? s->n - first : PART);
+}
+
+static char *sum_of(const scan *s, int64_t part) { return s->sums + (size_t)part * acc_size(s); }
+
+static void sum_part(void *user, int64_t part, int worker)
+{
+    const scan *s = user;
+    scan_loop l = part_loop(s, part);
+    WF__UNUSED(worker);
+    l.acc = sum_of(s, part);
+    fill(l.acc, s->neutral, acc_size(s), 1);
+    s->run(s->join, SUM, &l);
+}
+
+static void scan_part(void *user, int64_t part, int worker)
+{
+    const scan *s = user;
+    size_t size = acc_size(s);
+    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)];
+    scan_loop l = part_loop(s, part);
+    WF__UNUSED(worker);
+    fill(acc, s->neutral, size, 2);
+    if (part % s->parts)
+        memcpy(acc, sum_of(s, part), size);
+    l.acc = acc;
+    s->run(s->join, SCAN, &l);
+    if (part % s->parts == 0)
         set_nothing(s, l.to);
 }
 
-/* Few long rows: pieces of all rows in parallel. The same joins as scan_row's. */
-static bool scan_pieces(scan *s, wf__pool *pool)
+/* Few long rows: parts of all rows in parallel. The same joins as scan_row's. */
+static bool scan_parts(scan *s, wf__pool *pool)
 {
     size_t bytes;
-    if (!wf__mul_size((size_t)(s->rows * s->pieces) * PARTS, acc_size(s), &bytes) || !(s->sums = wf__alloc(bytes)))
+    if (!wf__mul_size((size_t)(s->rows * s->parts), acc_size(s), &bytes) || !(s->sums = wf__alloc(bytes)))
         return false;
-    wf__pool_run(pool, s->rows * s->pieces, sum_piece, s);
+    wf__pool_run(pool, s->rows * s->parts, sum_part, s);
     for (int64_t r = 0; r < s->rows; ++r) {
-        _Alignas(uint64_t) char carry[sizeof(uint64_t)];
-        scan_loop l = { .acc = sums_of(s, r * s->pieces), .n = s->pieces * PARTS, .carry = carry };
-        fill(carry, s->neutral, acc_size(s), 1);
-        s->run(s->join, OFFSETS, &l);
+        scan_loop l = { .acc = sum_of(s, r * s->parts), .n = s->parts };
+        s->run(s->join, BEFORE, &l);
     }
-    wf__pool_run(pool, s->rows * s->pieces, scan_piece, s);
+    wf__pool_run(pool, s->rows * s->parts, scan_part, s);
     wf__free(s->sums);
     return true;
 }
@@ -261,15 +266,15 @@ bool wf__scan_run(wf__pool *pool, const wf__stage *stage, char *const *base, boo
         return true;
     parallel = parallel && points >= LARGE && wf__pool_threads(pool) > 1;
     s.rows = points / s.n;
-    s.pieces = (s.n + PIECE - 1) / PIECE;
+    s.parts = (s.n + PART - 1) / PART;
     if (s.lane >= 0) {
         s.rows /= space->dim[s.lane];
         s.chunks = (space->dim[s.lane] + COLUMNS - 1) / COLUMNS;
         run_each(pool, parallel, s.rows * s.chunks, scan_columns, &s);
         return true;
     }
-    if (parallel && s.rows < 4 * wf__pool_threads(pool) && s.pieces > 1)
-        return scan_pieces(&s, pool);
+    if (parallel && s.rows < 4 * wf__pool_threads(pool) && s.parts > 1)
+        return scan_parts(&s, pool);
     run_each(pool, parallel, s.rows, scan_row, &s);
     return true;
 }
