@@ -129,38 +129,52 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then,
     return status;
 }
 
-static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
-{
-    wf__request *r = user;
-    if (!r->limits.serial_below && wf__launch_again((wf_kernel *)k, arrays, param, r->space))
-        return WF_OK;
-    r->program = &k->program;
-    r->recording_key = &k->recording_key;
-    r->arrays = arrays;
-    r->param = param;
-    r->kernel = (wf_kernel *)k; /* its memos are all that changes */
-    r->kept = k->kept;
-    r->kept_n = k->kept_n;
-    return wf__program_run(k->ctx, r);
-}
-
-static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_shape *given, wf__request *r)
-{
-    wf_shape space = k->program.rec.space;
-    int64_t count;
-    if (k->program.rec.kind != WF__SPACE || given->rank != space.rank || !wf__shape_count(given, &count))
-        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
-                         (int)space.rank);
-    memcpy(space.dim, given->dim, (size_t)space.rank * sizeof *space.dim);
-    r->space = &space;
-    return with_bindings(k, args, launch, r);
-}
+typedef struct launching {      /* what the caller of a launch says beside the bindings */
+    const wf_launch_opts *opts; /* NULL: nothing */
+    const wf_shape *space;
+} launching;
 
 static bool limit(wf__limits *limits, const wf_launch_opts *opts)
 {
     limits->threads = opts->threads ? opts->threads : limits->threads;
     limits->serial_below = opts->serial_below ? opts->serial_below : limits->serial_below;
     return limits->threads >= 0 && limits->serial_below >= 0;
+}
+
+static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
+{
+    const launching *l = user;
+    const wf_launch_opts *o = l->opts;
+    bool plain = !o || !(o->stream || o->threads || o->serial_below);
+    if (plain && !k->program.limits.serial_below && wf__launch_again((wf_kernel *)k, arrays, param, l->space))
+        return WF_OK;
+    wf__request r = { .program = &k->program,
+                      .recording_key = &k->recording_key,
+                      .arrays = arrays,
+                      .param = param,
+                      .space = l->space,
+                      .kernel = (wf_kernel *)k, /* its memos are all that changes */
+                      .kept = k->kept,
+                      .kept_n = k->kept_n,
+                      .stream = o ? o->stream : NULL,
+                      .limits = k->program.limits };
+    if (!plain && !limit(&r.limits, o))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: threads and serial_below must not be negative");
+    const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
+    if (misfit)
+        return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
+    return wf__program_run(k->ctx, &r);
+}
+
+static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
+{
+    wf_shape space = k->program.rec.space;
+    int64_t count;
+    if (k->program.rec.kind != WF__SPACE || opts->shape.rank != space.rank || !wf__shape_count(&opts->shape, &count))
+        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
+                         (int)space.rank);
+    memcpy(space.dim, opts->shape.dim, (size_t)space.rank * sizeof *space.dim);
+    return with_bindings(k, args, launch, &(launching){ opts, &space });
 }
 
 wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
@@ -173,14 +187,9 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
         memcpy(&whole, opts, opts->size);
         opts = &whole;
     }
-    wf__request r = { .space = &k->program.rec.space, .stream = opts ? opts->stream : NULL };
-    r.limits = k->program.limits;
-    if (opts && (opts->threads | opts->serial_below) && !limit(&r.limits, opts))
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: threads and serial_below must not be negative");
-    const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
-    if (misfit)
-        return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
-    return opts && opts->shape.rank ? launch_over(k, args, &opts->shape, &r) : with_bindings(k, args, launch, &r);
+    if (opts && opts->shape.rank)
+        return launch_over(k, args, opts);
+    return with_bindings(k, args, launch, &(launching){ opts, &k->program.rec.space });
 }
 
 void wf_kernel_free(wf_kernel *k)
