@@ -3,6 +3,7 @@
  * the processor.
  */
 #include "run/gpu_internal.h"
+#include "run/partials.h"
 #include "run/stage.h"
 
 typedef struct gpu_code { /* stage->code */

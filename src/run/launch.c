@@ -1,25 +1,13 @@
 /* launch.c - runs the stages of a plan: addresses in, blocks out to the pool, reductions joined in a fixed order. */
 #include "run/copies.h"
 #include "run/engine_internal.h"
-#include "run/joiner.h"
+#include "run/partials.h"
 #include "run/scan.h"
 #include "run/stage.h"
+#include "run/stage_code.h"
 #include "run/watch.h"
-#include <stdio.h>
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
-
-typedef enum variant { PLAIN, NONTEMPORAL, ALONE, VARIANTS } variant; /* of a stage's code */
-
-/* What a stage needs to run, made at its first run: stage->code. Entries are set once and never change. */
-typedef struct stage_code {
-    _Atomic(wf__entry *) entry[VARIANTS];
-    wf__held *held[VARIANTS];        /* theirs; under the engine's lock */
-    _Atomic bool no_entry[VARIANTS]; /* the compiler cannot: interpret */
-    _Atomic uint64_t hash[VARIANTS]; /* of the code */
-    _Atomic uint32_t tile[VARIANTS]; /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
-    _Atomic(wf__interp *) interp;
-} stage_code;
 
 typedef struct launch { /* one stage in flight */
     wf__engine *engine;
@@ -28,10 +16,7 @@ typedef struct launch { /* one stage in flight */
     const wf__interp *interp;
     void *scratch;
     wf__call call;
-    uint64_t *partial; /* [blocks][reductions]; with kept axes [parts][reductions]: addresses of results */
-    void **pairs;      /* [2 * reductions], then scratch of the join */
-    char *parts;       /* the results of all parts but the first */
-    size_t parts_bytes;
+    wf__partials partials;
     /* a fused stage */
     struct launch *then; /* follows box by box; NULL: none does */
     char *kept;          /* [workers][kept_bytes]: results of the box at hand */
@@ -51,145 +36,6 @@ static bool out_of_memory(wf__failure *f, const char *what)
     return false;
 }
 
-void wf__engine_free_stage_code(void *engine, void *code)
-{
-    stage_code *c = code;
-    for (int i = 0; i < VARIANTS; ++i)
-        wf__map_let_go(((wf__engine *)engine)->code, c->held[i]);
-    wf__interp_free(atomic_load(&c->interp));
-    wf__free(c);
-}
-
-static stage_code *code_of(wf__engine *e, wf__stage *stage)
-{
-    stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
-    if (c)
-        return c;
-    wf__mutex_lock(&e->lock);
-    c = atomic_load(&stage->code);
-    if (!c && (c = wf__alloc0(sizeof *c)))
-        atomic_store_explicit(&stage->code, (void *)c, memory_order_release);
-    wf__mutex_unlock(&e->lock);
-    return c;
-}
-
-/* How many rows are best done at once where rows share accumulators: few are left over, as those take longer. */
-static int shared_rows(const wf__stage *stage)
-{
-    const wf__ir *body = &stage->body;
-    if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
-        return 0;
-    enum { LARGE = 1 << 22, PAGE = 4096 };
-    int row = body->rank - 2;
-    int64_t n = stage->block[row];
-    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
-        int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
-        if (body->slot[s].element && bytes && bytes > -PAGE && bytes < PAGE)
-            return 1; /* the processor foresees one stream in a page, not several */
-    }
-    int best = 4;
-    for (int rows = 3; rows > 1 && n < 16; --rows)
-        if (n % rows < n % best || n < best)
-            best = rows;
-    return n > 1 ? best : 1;
-}
-
-static wf__code_options options_of(const wf__stage *stage, variant which)
-{
-    return (wf__code_options){ .nontemporal = which == NONTEMPORAL,
-                               .long_rows = stage->long_rows && which != NONTEMPORAL,
-                               .shared_rows = shared_rows(stage),
-                               .alone = which == ALONE };
-}
-
-/* Code of a plan that had some. */
-static void note_variant(const stage_code *c, variant which, wf__note *note)
-{
-    bool other = false;
-    for (int i = 0; i < VARIANTS; ++i)
-        other = other || (i != (int)which && atomic_load(&c->entry[i]));
-    if (other && note->code == WF_CODE_COMPILED)
-        snprintf(note->why, sizeof note->why, "%s",
-                 which == NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
-                 : which == ALONE                ? "one thread runs it: its updates need not be atomic"
-                 : atomic_load(&c->entry[ALONE]) ? "several threads run it: its updates must be atomic"
-                                                 : "these addresses are not aligned for stores past the cache");
-}
-
-static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, variant which, wf__note *note)
-{
-    uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
-    int rows, columns, lanes;
-    wf__code_options how = options_of(stage, which);
-    if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
-        tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
-        atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
-    }
-    note->hash = atomic_load(&c->hash[which]);
-    note->rows = (int)(tile & 255);
-    note->columns = (int)(tile >> 8 & 255);
-    note->lanes = (int)(tile >> 16);
-    note->nontemporal = which == NONTEMPORAL;
-    note->alone = which == ALONE;
-}
-
-static wf__entry *entry_of(wf__engine *e, const wf__stage *stage, stage_code *c, variant which, wf__note *note)
-{
-    wf__entry *entry = atomic_load_explicit(&c->entry[which], memory_order_acquire);
-    if (note && entry && note->code == WF_CODE_NONE) /* else compile_ahead has said more */
-        note->code = WF_CODE_READY;
-    if (entry || atomic_load(&c->no_entry[which]))
-        return entry;
-    wf__str error = { 0 };
-    wf__code_options how = options_of(stage, which);
-    wf__note found = { .explain = note && note->explain };
-    double start = note ? wf__now() : 0;
-    wf__held *held = wf__engine_code(e, &stage->body, &how, &found, &error), *double_held = held;
-    entry = held ? wf__engine_entry(held) : NULL;
-    atomic_store(&c->hash[which], found.hash);
-    if (note) {
-        note->code = found.code;
-        note->compile_s += wf__now() - start;
-        memcpy(note->why, found.why, sizeof note->why);
-        note_variant(c, which, note);
-    }
-    if (entry) {
-        wf__mutex_lock(&e->lock);
-        if (!c->held[which]) {
-            c->held[which] = held;
-            double_held = NULL;
-        }
-        entry = wf__engine_entry(c->held[which]); /* another thread's may be another copy of the code */
-        wf__mutex_unlock(&e->lock);
-        wf__map_let_go(e->code, double_held);
-        atomic_store_explicit(&c->entry[which], entry, memory_order_release);
-    } else
-        atomic_store(&c->no_entry[which], true);
-    if (error.len) {
-        wf__str text = { 0 };
-        wf__str_addf(&text, "compiling a kernel failed (%s); it is interpreted instead", wf__str_get(&error));
-        wf__engine_log(e, 1, wf__str_get(&text));
-        wf__str_free(&text);
-    }
-    wf__str_free(&error);
-    return entry;
-}
-
-static const wf__interp *interp_of(wf__engine *e, const wf__stage *stage, stage_code *c, wf__failure *f)
-{
-    wf__interp *interp = atomic_load_explicit(&c->interp, memory_order_acquire);
-    if (interp)
-        return interp;
-    wf__mutex_lock(&e->lock);
-    interp = atomic_load(&c->interp);
-    if (!interp && (interp = wf__interp_new(&stage->body, &f->text)))
-        atomic_store_explicit(&c->interp, interp, memory_order_release);
-    wf__mutex_unlock(&e->lock);
-    if (!interp)
-        f->status = WF_ERR_MEMORY;
-    return interp;
-}
-
 /* ---- blocks ---- */
 /* `copy`: whose private memory it uses. */
 static void run_box(const launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
@@ -201,34 +47,6 @@ static void run_box(const launch *l, int64_t copy, const int64_t *lo, const int6
         l->entry(&call, lo, hi, acc);
     else
         wf__interp_run(l->interp, l->scratch, &call, lo, hi, acc);
-}
-
-static void fill(char *at, uint64_t bits, size_t size, size_t n)
-{
-    memcpy(at, &bits, size); /* little-endian */
-    for (size_t done = 1; done < n; done *= 2)
-        memcpy(at + done * size, at, (done < n - done ? done : n - done) * size);
-}
-
-/* Neutral elements where a box with kept lanes accumulates. */
-static void clear_results(const wf__ir *body, const int64_t *extent, const int64_t *lo, const int64_t *hi,
-                          const uint64_t *result)
-{
-    int64_t index[WF_MAX_RANK], lane = body->rank - 1;
-    memcpy(index, lo, (size_t)body->rank * sizeof *lo);
-    for (int d = 0; d >= 0;) {
-        int64_t at = 0;
-        for (int k = 0; k < body->kept; ++k)
-            at = at * extent[k] + index[k];
-        at = at * extent[lane] + lo[lane];
-        for (uint32_t k = 0; k < body->red_n; ++k) {
-            unsigned dtype = body->red[k].dtype, size = wf__size(dtype);
-            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__red_start(&body->red[k]), size,
-                 (size_t)(hi[lane] - lo[lane]));
-        }
-        for (d = body->kept - 1; d >= 0 && ++index[d] >= hi[d]; --d)
-            index[d] = lo[d];
-    }
 }
 
 /* The number of a point of the kept axes. */
@@ -294,11 +112,12 @@ static void run_one(const launch *l, int64_t block, int64_t copy, int worker)
         rest /= count;
         hi[d] = lo[d] + stage->block[d] < stage->extent[d] ? lo[d] + stage->block[d] : stage->extent[d];
     }
-    uint64_t *acc = l->partial ? l->partial + (size_t)(stage->reduce ? part : block) * stage->body.red_n : NULL;
+    uint64_t *acc = l->partials.at;
+    acc = acc ? acc + (size_t)(stage->reduce ? part : block) * stage->body.red_n : NULL;
     if (l->then)
         redirect(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce && stage->body.kept_lane)
-        clear_results(&stage->body, stage->extent, lo, hi, acc);
+        wf__partials_clear(stage, lo, hi, acc);
     run_box(l, copy, lo, hi, acc);
     if (l->then)
         run_then(l, lo, hi, acc);
@@ -359,139 +178,17 @@ static void run_blocks(launch *l)
         run_box(l, 0, origin, stage->extent, NULL);
 }
 
-/* ---- reductions: partial results pairwise, then the initial value, always in the same order ---- */
-/* Where partial result k of a block, or of a part, is. */
-static void *partial_of(const launch *l, int64_t row, uint32_t k)
-{
-    uint64_t *at = &l->partial[(size_t)row * l->stage->body.red_n + k];
-    return l->stage->reduce ? (void *)(uintptr_t)*at : at;
-}
-
-/* The partial results lo .. hi - 1, into those of lo. */
-static void join_partials(const launch *l, int64_t lo, int64_t hi)
-{
-    const wf__ir *body = &l->stage->body;
-    if (hi - lo < 2)
-        return;
-    int64_t mid = lo + (hi - lo) / 2;
-    join_partials(l, lo, mid);
-    join_partials(l, mid, hi);
-    for (uint32_t k = 0; k < body->red_n; ++k) {
-        l->pairs[k] = partial_of(l, lo, k);
-        l->pairs[body->red_n + k] = partial_of(l, mid, k);
-    }
-    wf__join_pairs(body, l->pairs, l->stage->reduce ? (size_t)l->stage->kept : 1, l->pairs + 2 * body->red_n);
-}
-
-/* Of the partial results, and what joining them takes. */
-size_t wf__partial_bytes(const wf__stage *stage)
-{
-    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks) + 2;
-    return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
-}
-
-/* Room for what blocks write; where axes are kept: for the results of each part, the first being the final ones. */
-static bool make_room(launch *l, char *const *base)
-{
-    const wf__stage *stage = l->stage;
-    const wf__ir *body = &stage->body;
-    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks);
-    if (!body->red_n)
-        return true;
-    if (!(l->partial = wf__mem_alloc(l->engine->memory, wf__partial_bytes(stage))))
-        return false;
-    l->pairs = (void **)(l->partial + rows * body->red_n);
-    if (!stage->reduce)
-        return true;
-    for (uint32_t k = 0; k < body->red_n; ++k)
-        l->parts_bytes += (rows - 1) * (((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63);
-    if (l->parts_bytes && !(l->parts = wf__mem_alloc(l->engine->memory, l->parts_bytes)))
-        return false;
-    char *at = l->parts;
-    for (size_t p = 0; p < rows; ++p)
-        for (uint32_t k = 0; k < body->red_n; ++k) {
-            l->partial[p * body->red_n + k] = (uint64_t)(uintptr_t)(p ? at : base[stage->result[k]]);
-            if (p) /* else there may be no parts */
-                at += ((size_t)stage->kept * wf__size(body->red[k].dtype) + 63) & ~(size_t)63;
-        }
-    return true;
-}
-
-static void finish_reductions(const launch *l, uint64_t *result)
-{
-    const wf__stage *stage = l->stage;
-    if (!stage->empty)
-        join_partials(l, 0, stage->reduce ? stage->parts : stage->blocks);
-    for (uint32_t k = 0; !stage->reduce && k < stage->body.red_n; ++k) {
-        const wf__reduction *red = &stage->body.red[k];
-        result[k] = stage->initial[k];
-        if (!stage->empty && red->join == WF_JOIN_CUSTOM)
-            result[k] = l->partial[k]; /* it began with the initial value */
-        else if (!stage->empty)
-            wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &l->partial[k],
-                     &result[k], 1);
-    }
-}
-
-void wf__finish_reductions(const wf__stage *stage, uint64_t *partial, uint64_t *result)
-{
-    size_t rows = (size_t)(stage->reduce ? stage->parts : stage->blocks);
-    launch l = { .stage = stage, .partial = partial };
-    if (partial)
-        l.pairs = (void **)(partial + rows * stage->body.red_n);
-    finish_reductions(&l, result);
-}
-
 /* ---- one stage ---- */
-/* Do the addresses allow stores past the cache? Those of output rows must be aligned, and nothing written may be read. */
-static bool may_stream(const wf__stage *stage, const wf__mem *mem)
-{
-    const wf__ir *body = &stage->body;
-    bool any = false;
-    for (uint32_t s = 0; s < body->slot_n; ++s) {
-        const wf__slot *slot = &body->slot[s];
-        if (!slot->written)
-            continue;
-        if (slot->read || !slot->element || slot->step[slot->rank - 1] != WF__STEP_UNIT)
-            return false;
-        any = true;
-        uintptr_t bits = (uintptr_t)mem[s].base;
-        for (int d = 0; d + 1 < slot->rank; ++d)
-            bits |= (uintptr_t)mem[s].stride[d] * wf__size(slot->dtype);
-        if (bits & 63)
-            return false;
-        for (uint32_t t = 0; t < body->slot_n; ++t)
-            if (t != s && body->slot[t].read && mem[t].base == mem[s].base)
-                return false;
-    }
-    return any;
-}
-
-/* VARIANTS: it is interpreted. */
-static variant variant_of(const wf__stage *stage, const wf__mem *mem, bool parallel, bool interpret)
-{
-    bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return interpret || one_point || stage->body.flags & WF_DEBUG ? VARIANTS
-           : stage->updates && !parallel                          ? ALONE
-           : stage->streams && may_stream(stage, mem)             ? NONTEMPORAL
-                                                                  : PLAIN;
-}
-
 static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure *f)
 {
-    stage_code *code = code_of(l->engine, stage);
-    if (!code)
-        return out_of_memory(f, "a launch");
-    variant which = variant_of(stage, l->call.mem, l->parallel, interpret);
-    if (which != VARIANTS)
-        l->entry = entry_of(l->engine, stage, code, which, l->note);
-    if (l->entry && l->note)
-        note_code(l->engine, stage, code, which, l->note);
+    wf__variant which = interpret ? WF__VARIANTS : wf__stage_variant(stage, l->call.mem, l->parallel);
+    if (which != WF__VARIANTS)
+        l->entry = wf__stage_entry(l->engine, stage, which, l->note);
     if (l->entry)
         return true;
     if (l->note)
         l->note->code = WF_CODE_NONE;
-    l->interp = interp_of(l->engine, stage, code, f);
+    l->interp = wf__stage_interp(l->engine, stage, f);
     return l->interp != NULL;
 }
 
@@ -598,6 +295,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note }, then;
+    l.partials.stage = stage;
     double start = note ? wf__now() + compiling(note, next) : 0;
     uint32_t slots = stage->body.slot_n;
     size_t scratch_bytes = 0;
@@ -611,7 +309,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     l.parallel = is_parallel(e, stage, limits);
     if (!stage->empty) {
         ok = choose_code(&l, stage, interpret, f);
-        if (ok && !make_room(&l, base))
+        if (ok && !wf__partials_begin(&l.partials, stage, e->memory, base))
             ok = out_of_memory(f, "partial results");
         if (ok && !l.entry) {
             scratch_bytes = wf__interp_scratch(l.interp);
@@ -636,9 +334,8 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
     if (ok && stage->body.red_n)
-        finish_reductions(&l, result);
-    wf__mem_free(e->memory, l.partial, wf__partial_bytes(stage));
-    wf__mem_free(e->memory, l.parts, l.parts_bytes);
+        wf__partials_finish(&l.partials, result);
+    wf__partials_end(&l.partials, e->memory);
     wf__mem_free(e->memory, l.kept, (size_t)l.workers * l.kept_bytes);
     wf__mem_free(e->memory, l.scratch, scratch_bytes);
     if (mem != few)
@@ -668,10 +365,8 @@ static void compile_one(void *user, int64_t i, int worker)
 {
     const ahead *a = user;
     uint32_t s = a->stage[i];
-    stage_code *code = code_of(a->engine, &a->plan->stage[s]);
     WF__UNUSED(worker);
-    if (code)
-        entry_of(a->engine, &a->plan->stage[s], code, (variant)a->which[i], a->notes ? &a->notes[s] : NULL);
+    wf__stage_entry(a->engine, &a->plan->stage[s], (wf__variant)a->which[i], a->notes ? &a->notes[s] : NULL);
 }
 
 /* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages see to
@@ -693,8 +388,8 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
         if (stage->empty || stage->scan.on)
             continue;
         wf__stage_mem(stage, base, mem);
-        variant which = variant_of(stage, mem, is_parallel(e, stage, limits), false);
-        if (which == VARIANTS)
+        wf__variant which = wf__stage_variant(stage, mem, is_parallel(e, stage, limits));
+        if (which == WF__VARIANTS)
             continue;
         a.stage[n] = s;
         a.which[n++] = (uint8_t)which;
@@ -762,14 +457,13 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n ||
         is_large(stage, &(wf__limits){ 0 }))
         return;
-    const stage_code *code = atomic_load_explicit(&stage->code, memory_order_acquire);
-    if (!code || !wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
+    if (!wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
     out->extent = stage->extent;
-    variant which = stage->updates ? ALONE : stage->streams && may_stream(stage, out->mem) ? NONTEMPORAL : PLAIN;
-    out->entry = atomic_load_explicit(&code->entry[which], memory_order_acquire);
+    wf__variant which = wf__stage_variant(stage, out->mem, false);
+    out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
 
 void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param)
