@@ -16,7 +16,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- one run ---- */
-/* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch. */
+/* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch; of kernels, with and
+ * without folding. */
 static void trace(const recorder *r, const wf_kernel *k, wf_args args)
 {
     static char text[1 << 20];
@@ -184,6 +185,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fz_setup set;
     fz_choose_space(&peek, &set);
     fz_result want = { 0 }, plain = { 0 }, got = { 0 };
+    if (getenv("WEFT_FUZZ_TRACE")) {
+        run(interp, KERNEL, data, size, &got);
+        fz_expect_same(&got, &got, "nothing");
+        run(interp_plain, KERNEL, data, size, &got);
+        fz_expect_same(&got, &got, "nothing");
+    }
     run(interp, LAZY, data, size, &want);
     if (only % 3 == 0) {
         run(cpu, LAZY, data, size, &got);

@@ -63,7 +63,8 @@ static void add_element(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
-    if (!readable(r, k) || !a->fits || !may_load(r, k, true))
+    /* A function that no lane can ask for is not recorded, so that what it reads has no part in the shape. */
+    if (!readable(r, k) || !a->fits || (r->calls && r->set.kind == KIND_ELEMENTS_REDUCE) || !may_load(r, k, true))
         return;
     if (indexed(r) && r->set.buffer[a->buffer].writer) {
         wf_val index[WF_MAX_RANK];
