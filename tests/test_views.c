@@ -216,7 +216,11 @@ static void of_nothing(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_array *masked = wf_keep(wf_gather_or(wf_in(g, empty), 5, wf_cast(wf_in(g, a), WF_I32)));
     wf_array *none = wf_keep(wf_reverse(wf_reshape(wf_slice(wf_in(g, a), 0, 3, 3, 1), WF_SHAPE(2, 0)), 0));
+    wf_array *cube = wf_empty(ctx, WF_F32, WF_SHAPE(40, 0, 2, 3));
+    wf_array *other = wf_keep(wf_reshape(wf_tile(wf_in(g, cube), WF_SHAPE(1, 1, 1, 2)), WF_SHAPE(4, 4, 0)));
     OK(ctx, wf_run(g));
+    expect(other, WF_SHAPE(4, 4, 0), NULL);
+    wf_release(cube);
     expect(masked, WF_SHAPE(3), (const float[]){ 5, 5, 5 });
     expect(none, WF_SHAPE(2, 0), NULL);
     g = wf_begin(ctx);
