@@ -352,6 +352,62 @@ static void masks(void **state)
         wf_release(all[i]);
 }
 
+/* Values that no array holds; what is pending is done, and does not change what was meant. */
+static void masks_of_values(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), (const float[]){ 1, -2, 3, -4, -5, 6 });
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_mul(wf_in(g, a), 2), low = wf_lt(v, 0);
+    wf_array *some = wf_compress(v, low), *none = wf_compress(v, wf_gt(v, 100)),
+             *all = wf_compress(wf_sub(v, 1), wf_ge(v, -100));
+    EXPECT_F32(some, -4, -8, -10);
+    assert_int_equal(wf_array_state(some), WF_READY);
+    assert_int_equal(wf_array_count(none), 0);
+    EXPECT_F32(all, 1, -5, 5, -9, -11, 11);
+    wf_out(g, a, wf_add(wf_in(g, a), 10)); /* the value and mask below are of what was there before */
+    wf_array *before = wf_compress(wf_add(v, 1), low);
+    EXPECT_F32(before, -3, -7, -9);
+    EXPECT_F32(a, 11, 8, 13, 6, 5, 16);
+    wf_array *columns = wf_compress(wf_in(g, a), wf_reshape(wf_ne(wf_iota(g, WF_SHAPE(3), 0), 1), WF_SHAPE(1, 3)));
+    EXPECT_F32(columns, 11, 13, 6, 16);
+    wf_array *after = wf_keep(wf_in(g, a));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(after, 11, 8, 13, 6, 5, 16);
+    wf_array *nothing = wf_empty(ctx, WF_F32, WF_SHAPE(0, 2));
+    g = wf_begin(ctx);
+    wf_array *still = wf_compress(wf_in(g, nothing), wf_gt(wf_in(g, nothing), 0));
+    assert_non_null(still);
+    assert_int_equal(wf_array_count(still), 0);
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx);
+    assert_null(wf_compress(wf_in(g, a), wf_iota(g, WF_SHAPE(5), 0)));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "do not broadcast");
+    g = wf_begin(ctx);
+    assert_null(wf_compress(3, wf_iota(g, WF_SHAPE(5), 0)));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "no numbers");
+    wf_array *every[] = { a, some, none, all, before, columns, after, nothing, still };
+    for (size_t i = 0; i < sizeof every / sizeof *every; ++i)
+        wf_release(every[i]);
+}
+
+/* Many, over several parts of a row. */
+static void many_chosen(void **state)
+{
+    (void)state;
+    enum { N = 100003 };
+    wf_graph *g = wf_begin(ctx);
+    wf_val i = wf_iota(g, WF_SHAPE(N), 0);
+    wf_array *some = wf_compress(wf_mul(i, i), wf_eq(wf_mod(i, 7), 3));
+    wf_drop(g);
+    int64_t *got = contents(some);
+    assert_int_equal(wf_array_count(some), (N + 3) / 7);
+    for (int64_t k = 0; k < wf_array_count(some); ++k)
+        assert_int_equal(got[k], (7 * k + 3) * (7 * k + 3));
+    free(got);
+    wf_release(some);
+}
+
 /* What is recorded before an evaluation is there after it. */
 static void across_evaluations(void **state)
 {
@@ -396,10 +452,11 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directions),   cmocka_unit_test(of_values),       cmocka_unit_test(order),
-        cmocka_unit_test(into_arrays),  cmocka_unit_test(every_dtype),     cmocka_unit_test(long_rows),
-        cmocka_unit_test(signed_zeros), cmocka_unit_test(complex_numbers), cmocka_unit_test(blocks),
-        cmocka_unit_test(masks),        cmocka_unit_test(mistakes),        cmocka_unit_test(across_evaluations),
+        cmocka_unit_test(directions),   cmocka_unit_test(of_values),          cmocka_unit_test(order),
+        cmocka_unit_test(into_arrays),  cmocka_unit_test(every_dtype),        cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros), cmocka_unit_test(complex_numbers),    cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),        cmocka_unit_test(masks_of_values),    cmocka_unit_test(many_chosen),
+        cmocka_unit_test(mistakes),     cmocka_unit_test(across_evaluations),
     };
     return RUN_ON_ALL(tests);
 }

@@ -55,6 +55,54 @@ static void slices(void **state)
     wf_release(a);
 }
 
+/* Without elements there is nothing that a reshape could index. */
+static void reshapes_of_nothing(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_F32, WF_U8, WF_F16, WF_C64, WF_C128 };
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; ++k) {
+        wf_array *a = wf_empty(ctx, dtypes[k], WF_SHAPE(0, 2));
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), flat = wf_reshape(v, WF_SHAPE(0)), other = wf_reshape(wf_add(v, 1), WF_SHAPE(3, 0, 4));
+        wf_array *some = wf_keep(wf_reverse(flat, 0)), *none = wf_keep(other),
+                 *sum = wf_keep(wf_sum(other, WF_AXES(1)));
+        OK(ctx, wf_run(g));
+        assert_int_equal(wf_array_count(some), 0);
+        assert_int_equal(wf_array_shape(none).dim[2], 4);
+        assert_int_equal(wf_array_count(sum), 12);
+        unsigned char *zeros = contents(sum);
+        for (size_t i = 0; i < 12 * wf_dtype_size(wf_array_dtype(sum)); ++i)
+            assert_int_equal(zeros[i], 0);
+        free(zeros);
+        wf_release(a), wf_release(some), wf_release(none), wf_release(sum);
+    }
+}
+
+static void grids(void **state)
+{
+    (void)state;
+    wf_array *a = numbers(WF_SHAPE(3), 1);
+    wf_graph *g = wf_begin(ctx);
+    wf_val p[3], one[1];
+    wf_meshgrid(p, wf_in(g, a), wf_linspace(g, WF_F32, 2, 0, 1), wf_mul(wf_in(g, a), 10));
+    wf_meshgrid(one, wf_in(g, a));
+    assert_int_equal(wf_val_shape(p[1]).rank, 3);
+    wf_array *sum = wf_keep(wf_sum(wf_add(wf_mul(p[0], p[2]), p[1]), WF_AXES(1))), *first = wf_keep(p[1]),
+             *same = wf_keep(one[0]);
+    OK(ctx, wf_run(g));
+    expect(sum, WF_SHAPE(3, 1, 3), (const float[]){ 21, 41, 61, 41, 81, 121, 61, 121, 181 });
+    float want[18];
+    for (int i = 0; i < 18; ++i)
+        want[i] = (float)(i / 3 % 2);
+    expect(first, WF_SHAPE(3, 2, 3), want);
+    expect(same, WF_SHAPE(3), (const float[]){ 1, 2, 3 });
+    g = wf_begin(ctx);
+    wf_meshgrid(p, wf_in(g, a), wf_reshape(wf_in(g, a), WF_SHAPE(3, 1)));
+    wf_keep(p[0]);
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "values of rank 1");
+    wf_release(a);
+}
+
 static void difference(void **state)
 {
     (void)state;
@@ -352,11 +400,11 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices),     cmocka_unit_test(difference),  cmocka_unit_test(permutations),
-        cmocka_unit_test(reshapes),   cmocka_unit_test(repetitions), cmocka_unit_test(of_reductions),
-        cmocka_unit_test(in_place),   cmocka_unit_test(gathers),     cmocka_unit_test(of_nothing),
-        cmocka_unit_test(of_formals), cmocka_unit_test(every_dtype), cmocka_unit_test(large),
-        cmocka_unit_test(mistakes),
+        cmocka_unit_test(slices),      cmocka_unit_test(grids),         cmocka_unit_test(reshapes_of_nothing),
+        cmocka_unit_test(difference),  cmocka_unit_test(permutations),  cmocka_unit_test(reshapes),
+        cmocka_unit_test(repetitions), cmocka_unit_test(of_reductions), cmocka_unit_test(in_place),
+        cmocka_unit_test(gathers),     cmocka_unit_test(of_nothing),    cmocka_unit_test(of_formals),
+        cmocka_unit_test(every_dtype), cmocka_unit_test(large),         cmocka_unit_test(mistakes),
     };
     return RUN_ON_ALL(tests);
 }

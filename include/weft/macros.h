@@ -124,6 +124,8 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_gather(v, ...) wf_gather_n(WF_V(v), WF_VALS(__VA_ARGS__))
 #define wf_gather_or(v, other, ...) wf_gather_or_n(WF_V(v), WF_V(other), WF_VALS(__VA_ARGS__))
 #define wf_concat(axis, ...) wf_concat_n(WF_VALS(__VA_ARGS__), axis)
+#define wf_meshgrid(out, ...) wf_meshgrid_n(WF_VALS(__VA_ARGS__), out)
+#define wf_compress(v, mask) wf_compress(WF_V(v), WF_V(mask))
 #define wf_scan(join, v, ...) wf_scan(join, WF_V(v), __VA_ARGS__)
 #define wf_block_reduce(join, v, block) wf_block_reduce(join, WF_V(v), block)
 #define wf_dot(a, b) wf_sum(wf_mul(a, b), WF_ALL_AXES)

@@ -536,6 +536,11 @@ WF_API wf_val wf_gather_or_n(wf_val value, wf_val other, wf_vals index);
 WF_API wf_val wf_concat_n(wf_vals values, int axis);
 /* [n]: from first to last, both included, computed in f64 and converted. */
 WF_API wf_val wf_linspace(wf_graph *graph, wf_dtype dtype, int64_t n, double first, double last);
+/* The points of a grid: [n], [m], ... become n values of shape [n, m, ...], out[k] holding vectors.at[k] along axis k. No
+ * memory is used: they are broadcast views.
+ *     wf_val p[2];
+ *     wf_meshgrid(p, wf_linspace(g, WF_F32, 480, -1, 1), wf_linspace(g, WF_F32, 640, -2, 2)) */
+WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
 /* Array graphs: prefix sums and the like: each element joined with those before it along the axis, with itself or
  * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums and
  * products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16 through f32.
@@ -546,6 +551,12 @@ WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
  * up; the last block may be a part of one. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
 WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
+/* Array graphs: the elements of a value where a mask (bool, or not 0) holds, in C order, as a new array [count] that is
+ * ready; value and mask broadcast, their extents are known. As the count decides a shape, what has been recorded so far is
+ * evaluated, in the words of wf_eval; the value itself is not stored, unless assignments are pending. Costs a scan of the
+ * mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_message says why.
+ *     wf_array *large = wf_compress(v, wf_gt(v, 1)); */
+WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
  * downloaded, mapped, viewed or read by another graph, from the recording's thread. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);

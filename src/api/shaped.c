@@ -213,6 +213,29 @@ wf_val wf_concat_n(wf_vals values, int axis)
     return all;
 }
 
+/* ---- grids ---- */
+void wf_meshgrid_n(wf_vals vectors, wf_val *out)
+{
+    wf_graph *g = NULL;
+    wf_shape all = { .rank = (int32_t)vectors.n };
+    bool fits = vectors.n <= WF_MAX_RANK;
+    for (size_t k = 0; fits && k < vectors.n; ++k) {
+        wf_shape shape = wf_val_shape(vectors.at[k]);
+        g = g ? g : vectors.at[k].h.graph;
+        fits = vectors.at[k].h.graph && shape.rank == 1 && shape.dim[0] >= 0;
+        all.dim[k] = shape.dim[0];
+    }
+    if (!fits)
+        wf__poison(g, WF_ERR_SHAPE, "wf_meshgrid: needs up to %d values of rank 1 whose extents are known",
+                   WF_MAX_RANK);
+    for (size_t k = 0; k < vectors.n; ++k) {
+        wf_shape one = all;
+        for (size_t d = 0; fits && d < vectors.n; ++d)
+            one.dim[d] = d == k ? all.dim[d] : 1;
+        out[k] = fits ? (wf_broadcast_to)((wf_reshape)(vectors.at[k], one), all) : g ? wf__no_value(g) : vectors.at[k];
+    }
+}
+
 wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double last)
 {
     wf_val i = wf_cast(wf_iota(g, (wf_shape){ .rank = 1, .dim = { n } }, 0), WF_F64);

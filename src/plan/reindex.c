@@ -459,11 +459,25 @@ static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const
     return *out != 0;
 }
 
+/* A view without elements, which may be a reshape that no index could be found for: what stands for it is never computed. */
+static bool stands_for_nothing(const splitter *s, wf__ref view) { return !wf__has_points(&s->shape[view]); }
+
+static wf__ref nothing_of(wf__ir *ir, unsigned dtype)
+{
+    unsigned part = wf__part_dtype(dtype);
+    wf__ref zero = wf__const_bits(ir, part ? part : dtype, 0);
+    return part ? wf__complex(ir, zero, zero) : zero;
+}
+
 bool wf__record_view(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out)
 {
     const wf__node *n = &s->ir->node[r];
     uint32_t source;
     wf__ref inside;
+    if (stands_for_nothing(s, r)) {
+        *out = nothing_of(&g->ir, n->dtype);
+        return true;
+    }
     if (n->c && !wf__has_points(&s->shape[n->a])) {
         *out = map[n->c];
         return true;
@@ -516,7 +530,7 @@ static bool prepare(splitter *s, group *g, work *w, task t, bool *ready)
     for (uint32_t i = first; i < count; ++i)
         s->at[operand[i]] = at[i];
     wf__ref inside;
-    if (n->op != WF__VIEW || nothing || (n->c && !wf__has_points(&s->shape[n->a])))
+    if (n->op != WF__VIEW || nothing || stands_for_nothing(s, t.node) || (n->c && !wf__has_points(&s->shape[n->a])))
         return true;
     return source_frame(s, g, t.node, t.frame, s->at, &frame, &inside) && want(s, g, w, n->a, frame, ready);
 }
