@@ -47,6 +47,9 @@ void print_history(wf_context *ctx, FILE *out)
             k->numbered, k->dead, k->nodes, (long long)k->points, k->plan_hit ? "hit" : "new", code_text(k->code),
             k->threads, 1e3 * k->record_s, 1e3 * k->plan_s, 1e3 * k->compile_s, 1e3 * k->run_s, mode_text(k, modes),
             k->name[0] ? "; " : "", k->name);
+        if (k->hidden || k->unused || k->invariant || k->written_out)
+            fprintf(out, "        %u assignments hidden; loops: %u variables unused, %u unchanged, %u written out\n",
+                    k->hidden, k->unused, k->invariant, k->written_out);
         if (k->why[0])
             fprintf(out, "        why: %s\n", k->why);
     }

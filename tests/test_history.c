@@ -90,6 +90,55 @@ static void test_flags_change_counts(void **state)
     wf_release(b);
 }
 
+/* b[i] = 3 i after a loop, with a variable that nobody uses, one that never changes, a short loop, a condition, and an
+ * assignment that another one hides. */
+static void record_loops(wf_array *b, uint32_t flags_off)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100), .flags_off = flags_off);
+    wf_val i = wf_index(g, 0), k, j;
+    wf_var a = wf_local(g, WF_I64, 0), unused = wf_local(g, WF_F32, 1), fixed = wf_local(g, WF_I64, 2);
+    WF_FOR (g, k, 0, i, 1) {
+        wf_inc(a, fixed);
+        wf_set(unused, wf_exp(unused));
+        wf_set(fixed, fixed);
+    }
+    WF_END(g);
+    WF_FOR (g, j, 0, 4, 1)
+        wf_inc(a, 1);
+    WF_END(g);
+    WF_IF (g, wf_lt(i, 1000))
+        wf_inc(a, wf_sub(i, 4));
+    WF_END(g);
+    wf_write(g, b, 7, i);
+    wf_write(g, b, a, i);
+    OK(ctx, wf_run(g));
+    int64_t *got = contents(b);
+    for (int64_t n = 0; n < 100; ++n)
+        assert_int_equal(got[n], 3 * n);
+    free(got);
+    assert_int_equal(ran(), 1);
+}
+
+static void test_loops_and_stores(void **state)
+{
+    (void)state;
+    wf_array *b = zeros(WF_I64, 100);
+    ran();
+    record_loops(b, 0);
+    assert_int_equal(info->hidden, 1);
+    assert_int_equal(info->unused, 1);
+    assert_int_equal(info->invariant, 1);
+    assert_int_equal(info->written_out, 2);
+    record_loops(b, WF_LOOP_OPT);
+    assert_int_equal(info->hidden, 1);
+    assert_int_equal(info->invariant, 0);
+    assert_int_equal(info->written_out, 0);
+    record_loops(b, WF_DEAD_CODE);
+    assert_int_equal(info->hidden, 0);
+    assert_int_equal(info->unused, 0);
+    wf_release(b);
+}
+
 static void test_where_code_comes_from(void **state)
 {
     (void)state;
@@ -444,6 +493,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_flags_change_counts),
+        cmocka_unit_test(test_loops_and_stores),
         cmocka_unit_test(test_where_code_comes_from),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_modes),

@@ -636,6 +636,9 @@ typedef struct wf_kernel_info {
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
+    /* Of this kernel: assignments that a later one hides (WF_DEAD_CODE); variables of loops that nobody uses, variables that
+     * no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
+    uint32_t hidden, unused, invariant, written_out;
 } wf_kernel_info;
 /* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
  * oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it costs

@@ -58,6 +58,10 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
 {
     out->hash = note->code == WF_CODE_NONE ? 0 : note->hash;
     out->nodes = stage->body.n - 1;
+    out->hidden = stage->body.hidden;
+    out->unused = stage->body.unused;
+    out->invariant = stage->body.invariant;
+    out->written_out = stage->body.written_out;
     out->nontemporal = note->nontemporal;
     out->alone = note->alone;
     out->fused = note->fused;

@@ -17,6 +17,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
     ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
+    ir->hidden = ir->unused = ir->invariant = ir->written_out = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;
@@ -538,9 +539,20 @@ static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
     return r;
 }
 
+/* Is the value one that changes nothing? */
+static bool is_neutral(const wf__ir *ir, uint32_t slot, unsigned join, wf__ref value)
+{
+    unsigned t = wf__update_dtype(ir->slot[slot].dtype, join);
+    return ir->flags & WF_FOLD && value && ir->node[value].op == WF__CONST && ir->node[value].dtype == t &&
+           wf__bits(&ir->node[value]) == wf__join_neutral((wf_join)join, t);
+}
+
 void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
                wf__ref predicate)
 {
+    if (ir->status != WF_OK || wf__is_const(ir, predicate, 0) || is_neutral(ir, slot, join, value))
+        return;
+    predicate = wf__is_const(ir, predicate, 1) ? 0 : predicate;
     wf__node n = { .op = WF__ACCUM, .a = slot, .b = tuple, .c = value, .d = predicate };
     n.aux = (uint8_t)(join | mode << 4);
     update(ir, n, value, 0);

@@ -169,11 +169,14 @@ static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
     const wf__ir *in = w->in;
     bool simple = in->flags & WF_LOOP_OPT;
     w->map[loop] = wf__loop(w->out, in->node[loop].aux);
-    for (wf__ref s = loop + 1; s < body; ++s)
+    for (wf__ref s = loop + 1; s < body; ++s) {
+        bool same = simple && is_invariant(w, s);
+        w->out->unused += !w->live[s];
+        w->out->invariant += w->live[s] && same;
         if (w->live[s])
-            w->map[s] = simple && is_invariant(w, s)
-                            ? w->map[in->node[s].b]
-                            : wf__state(w->out, w->map[loop], w->map[in->node[s].b], in->node[s].aux);
+            w->map[s] =
+                same ? w->map[in->node[s].b] : wf__state(w->out, w->map[loop], w->map[in->node[s].b], in->node[s].aux);
+    }
     wf__ref first = end;
     while (in->node[first - 1].op == WF__NEXT)
         --first;
@@ -194,6 +197,7 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
     }
+    w->out->written_out += turns >= 0;
     if (turns >= 0)
         write_out(w, loop, body, end, turns);
     else
@@ -247,6 +251,14 @@ static void mark(const wf__ir *ir, uint8_t *live)
     wf__mark_live(ir, live);
 }
 
+static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
+{
+    uint32_t n = 0;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        n += ir->node[r].op == WF__STORE && !live[r];
+    return n;
+}
+
 static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
 {
     wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
@@ -257,6 +269,10 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     else if (wf__copy_tables(in, out)) {
         mark(in, live);
+        out->hidden = in->hidden + hidden_stores(in, live);
+        out->unused = in->unused;
+        out->invariant = in->invariant;
+        out->written_out = in->written_out;
         ok = rewrite_live(in, out, live, rewrite);
     }
     wf__free(live);
