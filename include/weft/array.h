@@ -72,7 +72,7 @@ WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 #define WF_DROP 0x80000000u
 /* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
-/* Product, dtypes as wf_array_sum; of complex numbers in pairs of f64. Of nothing: 1. */
+/* Product, dtypes as wf_array_sum; also of complex numbers. Of nothing: 1. */
 WF_API wf_array *wf_array_prod(const wf_array *array, wf_axes axes);
 /* Arithmetic mean; of nothing NaN. */
 WF_API wf_array *wf_array_mean(const wf_array *array, wf_axes axes);

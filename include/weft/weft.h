@@ -486,7 +486,7 @@ wf_barrier(wf_graph *graph); /* all threads of the block come; WF_ERR_CONTRACT i
 
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
 /* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
- * `x = join(x, ...)` (wf_inc for WF_ADD); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
+ * `x = join(x, ...)` (wf_inc for WF_ADD; complex variables add or multiply); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
  * wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
 typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_section_id;
@@ -509,7 +509,7 @@ WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, boo
 WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
  * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64.
- * Complex numbers: WF_ADD only. Over no elements: the sum is 0, others give what changes nothing. Example, every row
+ * Complex numbers: WF_ADD and WF_MUL. Over no elements: the sum is 0, others give what changes nothing. Example, every row
  * minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 

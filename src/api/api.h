@@ -177,6 +177,7 @@ typedef struct wf__variable {
     uint32_t operand;         /* its number, for messages; of an output, its bit in wf_graph.surely_set */
     int32_t red;              /* reduction number, or -1 */
     wf__ref value;            /* in the section it was last set in */
+    uint64_t initial[2];      /* of a product of complex numbers: bits of its parts */
     wf__ref other[WF_DEINIT]; /* its values in the other sections, from WF_POST on */
 } wf__variable;
 
@@ -305,8 +306,8 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
 /* The tuple of a value's or array's indices, one for each axis; false after poisoning. */
 bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out);
 void wf__update_noted(wf_graph *g, uint32_t slot);
-/* contract.c: fails the ir where a reduced variable is used otherwise than by joining. */
-void wf__check_reductions(wf__ir *ir);
+/* contract.c: fails the recording where a reduced variable is used otherwise than by joining. */
+void wf__check_reductions(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
 wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */

@@ -13,7 +13,9 @@ enum { PLAIN = 1, CUSTOM = 2 };
 typedef struct contract {
     const wf__ir *ir;
     uint8_t *tainted; /* [node] depends on a reduced variable: PLAIN, one with a join of the table; CUSTOM, others */
-    uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its reduction + 1 */
+    uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its (first) reduction + 1 */
+    uint32_t
+        *pair; /* [reduction] of a product of complex numbers: the real part's + 1, which stands for both; else 0 */
 } contract;
 
 static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alternative, wf_join of)
@@ -22,10 +24,30 @@ static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alt
     return op == wf__join_op((wf_join)join) || (op == alternative && join == (unsigned)of);
 }
 
+/* A part of a product is a sum of multiples of what both parts were. */
+static uint32_t linear(const contract *c, const wf__node *n)
+{
+    const uint32_t a = c->joined[n->a], b = c->joined[n->b];
+    const uint32_t times = b && !c->tainted[n->a] ? b : a && !c->tainted[n->b] ? a : WF__RED_NONE;
+    switch (n->op) {
+    case WF__OP_neg:
+        return a;
+    case WF__OP_mul:
+        return times;
+    case WF__OP_add:
+    case WF__OP_sub:
+        return a == b ? a : WF__RED_NONE;
+    case WF__OP_fma:
+        return times == c->joined[n->c] ? times : WF__RED_NONE;
+    default:
+        return WF__RED_NONE;
+    }
+}
+
 static uint32_t joined_by(const contract *c, const wf__node *n)
 {
     if (n->op == WF__RED)
-        return n->a + 1;
+        return c->pair[n->a] ? c->pair[n->a] : n->a + 1;
     if (n->op == WF__STATE)
         return c->joined[n->b];
     if (!wf__op_is_pure(n->op))
@@ -33,7 +55,17 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
     const unsigned arity = wf__op_table[n->op].arity;
     const uint32_t a = c->joined[n->a], b = arity > 1 ? c->joined[n->b] : 0, x = arity > 2 ? c->joined[n->c] : 0;
     const bool ta = c->tainted[n->a], tb = arity > 1 && c->tainted[n->b];
+    const uint32_t any = a ? a : b ? b : x;
+    const bool product = any && c->pair[any - 1];
+    if (product && n->op != WF__OP_select && !wf__op_is_parts(n->op))
+        return linear(c, n);
     switch (n->op) {
+    case WF__OP_complex: /* known by its real part */
+        return b == a + !product ? a : WF__RED_NONE;
+    case WF__OP_real:
+        return a;
+    case WF__OP_imag:
+        return a ? a + !product : WF__RED_NONE;
     case WF__OP_select:
         return b == x && !ta ? b : WF__RED_NONE;
     case WF__OP_fma:
@@ -67,6 +99,8 @@ static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
 static bool check_node(const contract *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
+    if (n->op == WF__SETRED && c->pair[n->a])
+        return c->joined[n->c] == c->pair[n->a];
     if (n->op == WF__SETRED && ir->red[n->a].join == WF_JOIN_CUSTOM)
         return !(c->tainted[n->c] & PLAIN);
     if (n->op == WF__SETRED)
@@ -87,18 +121,35 @@ static bool check_node(const contract *c, const wf__node *n)
     return true;
 }
 
-void wf__check_reductions(wf__ir *ir)
+static bool begin(contract *c, const wf_graph *g)
 {
+    const wf__ir *ir = &g->program.rec.ir;
+    *c = (contract){ .ir = ir,
+                     .tainted = wf__alloc0(ir->n),
+                     .joined = wf__alloc0(ir->n * sizeof *c->joined),
+                     .pair = wf__alloc0(ir->red_n * sizeof *c->pair) };
+    for (uint32_t i = 0; c->pair && i < g->var_n; ++i) {
+        const wf__variable *var = &g->var[i];
+        if (var->red >= 0 && wf__is_complex(var->dtype) && var->join == WF_MUL)
+            c->pair[var->red] = c->pair[var->red + 1] = (uint32_t)var->red + 1;
+    }
+    return c->tainted && c->joined && c->pair;
+}
+
+void wf__check_reductions(wf_graph *g)
+{
+    wf__ir *ir = &g->program.rec.ir;
     if (!ir->red_n || ir->status != WF_OK)
         return;
-    contract c = { .ir = ir, .tainted = wf__alloc0(ir->n), .joined = wf__alloc0(ir->n * sizeof *c.joined) };
-    if (!c.tainted || !c.joined)
+    contract c;
+    if (!begin(&c, g))
         wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording");
     for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
         const wf__node *n = &ir->node[r];
         wf__ref operand[WF__MAX_OPERANDS];
         uint32_t count = wf__operands(ir, n, operand);
-        c.tainted[r] = n->op != WF__RED ? 0 : ir->red[n->a].join == WF_JOIN_CUSTOM ? CUSTOM : PLAIN;
+        if (n->op == WF__RED)
+            c.tainted[r] = ir->red[n->a].join == WF_JOIN_CUSTOM && !c.pair[n->a] ? CUSTOM : PLAIN;
         for (uint32_t i = 0; i < count; ++i)
             c.tainted[r] |= c.tainted[operand[i]];
         if (c.tainted[r] & PLAIN && !wf__op_is_effect(n->op) && n->op != WF__NEXT)
@@ -113,4 +164,5 @@ void wf__check_reductions(wf__ir *ir)
     }
     wf__free(c.tainted);
     wf__free(c.joined);
+    wf__free(c.pair);
 }

@@ -220,7 +220,7 @@ static wf_status finish(wf_graph *g)
         }
     }
     wf__end_section(g, true);
-    wf__check_reductions(&rec->ir);
+    wf__check_reductions(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
     rec->gpu = wf__gpu_mark(g->program.device);

@@ -271,6 +271,17 @@ wf_val wf_read_border_n(wf_graph *g, const wf_array *array, wf_border border, wf
     return read_at(g, array, border, other, index, "wf_read_border");
 }
 
+static bool writes_by_index(wf_graph *g, const char *function)
+{
+    if (g->section == WF_POST)
+        wf__poison(g, WF_ERR_UNSUPPORTED,
+                   "%s: not in section WF_POST, where wf_out writes the results of the kept axes' points", function);
+    else if (g->program.rec.kind == WF__ELEMENTS)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
+                   function);
+    return wf__is_recording(g);
+}
+
 void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
 {
     wf_write_if_n(g, (wf_val){ { 1, NULL } }, array, v, index);
@@ -281,11 +292,8 @@ void wf_write_if_n(wf_graph *g, wf_val condition, wf_array *array, wf_val v, wf_
     uint32_t slot, tuple;
     if (!wf__is_recording(g) || !acceptable(g, array, false, "wf_write"))
         return;
-    if (g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
-        wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "wf_write: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)");
+    if (!writes_by_index(g, "wf_write"))
         return;
-    }
     wf__ref value = wf__converted(g, v, array->dtype, "wf_write");
     if (!value || !index_tuple(g, array, index, "wf_write", &tuple) ||
         !slot_of(g, array, array->shape.rank == 0, &slot))
@@ -304,11 +312,8 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
 {
     if (!acceptable(g, array, true, function) || !acceptable(g, array, false, function))
         return false;
-    if (g->program.rec.kind == WF__ELEMENTS || g->section == WF_POST) {
-        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
-                   function);
+    if (!writes_by_index(g, function))
         return false;
-    }
     return index_tuple(g, array, index, function, tuple) && slot_of(g, array, false, slot);
 }
 

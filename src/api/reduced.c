@@ -33,28 +33,41 @@ static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_jo
     return (int32_t)k;
 }
 
-/* Sums of complex numbers are sums of their parts; for other joins there is no such rule. */
-static bool joins_parts(wf_graph *g, wf_join join, const char *function)
+/* Sums of complex numbers are sums of their parts. The parts of a product depend on each other. Others have no meaning. */
+static bool joins_pairs(wf_graph *g, wf_join join, const char *function)
 {
-    if (join == WF_ADD)
+    if (join == WF_ADD || join == WF_MUL)
         return true;
-    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_ADD only", function);
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_ADD and WF_MUL only", function);
     return false;
 }
 
+static bool is_product(const wf__variable *var)
+{
+    return var->red >= 0 && var->join == WF_MUL && wf__is_complex(var->dtype);
+}
+
+/* A product's partial results begin with 1; the initial value comes in WF_POST. */
 static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_join join)
 {
     wf__ir *ir = &g->program.rec.ir;
     unsigned t = wf__part_dtype(dtype);
-    wf__ref re = wf__real(ir, initial), im = wf__imag(ir, initial);
-    int32_t k = new_reduction(g, t, re, join), second = k < 0 ? -1 : new_reduction(g, t, im, join);
+    bool product = join == WF_MUL;
+    wf__ref re = wf__real(ir, initial), im = wf__imag(ir, initial), one = wf__const_f64(ir, t, 1);
+    wf_join parts = product ? WF_JOIN_CUSTOM : join;
+    if (product && re && im && (ir->node[re].op != WF__CONST || ir->node[im].op != WF__CONST))
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduced: the initial value must be a constant");
+    int32_t k = new_reduction(g, t, product ? one : re, parts), second = -1;
+    if (k >= 0)
+        second = new_reduction(g, t, product ? wf__const_bits(ir, t, 0) : im, parts);
     if (second < 0)
         return wf__no_value(g).h;
+    wf__variable var = { .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k };
+    var.initial[0] = wf__bits(&ir->node[re]);
+    var.initial[1] = wf__bits(&ir->node[im]);
     re = wf__red(ir, (uint32_t)k, 0);
-    im = wf__red(ir, (uint32_t)second, 0);
-    return wf__new_variable(
-        g,
-        (wf__variable){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__complex(ir, re, im) });
+    var.value = wf__complex(ir, re, wf__red(ir, (uint32_t)second, 0));
+    return wf__new_variable(g, var);
 }
 
 wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
@@ -71,7 +84,7 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
     bool pairs = wf__is_complex(dtype);
     bool custom = join == WF_JOIN_CUSTOM && !pairs;
     if (!wf__computable(dtype) ||
-        !(custom || (pairs ? joins_parts(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced"))))
+        !(custom || (pairs ? joins_pairs(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced"))))
         return wf__no_value(g).h;
     wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");
     if (pairs && first)
@@ -87,8 +100,8 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
 /* ---- sections ---- */
 static bool has_custom_joins(const wf_graph *g)
 {
-    for (uint32_t k = 0; k < g->program.rec.ir.red_n; ++k)
-        if (g->program.rec.ir.red[k].join == WF_JOIN_CUSTOM)
+    for (uint32_t i = 0; i < g->var_n; ++i)
+        if (g->var[i].red >= 0 && g->var[i].join == WF_JOIN_CUSTOM)
             return true;
     return false;
 }
@@ -97,12 +110,24 @@ static void begin_join(wf_graph *g)
 {
     wf__recording *rec = &g->program.rec;
     wf__ir *ir = &rec->join;
-    for (uint32_t k = 0; k < rec->ir.red_n; ++k) {
+    for (uint32_t k = 0; k < rec->ir.red_n; ++k)
         wf__red_new(ir, rec->ir.red[k].dtype, (wf_join)rec->ir.red[k].join);
-        for (uint32_t i = 0; i < g->var_n; ++i)
-            if (g->var[i].red == (int32_t)k && rec->ir.red[k].join == WF_JOIN_CUSTOM)
-                g->var[i].other[WF_JOIN - 1] = wf__arg(ir, k, rec->ir.red[k].dtype);
+    for (uint32_t i = 0; i < g->var_n && wf__is_recording(g); ++i) {
+        wf__variable *var = &g->var[i];
+        if (var->red >= 0 && var->join == WF_JOIN_CUSTOM)
+            var->other[WF_JOIN - 1] = wf__arg(ir, (uint32_t)var->red, var->dtype);
     }
+}
+
+/* Products of complex numbers join by themselves. */
+static void join_products(wf_graph *g)
+{
+    for (uint32_t i = 0; i < g->var_n && wf__is_recording(g); ++i)
+        if (is_product(&g->var[i])) {
+            if (!g->program.rec.join.red_n)
+                begin_join(g);
+            wf__join_product(&g->program.rec.join, (uint32_t)g->var[i].red);
+        }
 }
 
 /* What the variables hold at the end of WF_JOIN is what was joined. */
@@ -128,6 +153,14 @@ static void begin_post(wf_graph *g)
             else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
                 g->var[i].other[WF_POST - 1] = wf__complex(&rec->post, g->var[i].other[WF_POST - 1], result);
     }
+    for (uint32_t i = 0; i < g->var_n && rec->post.status == WF_OK; ++i)
+        if (is_product(&g->var[i])) {
+            wf__variable *var = &g->var[i];
+            unsigned t = wf__part_dtype(var->dtype);
+            wf__ref first = wf__const_bits(&rec->post, t, var->initial[0]);
+            first = wf__complex(&rec->post, first, wf__const_bits(&rec->post, t, var->initial[1]));
+            var->other[WF_POST - 1] = wf__op2(&rec->post, WF__OP_mul, first, var->other[WF_POST - 1]);
+        }
 }
 
 /* What follows the operator: its joins are complete. */
@@ -135,6 +168,8 @@ static void end_call(wf_graph *g)
 {
     if (has_custom_joins(g) && !g->program.rec.join.red_n)
         wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
+    if (g->section != WF_POST)
+        join_products(g);
 }
 
 void wf__end_section(wf_graph *g, bool last)
@@ -223,7 +258,7 @@ static unsigned sum_dtype(wf_join join, unsigned t)
     return !sums || wf__is_float(t) || wf__is_complex(t) ? t : t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
 }
 
-static wf__ref reduce_real(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)
+static wf__ref reduce_node(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes, uint32_t shape)
 {
     wf__node n = { .op = WF__REDUCE, .a = value, .b = join, .c = axes, .shape = shape };
     n.dtype = (uint8_t)wf__dtype(ir, value);
@@ -258,15 +293,15 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     unsigned t = sum_dtype(join, wf__dtype(ir, value));
     bool pairs = wf__is_complex(t);
     value = wf__cast(ir, value, t);
-    if (!value || !(pairs ? joins_parts(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
+    if (!value || !(pairs ? joins_pairs(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
         return wf__no_value(g);
     shape = wf__kept_shape(&shape, axes);
     uint32_t id = wf__shape_id(ir, &shape);
-    if (!pairs)
-        return wf__value(g, reduce_real(ir, join, value, axes, id));
+    if (!pairs || join == WF_MUL) /* a product's parts belong together */
+        return wf__value(g, reduce_node(ir, join, value, axes, id));
     wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
-    re = re ? reduce_real(ir, join, re, axes, id) : 0;
-    im = im ? reduce_real(ir, join, im, axes, id) : 0;
+    re = re ? reduce_node(ir, join, re, axes, id) : 0;
+    im = im ? reduce_node(ir, join, im, axes, id) : 0;
     return wf__value(g, wf__complex(ir, re, im));
 }
 
@@ -307,7 +342,9 @@ wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
              flags = (exclusive ? WF__EXCLUSIVE : 0u) | (reversed ? WF__REVERSED : 0u);
     bool pairs = wf__is_complex(t);
     value = wf__cast(ir, value, t);
-    if (!value || !(pairs ? joins_parts(g, join, "wf_scan") : joinable(g, join, t, "wf_scan")))
+    if (pairs && join != WF_ADD)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_scan: complex numbers scan by WF_ADD only");
+    if (!value || !wf__is_recording(g) || !(pairs || joinable(g, join, t, "wf_scan")))
         return wf__no_value(g);
     if (!pairs)
         return wf__value(g, scan_real(ir, join, value, axis, flags));

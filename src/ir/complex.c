@@ -503,3 +503,23 @@ wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to)
                 wf_dtype_name((wf_dtype)from), wf_dtype_name((wf_dtype)to));
     return 0;
 }
+
+void wf__red_times(wf__ir *ir, uint32_t k, wf__ref z)
+{
+    wf__ref so_far = wf__red(ir, k, 0);
+    so_far = wf__complex(ir, so_far, wf__red(ir, k + 1, 0));
+    wf__ref r = wf__op2(ir, WF__OP_mul, so_far, z);
+    wf__setred(ir, k, 0, wf__real(ir, r));
+    wf__setred(ir, k + 1, 0, wf__imag(ir, r));
+}
+
+void wf__join_product(wf__ir *joiner, uint32_t k)
+{
+    unsigned t = joiner->red[k].dtype;
+    wf__ref mine = wf__arg(joiner, k, t), other = wf__arg(joiner, joiner->red_n + k, t);
+    mine = wf__complex(joiner, mine, wf__arg(joiner, k + 1, t));
+    other = wf__complex(joiner, other, wf__arg(joiner, joiner->red_n + k + 1, t));
+    wf__ref r = wf__op2(joiner, WF__OP_mul, mine, other);
+    wf__setred(joiner, k, 0, wf__real(joiner, r));
+    wf__setred(joiner, k + 1, 0, wf__imag(joiner, r));
+}

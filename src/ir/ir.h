@@ -384,6 +384,10 @@ wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to);
 wf__ref wf__real(wf__ir *ir, wf__ref z);
 wf__ref wf__imag(wf__ir *ir, wf__ref z);
 wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im);
+/* Of a product of complex numbers, whose parts are reductions k and k + 1 with custom joins (starts 1 and 0): sets them to what
+ * they hold times z. And records that join in a joiner, which has the reductions. */
+void wf__red_times(wf__ir *ir, uint32_t k, wf__ref z);
+void wf__join_product(wf__ir *joiner, uint32_t k);
 /* Such a node as other ones (half.c). */
 wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3]);
 /* expand.c, math_*.c: EXPAND ops; each of f32 and f64 */

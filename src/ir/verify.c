@@ -245,7 +245,7 @@ static bool check_structural(checker *c, const wf__node *n)
         return value_of(c, n->a, n->dtype) &&
                (n->c < (uint32_t)ir->shape[ir->node[n->a].shape].rank || bad(c, "axis out of range"));
     case WF__REDUCE:
-        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR)
+        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR || (wf__is_complex(n->dtype) && n->b != WF_MUL))
             return bad(c, "operands");
         return value_of(c, n->a, n->dtype) &&
                (n->c >> ir->shape[ir->node[n->a].shape].rank == 0 || bad(c, "axes out of range"));

@@ -82,26 +82,6 @@ bool wf__has_points(const wf_shape *shape)
     return some;
 }
 
-/* Of nothing: the neutral element; but -0 is what sums begin with, and the sum of nothing is +0. */
-uint64_t wf__result_of_nothing(wf_join join, unsigned dtype)
-{
-    return join == WF_ADD ? 0 : wf__join_neutral(join, dtype);
-}
-
-/* A reduction's result in a later stage. One that keeps axes is in a temp of the dtype that it was accumulated in. */
-static bool record_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out)
-{
-    const wf__node *n = &s->ir->node[r];
-    bool keeps = !wf__has_one_point(&s->shape[r]);
-    unsigned dtype = keeps ? s->wide[r] : n->dtype;
-    if (keeps && !wf__has_points(&s->shape[n->a]))
-        *out = wf__const_bits(&g->ir, dtype, wf__result_of_nothing((wf_join)n->b, dtype));
-    else if (!wf__group_element(s, g, s->result[r], dtype, &s->shape[r], frame, out))
-        return false;
-    *out = wf__cast(&g->ir, *out, n->dtype);
-    return true;
-}
-
 static wf__ref record_iota(const splitter *s, group *g, wf__ref r, uint32_t frame)
 {
     const wf__node *n = &s->ir->node[r];
@@ -136,7 +116,7 @@ bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf
         *out = wf__dim(&g->ir, at, (int)n->b);
         return true;
     case WF__REDUCE:
-        return record_result(s, g, r, frame, out);
+        return wf__split_result(s, g, r, frame, out);
     case WF__IOTA:
         *out = record_iota(s, g, r, frame);
         return true;

@@ -121,6 +121,28 @@ static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
     return (stage->result && ir->status == WF_OK) || no_memory(plan);
 }
 
+wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
+{
+    wf__ir *join = wf__alloc0(sizeof *join);
+    bool ok = join && wf__pass_lower(recorded, join);
+    if (!join)
+        no_memory(plan);
+    else if (!ok)
+        wf__plan_fail(plan, join->status, "%s", join->error);
+    for (wf__ref r = 1; ok && r < join->n; ++r)
+        if (join->node[r].op == WF__COLD) {
+            wf__plan_fail(
+                plan, WF_ERR_UNSUPPORTED,
+                "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
+            ok = false;
+        }
+    if (join && !ok) {
+        wf__ir_free(join);
+        wf__free(join);
+    }
+    return ok ? join : NULL;
+}
+
 /* Room for the binds of all temps; fills in those from `first`. */
 static bool bind_temps(wf__plan *plan, wf__bind **all, uint32_t *cap, uint32_t first)
 {
@@ -146,7 +168,8 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
             memcpy(scan->to_stride, all[scan->to].stride, sizeof scan->to_stride);
             continue;
         }
-        wf_axes inner = plan->stage[s].reduce && !plan->join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
+        wf_axes inner =
+            plan->stage[s].reduce && !plan->stage[s].join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
         ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
         if (!ok)
             break;
@@ -178,6 +201,9 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__stage *stage = &plan->stage[s];
         wf__ir_free(&stage->proto);
         wf__ir_free(&stage->body);
+        if (stage->join)
+            wf__ir_free(stage->join);
+        wf__free(stage->join);
         wf__free(stage->initial);
         wf__free(stage->result);
         wf__free(stage->mem);
@@ -187,9 +213,6 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         if (code && free_code)
             free_code(user, code);
     }
-    if (plan->join)
-        wf__ir_free(plan->join);
-    wf__free(plan->join);
     wf__free(plan->stage);
     wf__free(plan->temp);
     *plan = (wf__plan){ 0 };

@@ -90,6 +90,7 @@ typedef struct wf__stage {
     uint32_t view_n;
     wf__scan scan;
     wf__ir body;         /* kernel.h's promises */
+    wf__ir *join;        /* lowered: the joiner of proto and body; NULL: no custom joins */
     uint64_t *initial;   /* [body.red_n]; NULL if axes are kept */
     wf_axes reduce;      /* axes of the space that reductions reduce while they keep others; else 0 */
     uint32_t *result;    /* then: [body.red_n] objects of the temps that hold the results */
@@ -126,11 +127,12 @@ typedef struct wf__plan {
     uint32_t most_reds;
     uint8_t gpu;          /* as the recording's */
     _Atomic bool has_run; /* code for its stages has been asked for */
-    wf__ir *join;         /* lowered; NULL: there are no custom joins */
     wf_status status;     /* first error */
     char error[512];
 } wf__plan;
 
+/* The join of partial results as backends get it; the caller frees it. NULL: plan->status says why. */
+wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
 /* false: plan->status and error say why. The caller frees the plan either way. */
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);

@@ -585,7 +585,8 @@ static bool strides_of(const splitter *s, uint32_t object, const wf_shape *shape
         return true;
     }
     for (wf__ref r = 1; r < s->ir->n; ++r)
-        if (s->ir->node[r].op == WF__REDUCE && s->home[r] != UINT32_MAX && s->result[r] == object)
+        if (s->ir->node[r].op == WF__REDUCE && s->home[r] != UINT32_MAX &&
+            (s->result[r] == object || (wf__is_complex(s->ir->node[r].dtype) && s->result[r] + 1 == object)))
             return false;
     memcpy(stride, s->plan->temp[object - s->plan->objects].stride, (size_t)shape->rank * sizeof *stride);
     return true;

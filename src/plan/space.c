@@ -249,43 +249,24 @@ static bool add_results(spacer *s, wf__stage *stage)
     return stage->result || no_memory(s);
 }
 
-/* The join of partial results, as backends get it. */
-static bool add_joiner(spacer *s, wf__ir *ir)
-{
-    wf__plan *plan = s->plan;
-    if (s->rec->join.n <= 1)
-        return true;
-    plan->join = wf__alloc0(sizeof *plan->join);
-    if (!plan->join)
-        return no_memory(s);
-    if (!wf__pass_lower(&s->rec->join, plan->join)) {
-        wf__plan_fail(plan, plan->join->status, "%s", plan->join->error);
-        return false;
-    }
-    for (wf__ref r = 1; r < plan->join->n; ++r)
-        if (plan->join->node[r].op == WF__COLD) {
-            wf__plan_fail(
-                plan, WF_ERR_UNSUPPORTED,
-                "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
-            return false;
-        }
-    ir->joiner = plan->join;
-    return true;
-}
-
 static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf__ir ir;
-    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && accumulates_only(s, &ir) && redirect_loads(s, &ir) &&
-              add_joiner(s, &ir);
+    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && accumulates_only(s, &ir) && redirect_loads(s, &ir);
+    wf__ir *join = ok && rec->join.n > 1 ? wf__plan_joiner(s->plan, &rec->join) : NULL;
+    ok = ok && (join || rec->join.n <= 1);
     wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
     if (!stage) {
+        if (join)
+            wf__ir_free(join);
+        wf__free(join);
         wf__ir_free(&ir);
         return false;
     }
     stage->space = s->space;
     stage->proto = ir;
+    stage->proto.joiner = stage->join = join;
     if (!rec->ir.red_n)
         return true;
     if (s->keeps) {

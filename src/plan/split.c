@@ -368,29 +368,6 @@ static bool place_update(splitter *s, wf__ref root, uint32_t g)
            add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
-static bool place_reduce(splitter *s, wf__ref root, uint32_t g)
-{
-    const wf__node *n = &s->ir->node[root];
-    group *to = &s->group[g];
-    s->home[root] = g;
-    /* f32 sums and products are accumulated in f64, all of f16 and bf16 in f32 */
-    bool wide = n->dtype == WF_F32 && (n->b == WF_ADD || n->b == WF_MUL);
-    unsigned dtype = wide ? WF_F64 : wf__is_half(n->dtype) ? WF_F32 : n->dtype;
-    s->wide[root] = (uint8_t)dtype;
-    s->result[root] =
-        wf__plan_add_temp(s->plan, wf__has_one_point(&s->shape[root]) ? n->dtype : dtype, &s->shape[root]);
-    if (s->result[root] == UINT32_MAX || !wf__grow(&to->reduce, &to->reduce_cap, to->reduce_n + 1, sizeof *to->reduce))
-        return no_memory(s);
-    to->reduce[to->reduce_n++] = root;
-    to->axes = n->c;
-    uint32_t k = wf__red_new(&to->ir, dtype, (wf_join)n->b);
-    if (to->ir.status != WF_OK)
-        return no_memory(s);
-    wf__ref value = wf__cast(&to->ir, to->map[n->a], dtype);
-    wf__setred(&to->ir, k, 0, wf__op2(&to->ir, wf__join_op((wf_join)n->b), wf__red(&to->ir, k, 0), value));
-    return wf__split_note_loads(s, g);
-}
-
 uint32_t wf__split_record(splitter *s, uint32_t g)
 {
     memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
@@ -429,52 +406,13 @@ static bool place(splitter *s, wf__ref root)
     uint32_t g = wf__split_choose(s, bound, &s->shape[reduces ? n->a : root], reduces ? root : 0);
     if (g != UINT32_MAX)
         g = wf__split_record(s, g);
-    return g != UINT32_MAX && (reduces           ? place_reduce(s, root, g)
+    return g != UINT32_MAX && (reduces           ? wf__split_reduce(s, root, g) && wf__split_note_loads(s, g)
                                : s->stored[root] ? place_stored(s, root, g)
                                : wf__by_index(n) ? place_update(s, root, g)
                                                  : place_store(s, root, g));
 }
 
 /* ---- groups become stages ---- */
-/* Later stages find the results in temps. */
-static bool finish_kept(splitter *s, const group *g, wf__stage *stage)
-{
-    stage->reduce = g->axes;
-    stage->result = wf__alloc(g->reduce_n * sizeof *stage->result);
-    for (uint32_t k = 0; stage->result && k < g->reduce_n; ++k)
-        stage->result[k] = s->result[g->reduce[k]];
-    return stage->result || no_memory(s);
-}
-
-static bool finish_reduce(splitter *s, group *g, wf__stage *stage)
-{
-    stage->initial = wf__alloc(g->ir.red_n * sizeof *stage->initial);
-    if (!stage->initial)
-        return no_memory(s);
-    for (uint32_t k = 0; k < g->ir.red_n; ++k) {
-        const wf__reduction *red = &g->ir.red[k];
-        stage->initial[k] = wf__has_points(&g->shape) ? wf__join_neutral((wf_join)red->join, red->dtype)
-                                                      : wf__result_of_nothing((wf_join)red->join, red->dtype);
-    }
-    wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n);
-    if (!post)
-        return false;
-    wf__ir *ir = &post->proto;
-    wf__ir_init(ir, 0, s->ir->flags);
-    for (uint32_t p = 0; p < s->ir->param_n; ++p)
-        wf__param(ir, s->ir->param[p]);
-    for (uint32_t k = 0; k < g->reduce_n; ++k) {
-        wf__ref root = g->reduce[k];
-        unsigned dtype = s->ir->node[root].dtype;
-        wf__ref value = wf__cast(ir, wf__param(ir, g->ir.red[k].dtype), dtype);
-        uint32_t slot = wf__slot_new(ir, dtype, s->shape[root].rank, true, s->result[root]);
-        if (ir->status != WF_OK)
-            return no_memory(s);
-        wf__store(ir, slot, 0, value, 0);
-    }
-    return ir->status == WF_OK || no_memory(s);
-}
-
 wf__ref wf__split_append(wf__ir *ir, const pending *p)
 {
     const wf__node *n = &p->node;
@@ -507,7 +445,7 @@ static bool finish(splitter *s, group *g)
     g->view = NULL;
     bool ok = g->ir.status == WF_OK || no_memory(s);
     if (ok && g->reduce_n)
-        ok = wf__has_one_point(&s->shape[g->reduce[0]]) ? finish_reduce(s, g, stage) : finish_kept(s, g, stage);
+        ok = wf__split_reduced(s, g);
     g->ir = (wf__ir){ 0 };
     return ok;
 }

@@ -1,5 +1,5 @@
 /* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and split_block.c
- * (conditions and loops), split_scan.c, group.c (recording into a stage), reindex.c (elements at other places). */
+ * (conditions and loops), split_scan.c, split_reduce.c, group.c (recording into a stage), reindex.c (elements at other places). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass.h"
@@ -39,7 +39,7 @@ typedef struct group { /* a stage in the making */
     uint32_t slot_of_n;
     pending *store;
     uint32_t store_n, store_cap;
-    uint32_t *reduce; /* REDUCE nodes of the recording, in order */
+    uint32_t *reduce; /* the REDUCE node behind each reduction of ir; one of complex numbers stands for two of them */
     uint32_t reduce_n, reduce_cap;
     wf__frame *frame; /* frame[0] is not used */
     uint32_t frame_n, frame_cap;
@@ -76,8 +76,8 @@ typedef struct splitter {
     uint8_t *placed;    /* assignments that a scan does */
     wf__ref *at;        /* scratch: operands at a frame */
     uint32_t *home;     /* of what has its result in one group (REDUCE, ...), that group; others: UINT32_MAX */
-    uint32_t *result;   /* REDUCE: object of its temp */
-    uint8_t *wide;      /* REDUCE: dtype that it accumulates in */
+    uint32_t *result;   /* REDUCE: object of its temp; of complex numbers the real part's, which the other's follows */
+    uint8_t *wide;      /* REDUCE: dtype that it, or a part of it, accumulates in */
     uint32_t *redirect; /* LOAD: object that replaces it in the current root, or UINT32_MAX */
     uint32_t *saved;    /* LOAD: the temp that holds what it saw; STATE: its last value; or UINT32_MAX */
     uint8_t *live;      /* nodes that some root needs */
@@ -158,7 +158,13 @@ bool wf__group_element(splitter *s, group *g, uint32_t object, unsigned dtype, c
                        wf__ref *out);
 bool wf__group_update(splitter *s, group *g, wf__ref root); /* an effect by index, at the end of the group */
 bool wf__has_points(const wf_shape *shape);
-uint64_t wf__result_of_nothing(wf_join join, unsigned dtype); /* of a reduction, as bits */
+
+/* ---- split_reduce.c ---- */
+bool wf__split_reduce(splitter *s, wf__ref root, uint32_t g); /* at the end of what group g has recorded */
+/* The reductions of a group in its stage, the plan's last one, and what follows it. */
+bool wf__split_reduced(splitter *s, const group *g);
+/* A reduction's result at a frame of a later group. */
+bool wf__split_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out);
 
 /* ---- reindex.c ---- */
 /* Views of what had better be computed once: sets s->stored. */

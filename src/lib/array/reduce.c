@@ -69,43 +69,12 @@ wf_array *wf_array_sum(const wf_array *array, wf_axes axes)
     return wf__reduction_end(&r, wf_reduce(WF_ADD, wf_in(r.g, array), r.axes));
 }
 
-static void times(wf_var re, wf_var im, wf_val by_re, wf_val by_im)
-{
-    wf_val a = wf_get(re), b = wf_get(im);
-    wf_set(re, wf_sub(wf_mul(a, by_re), wf_mul(b, by_im)));
-    wf_set(im, wf_add(wf_mul(a, by_im), wf_mul(b, by_re)));
-}
-
-/* The parts of a product of complex numbers depend on each other: a custom join. */
-static wf_array *complex_prod(wf__reduction *r, const wf_array *array)
-{
-    wf_shape kept = r->shape;
-    for (int d = 0; d < kept.rank; ++d)
-        kept.dim[d] = r->axes >> d & 1 ? 1 : kept.dim[d];
-    wf_array *out = wf_empty_with(r->ctx, wf_array_dtype(array), kept, NULL);
-    if (!out)
-        return NULL;
-    wf_graph *g = r->g = wf_begin(r->ctx, .shape = r->shape, .reduce = r->axes);
-    wf_var re = wf_reduced(g, WF_F64, 1, WF_JOIN_CUSTOM), im = wf_reduced(g, WF_F64, 0, WF_JOIN_CUSTOM);
-    wf_val x = wf__wide(wf_in(g, array));
-    times(re, im, wf_real(x), wf_imag(x));
-    wf_section(g, WF_JOIN);
-    times(re, im, wf_get(wf_other(re)), wf_get(wf_other(im)));
-    wf_section(g, WF_POST);
-    wf_out(g, out, wf_complex(re, im));
-    out = wf__array_run(g, out);
-    return r->drop ? wf__without_axes(out, r->axes) : out;
-}
-
 wf_array *wf_array_prod(const wf_array *array, wf_axes axes)
 {
     wf__reduction r;
     if (!wf__reduction_begin(&r, array, axes, "wf_array_prod"))
         return NULL;
-    if (!wf__is_complex_dtype(wf_array_dtype(array)))
-        return wf__reduction_end(&r, wf_reduce(WF_MUL, wf_in(r.g, array), r.axes));
-    wf_drop(r.g);
-    return r.shape.rank ? complex_prod(&r, array) : wf_array_copy(array);
+    return wf__reduction_end(&r, wf_reduce(WF_MUL, wf_in(r.g, array), r.axes));
 }
 
 wf_array *wf_array_norm(const wf_array *array, wf_norm norm, wf_axes axes)
