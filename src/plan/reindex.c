@@ -264,8 +264,6 @@ static void reshape(group *g, const wf__place *here, const wf_shape *from, wf__p
         i = i1;
         o = o1;
     }
-    for (; o < to->rank; ++o) /* of extent 1, or behind one of extent 0 */
-        at[o] = (wf__place){ .index = whole(g, 0) };
 }
 
 /* ---- frames ---- */
