@@ -385,7 +385,7 @@ static void masks_of_values(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "do not broadcast");
     g = wf_begin(ctx);
     assert_null(wf_compress(3, wf_iota(g, WF_SHAPE(5), 0)));
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "no numbers");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "must be no numbers");
     wf_array *every[] = { a, some, none, all, before, columns, after, nothing, still };
     for (size_t i = 0; i < sizeof every / sizeof *every; ++i)
         wf_release(every[i]);

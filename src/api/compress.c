@@ -46,15 +46,12 @@ wf_array *(wf_compress)(wf_val v, wf_val mask)
 {
     wf_graph *g = v.h.graph ? v.h.graph : mask.h.graph;
     int64_t n = 0, count = 0;
-    bool number;
-    if (!wf__is_recording(g))
-        return NULL;
-    if (g->program.rec.kind != WF__ARRAYS || !v.h.graph || !mask.h.graph) {
-        wf__poison(g, WF_ERR_ARG, "wf_compress: only in array graphs, of a value and a mask that are no numbers");
+    if (!v.h.graph || !mask.h.graph) {
+        wf__poison(g, WF_ERR_ARG, "wf_compress: value and mask must be no numbers");
         return NULL;
     }
-    wf__ref value = wf__resolve(g, v, "wf_compress", &number);
-    if (!value || !wf__no_block(g, "wf_compress", "say it before or after") || !as_lines(g, &v, &mask, &n))
+    if (!wf__whole_value(v, "wf_compress", "", "say it before or after it") ||
+        !wf__whole_value(mask, "wf_compress", "", "say it before or after it") || !as_lines(g, &v, &mask, &n))
         return NULL;
     wf_dtype dtype = wf_val_dtype(v);
     /* What is pending may overwrite what they read. */

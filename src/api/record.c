@@ -448,17 +448,10 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
 wf_array *(wf_keep)(wf_val v)
 {
     wf_graph *g = v.h.graph;
-    bool number;
-    if (!wf__is_recording(g))
+    wf__ref value = wf__whole_value(v, "wf_keep", "; in an index space say wf_out", "keep a variable after it");
+    if (!value)
         return NULL;
     wf__ir *ir = wf__graph_ir(g);
-    if (g->program.rec.kind != WF__ARRAYS) {
-        wf__poison(g, WF_ERR_ARG, "wf_keep: only in array graphs; in an index space say wf_out");
-        return NULL;
-    }
-    wf__ref value = wf__resolve(g, v, "wf_keep", &number);
-    if (!value || !wf__no_block(g, "wf_keep", "keep a variable after it"))
-        return NULL;
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     for (int d = 0; d < shape.rank; ++d)
         if (shape.dim[d] < 0) {

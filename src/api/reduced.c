@@ -268,17 +268,11 @@ static wf__ref reduce_node(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes
 wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
 {
     wf_graph *g = v.h.graph;
-    bool number;
-    if (!wf__is_recording(g))
+    wf__ref value =
+        wf__whole_value(v, "wf_reduce", "; elsewhere say wf_reduced", "reduce a variable before or after it");
+    if (!value)
         return wf__no_value(g);
     wf__ir *ir = wf__graph_ir(g);
-    if (g->program.rec.kind != WF__ARRAYS) {
-        wf__poison(g, WF_ERR_ARG, "wf_reduce: only in array graphs; elsewhere say wf_reduced");
-        return wf__no_value(g);
-    }
-    wf__ref value = wf__resolve(g, v, "wf_reduce", &number);
-    if (!value || !wf__no_block(g, "wf_reduce", "reduce a variable before or after it"))
-        return wf__no_value(g);
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
         char text[160];
@@ -321,17 +315,10 @@ static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsi
 wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
 {
     wf_graph *g = v.h.graph;
-    bool number;
-    if (!wf__is_recording(g))
+    wf__ref value = wf__whole_value(v, "wf_scan", "", "scan a variable before or after it");
+    if (!value)
         return wf__no_value(g);
     wf__ir *ir = wf__graph_ir(g);
-    if (g->program.rec.kind != WF__ARRAYS) {
-        wf__poison(g, WF_ERR_ARG, "wf_scan: only in array graphs");
-        return wf__no_value(g);
-    }
-    wf__ref value = wf__resolve(g, v, "wf_scan", &number);
-    if (!value || !wf__no_block(g, "wf_scan", "scan a variable before or after it"))
-        return wf__no_value(g);
     int given = axis, rank = ir->shape[wf__shape_of(ir, value)].rank;
     axis += axis < 0 ? rank : 0;
     if (axis < 0 || axis >= rank) {

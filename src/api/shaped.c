@@ -2,20 +2,24 @@
  * Nothing is moved: what uses such a value computes the elements that it wants (src/plan/reindex.c). */
 #include "api/api.h"
 
-/* The node of a value in an array graph; 0 after poisoning, and for numbers. */
-static wf__ref value_of(wf_val v, const char *function)
+wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block)
 {
     wf_graph *g = v.h.graph;
     bool number;
     if (!wf__is_recording(g))
         return 0;
     if (g->program.rec.kind != WF__ARRAYS) {
-        wf__poison(g, WF_ERR_ARG, "%s: only in array graphs; in an index space say wf_read with other indices",
-                   function);
+        wf__poison(g, WF_ERR_ARG, "%s: only in array graphs%s", function, elsewhere);
         return 0;
     }
     wf__ref r = wf__resolve(g, v, function, &number);
-    return r && wf__no_block(g, function, "make it before or after it") ? r : 0;
+    return r && wf__no_block(g, function, block) ? r : 0;
+}
+
+static wf__ref value_of(wf_val v, const char *function)
+{
+    return wf__whole_value(v, function, "; in an index space say wf_read with other indices",
+                           "make it before or after it");
 }
 
 static const wf_shape *shape_of(wf_val v, wf__ref r)
