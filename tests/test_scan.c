@@ -391,6 +391,26 @@ static void masks_of_values(void **state)
         wf_release(every[i]);
 }
 
+/* Queued work is waited for where the count is needed. */
+static void masks_in_a_stream(void **state)
+{
+    (void)state;
+    wf_stream *s = wf_stream_new(ctx, 0);
+    OK(ctx, wf_set_stream(ctx, 0, s));
+    wf_array *a = wf_arange(ctx, WF_F32, 1000, 0, 1);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_mul(wf_in(g, a), 2);
+    wf_out(g, a, wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    wf_array *some = wf_compress(v, wf_gt(v, 1993)),
+             *sums = wf_compress(wf_in(g, a), wf_lt(wf_iota(g, WF_SHAPE(1000), 0), 5));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(some, 1994, 1996, 1998);
+    EXPECT_F32(sums, 0, 1, 3, 6, 10);
+    OK(ctx, wf_set_stream(ctx, 0, NULL));
+    wf_release(a), wf_release(some), wf_release(sums);
+    wf_stream_free(s);
+}
+
 /* Many, over several parts of a row. */
 static void many_chosen(void **state)
 {
@@ -452,11 +472,21 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directions),   cmocka_unit_test(of_values),          cmocka_unit_test(order),
-        cmocka_unit_test(into_arrays),  cmocka_unit_test(every_dtype),        cmocka_unit_test(long_rows),
-        cmocka_unit_test(signed_zeros), cmocka_unit_test(complex_numbers),    cmocka_unit_test(blocks),
-        cmocka_unit_test(masks),        cmocka_unit_test(masks_of_values),    cmocka_unit_test(many_chosen),
-        cmocka_unit_test(mistakes),     cmocka_unit_test(across_evaluations),
+        cmocka_unit_test(directions),
+        cmocka_unit_test(of_values),
+        cmocka_unit_test(order),
+        cmocka_unit_test(into_arrays),
+        cmocka_unit_test(every_dtype),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros),
+        cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(masks_of_values),
+        cmocka_unit_test(many_chosen),
+        cmocka_unit_test(masks_in_a_stream),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(across_evaluations),
     };
     return RUN_ON_ALL(tests);
 }
