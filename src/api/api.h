@@ -113,6 +113,9 @@ void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
+/* Without memory: plans find it a place. */
+wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                            wf_device device);
 /* Whose memory a device works in: WF_CPU, or a GPU. */
 static inline wf_device wf__memory_of(wf_device device) { return device == WF_INTERP ? WF_CPU : device; }
 static inline bool wf__is_gpu(wf_device device) { return device >= WF_GPU(0); }
@@ -120,6 +123,7 @@ static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
 {
     return wf__is_gpu(device) ? (uint8_t)(device - WF_GPU(0) + 1) : 0;
 }
+bool wf__decides_gpu(wf_graph *g); /* handle.c: does it run on a GPU? From now on the device is fixed */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);

@@ -181,6 +181,23 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
     return a;
 }
 
+wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                            wf_device device)
+{
+    int64_t count;
+    wf_array *a = acceptable(ctx, function, dtype, shape, &count) ? wf__array_handle(ctx, dtype, shape) : NULL;
+    if (a && !(a->buffer = wf__buffer_new(ctx, 0))) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for an array handle");
+        drop_handle(a);
+        return NULL;
+    }
+    if (a) {
+        wf__c_order(&a->shape, a->stride);
+        a->device = wf__memory_of(device);
+    }
+    return a;
+}
+
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank)
 {
     wf_shape shape = { .rank = rank };

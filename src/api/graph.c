@@ -292,8 +292,8 @@ wf_kernel *wf_compile(wf_graph *g)
 {
     if (!g)
         return NULL;
-    if (g->scratch_n)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_compile: a recording with wf_scratch can only be run");
+    if (g->scratch_n && !wf__is_gpu(g->program.device))
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_compile: a recording with wf_scratch can only be run, on the CPU");
     wf_kernel *k = finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
     if (k && wf__mutex_init(&k->lock)) {
         k->ctx = g->ctx;

@@ -1,5 +1,5 @@
 /* handle.c - where an operator runs. On the CPU a block is one thread with one point at a time, whatever vectors do: ids
- * are 0 and sizes 1, as numbers, so that code for other blocks folds away.
+ * are 0 and sizes 1, as numbers, so that code for other blocks folds away. On a GPU they are nodes (plan/team.c).
  */
 #include "api/api.h"
 
@@ -17,19 +17,25 @@ static bool inside(wf_graph *g, int axis, const char *function)
     return wf__graph_ir(g)->status == WF_OK;
 }
 
-static wf_val same_everywhere(wf_graph *g, int axis, double value, const char *function)
+/* Sections that have threads: those that run for points, or once a block. */
+static wf_val thread(wf_graph *g, int axis, bool count, const char *function)
 {
-    return (wf_val){ { inside(g, axis, function) ? value : 0, NULL } };
+    if (!inside(g, axis, function))
+        return (wf_val){ { 0, NULL } };
+    if (g->section == WF_POST || g->section == WF_JOIN || !wf__decides_gpu(g))
+        return (wf_val){ { count, NULL } };
+    return wf__value(g, wf__thread_of(wf__graph_ir(g), axis < 0 ? WF_MAX_RANK : axis, count));
 }
 
-bool wf_is_gpu(const wf_graph *g)
+bool wf__decides_gpu(wf_graph *g)
 {
-    (void)g;
-    return false;
+    g->program.placed = true;
+    return wf__is_gpu(g->program.device);
 }
 
-wf_val wf_thread_id(wf_graph *g, int axis) { return same_everywhere(g, axis, 0, "wf_thread_id"); }
-wf_val wf_block_size(wf_graph *g, int axis) { return same_everywhere(g, axis, 1, "wf_block_size"); }
+bool wf_is_gpu(wf_graph *g) { return g && wf__decides_gpu(g); }
+wf_val wf_thread_id(wf_graph *g, int axis) { return thread(g, axis, false, "wf_thread_id"); }
+wf_val wf_block_size(wf_graph *g, int axis) { return thread(g, axis, true, "wf_block_size"); }
 
 /* ---- blocks ---- */
 /* Does the index along this axis tell blocks apart? */
@@ -105,7 +111,11 @@ wf_val wf_grid_size(wf_graph *g, int axis)
 
 void wf_barrier(wf_graph *g)
 {
-    if (inside(g, -1, "wf_barrier") && wf__lanes_on(g))
+    if (!inside(g, -1, "wf_barrier"))
+        return;
+    if (wf__lanes_on(g))
         wf__poison(g, WF_ERR_CONTRACT,
                    "wf_barrier: inside a condition or loop, where not all threads of a block may come");
+    else if (g->section != WF_POST && g->section != WF_JOIN && wf__decides_gpu(g))
+        wf__barrier(wf__graph_ir(g), 0);
 }

@@ -15,7 +15,9 @@ static void add_ir(const wf__ir *ir, wf__str *key)
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
-        uint32_t words[] = { slot->dtype | (uint32_t)slot->rank << 8 | (uint32_t)slot->element << 16, slot->object };
+        uint32_t words[] = { slot->dtype | (uint32_t)slot->rank << 8 | (uint32_t)slot->element << 16 |
+                                 (uint32_t)slot->zeroed << 17 | (uint32_t)slot->scratch << 24,
+                             slot->object };
         wf__str_addn(key, (const char *)words, sizeof words);
     }
     for (uint32_t k = 0; k < ir->red_n; ++k) {

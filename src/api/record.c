@@ -88,6 +88,8 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     if (ir->status != WF_OK)
         return slot;
     ir->slot[slot].shape = shape;
+    ir->slot[slot].scratch = (uint8_t)array->scratch;
+    ir->slot[slot].zeroed = array->zeroed;
     for (uint32_t s = 0; s < slot; ++s)
         if (ir->slot[s].written && may_overlap(array, g->program.object[ir->slot[s].object].array))
             ir->slot[slot].epoch = 1;
@@ -427,7 +429,9 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     }
     for (int d = 0; d < shape.rank; ++d)
         whole.dim[whole.rank++] = shape.dim[d];
-    wf_array *a = wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL, g->program.device);
+    bool planned = wf__decides_gpu(g);
+    wf_array *a = planned ? wf__array_planned(g->ctx, "wf_scratch", dtype, &whole, g->program.device)
+                          : wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL, g->program.device);
     if (!a || !wf__grow(&g->scratch, &g->scratch_cap, g->scratch_n + 1, sizeof *g->scratch)) {
         wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_scratch: out of memory, or of devices");
         wf_release(a);
@@ -435,12 +439,8 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     }
     a->scratch = 1 + block;
     a->zeroed = zeroed;
-    if (zeroed && !a->buffer->gpu)
+    if (zeroed && !planned)
         memset(a->buffer->data, 0, a->buffer->bytes);
-    wf__failure failure = { 0 };
-    if (zeroed && a->buffer->gpu && !wf__gpu_zero(a->buffer->gpu, a->buffer->data, a->buffer->bytes, &failure))
-        wf__poison(g, failure.status, "wf_scratch: %s", wf__str_get(&failure.text));
-    wf__str_free(&failure.text);
     g->scratch[g->scratch_n++] = a;
     return a;
 }

@@ -212,6 +212,11 @@ static void emit_uniform(wf__inst *in, wf__ref r)
     case WF__EXTENT:
         in->scalar[r] = wf__frame_extent(in->f, (int)n->a);
         break;
+    case WF__THREAD: /* alone in its block */
+        in->scalar[r] = wf__gen_const(g, WF_I64, 1, n->aux);
+        break;
+    case WF__BARRIER:
+        break;
     case WF__DIM:
         in->scalar[r] = wf__frame_dim(in->f, n->a, (int)n->b);
         break;

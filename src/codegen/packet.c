@@ -98,7 +98,7 @@ static bool may_move(const wf__inst *in, uint32_t p, const span *at, const uint3
     for (uint32_t i = at[p].first + 1; i < at[p].last; i++) {
         wf__ref r = in->order[i];
         const wf__node *n = wf__at(ir, r);
-        bool reads = n->op == WF__LOAD, writes = wf__op_is_effect(n->op) && n->op != WF__SETRED;
+        bool reads = n->op == WF__LOAD, writes = wf__op_is_effect(n->op) && n->op != WF__SETRED && n->op != WF__BARRIER;
         if ((!reads && !writes) || packet[r] == p + 1 || (reads && first->op == WF__LOAD) || !may_meet(ir, n, first))
             continue;
         const wf__packet *other = packet[r] ? &in->packet[packet[r] - 1] : NULL;

@@ -126,6 +126,8 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
         case WF__PARAM:
         case WF__EXTENT:
         case WF__DIM:
+        case WF__THREAD: /* of vectors: a thread is a block */
+        case WF__BARRIER:
             break;
         case WF__INDEX:
             v.level = (uint8_t)(n->a + 1);

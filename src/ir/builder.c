@@ -232,6 +232,11 @@ static wf__ref leaf(wf__ir *ir, wf__op op, unsigned dtype, uint32_t a, uint32_t 
 
 wf__ref wf__index(wf__ir *ir, int axis) { return leaf(ir, WF__INDEX, WF_I64, (uint32_t)axis, 0); }
 wf__ref wf__extent(wf__ir *ir, int axis) { return leaf(ir, WF__EXTENT, WF_I64, (uint32_t)axis, 0); }
+wf__ref wf__thread_of(wf__ir *ir, int axis, bool count)
+{
+    wf__node n = { .op = WF__THREAD, .dtype = WF_I64, .aux = count, .a = (uint32_t)axis };
+    return wf__append(ir, &n);
+}
 wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis) { return leaf(ir, WF__DIM, WF_I64, slot, (uint32_t)axis); }
 wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype) { return leaf(ir, WF__ARG, dtype, number, 0); }
 

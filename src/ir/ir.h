@@ -51,6 +51,11 @@ typedef enum wf__op {
     WF__VIEW, /* array graphs only (view.c). a: value whose elements it is made of, aux: wf__view_kind, b: tuple of CONST
                    i64, the numbers of the kind (GATHER: of i64 indices, one for each axis of the value), c: of GATHER,
                    the value where an index is out of range (0: none is) */
+    /* Blocks of threads (GPUs). Elsewhere a thread is a block of its own */
+    WF__THREAD, /* a: axis of the space, or WF_MAX_RANK: of all. i64: which thread of its block this is, from 0; aux: how
+                    many there are */
+    WF__BARRIER, /* All threads of the block come before any goes on. aux: 1: the section that runs before the points of
+                    the block ends here, 2: that after them begins; 0: of the recording. Effect */
     WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
     WF__BITCAST, /* a: value of a dtype of the same size */
@@ -84,11 +89,14 @@ extern const wf__op_info wf__op_table[WF__OP_COUNT];
 static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; } /* from the table, casts included */
 /* Changes memory that other points may change, too. */
 static inline bool wf__op_is_update(unsigned op) { return op == WF__ACCUM || op == WF__ATOMIC || op == WF__CAS; }
-static inline bool wf__op_is_effect(unsigned op) { return op == WF__STORE || op == WF__SETRED || wf__op_is_update(op); }
+static inline bool wf__op_is_effect(unsigned op)
+{
+    return op == WF__STORE || op == WF__SETRED || op == WF__BARRIER || wf__op_is_update(op);
+}
 static inline bool wf__op_has_value(unsigned op)
 {
     bool loop = op >= WF__LOOP && op <= WF__END && op != WF__STATE;
-    return op != WF__NOP && op != WF__STORE && op != WF__SETRED && op != WF__ACCUM && !loop;
+    return op != WF__NOP && op != WF__STORE && op != WF__SETRED && op != WF__ACCUM && op != WF__BARRIER && !loop;
 }
 int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
 
@@ -185,6 +193,9 @@ typedef struct wf__slot { /* memory that a recording names */
     uint8_t
         record; /* not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and
                        no element has two indices. Private memory: then the whole last axis, before which lanes come */
+    uint8_t scratch;    /* memory of blocks: 1 + the axes in front, which say whose; else 0 */
+    bool zeroed;        /* of scratch: 0 before the block begins */
+    uint32_t shared;    /* 1 + where it begins in the memory that the threads of a block share; 0: it is elsewhere */
     uint32_t epoch;     /* stores so far to this memory */
     wf__ref last_store; /* the STORE whose value a LOAD of the same tuple would see, or 0 */
     uint32_t shape;     /* array graphs: id of the array's shape */
@@ -262,6 +273,9 @@ wf__ref wf__param(wf__ir *ir, unsigned dtype);                   /* a new parame
 wf__ref wf__param_at(wf__ir *ir, uint32_t number);               /* an existing one */
 wf__ref wf__index(wf__ir *ir, int axis);
 wf__ref wf__extent(wf__ir *ir, int axis);
+wf__ref wf__thread_of(wf__ir *ir, int axis, bool count);
+/* Values that were recorded before one that parts sections are not found again after it. */
+void wf__barrier(wf__ir *ir, unsigned section);
 wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis);
 wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype);
 wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a);

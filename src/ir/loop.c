@@ -116,6 +116,15 @@ void wf__forget_stores(wf__ir *ir)
     }
 }
 
+void wf__barrier(wf__ir *ir, unsigned section)
+{
+    wf__node n = { .op = WF__BARRIER, .dtype = WF_BOOL, .aux = (uint8_t)section };
+    wf__ref r = wf__append(ir, &n);
+    wf__forget_stores(ir);
+    if (r && section)
+        wf__close_range(ir, 1, r);
+}
+
 wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop)
 {
     wf__ref r = loop + 1;

@@ -179,6 +179,7 @@ static void declare_slot(reader *r)
         fail(r, "a record of at most 255 elements");
     else
         r->ir->slot[s].record = (uint8_t)record;
+    r->ir->slot[s].shared = word(r, "shared") ? number32(r) : 0;
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
             r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEP_BACK + 1, "a step");
@@ -223,6 +224,12 @@ static void fields(reader *r, wf__node *n)
     case WF__ARG:
     case WF__IOTA:
         n->a = number32(r);
+        break;
+    case WF__THREAD:
+        n->a = number32(r), n->aux = (uint8_t)number(r);
+        break;
+    case WF__BARRIER:
+        n->aux = (uint8_t)number(r);
         break;
     case WF__DIM:
         n->a = slot(r), n->b = number32(r);

@@ -98,7 +98,7 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
                 break;
             }
             if ((m->op == WF__LOAD && (ir->slot[m->a].written || m->d)) || wf__is_loop_op(m->op) ||
-                wf__op_is_update(m->op))
+                wf__op_is_update(m->op) || m->op == WF__BARRIER)
                 break;
         }
     }
@@ -122,6 +122,9 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].meets = slot->meets;
         out->slot[copy].spread = slot->spread;
         out->slot[copy].record = slot->record;
+        out->slot[copy].scratch = slot->scratch;
+        out->slot[copy].zeroed = slot->zeroed;
+        out->slot[copy].shared = slot->shared;
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {
         wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);
@@ -157,6 +160,9 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
         return wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
     switch (n->op) {
     case WF__NOP:
+        return 0;
+    case WF__BARRIER:
+        wf__barrier(out, n->aux);
         return 0;
     case WF__CONST:
         return wf__const_bits(out, n->dtype, wf__bits(n));

@@ -61,6 +61,8 @@ static void header(const wf__ir *ir, wf__str *out)
             wf__str_addf(out, " spread %u", (unsigned)slot->spread);
         if (slot->record)
             wf__str_addf(out, " record %u", (unsigned)slot->record);
+        if (slot->shared)
+            wf__str_addf(out, " shared %u", (unsigned)slot->shared);
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
             wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);
@@ -104,6 +106,12 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
     case WF__ARG:
     case WF__IOTA:
         wf__str_addf(out, " %u", (unsigned)n->a);
+        break;
+    case WF__THREAD:
+        wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->aux);
+        break;
+    case WF__BARRIER:
+        wf__str_addf(out, " %u", (unsigned)n->aux);
         break;
     case WF__DIM:
         wf__str_addf(out, " s%u %u", (unsigned)n->a, (unsigned)n->b);

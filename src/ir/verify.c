@@ -218,6 +218,11 @@ static bool check_structural(checker *c, const wf__node *n)
     case WF__INDEX:
     case WF__EXTENT:
         return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
+    case WF__THREAD:
+        return (n->dtype == WF_I64 && n->aux <= 1 && ((int64_t)n->a < ir->rank || n->a == WF_MAX_RANK)) ||
+               bad(c, "axis out of range");
+    case WF__BARRIER:
+        return n->aux <= 2 || bad(c, "section");
     case WF__IOTA:
         return (n->dtype == WF_I64 && ir->arrays && n->shape < ir->shape_n &&
                 (int64_t)n->a < ir->shape[n->shape].rank) ||

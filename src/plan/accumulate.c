@@ -99,7 +99,8 @@ static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, 
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *m = &ir->node[q];
-        if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || ir->slot[m->a].spread)
+        if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
+            ir->slot[m->a].spread)
             continue;
         const wf__bind *other = &bind[ir->slot[m->a].object];
         if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))

@@ -155,12 +155,15 @@ static bool collect(layout *l)
     return true;
 }
 
+/* In debug mode, so that points can be named, and where blocks are teams, loops are those of the recording. */
+static bool as_recorded(const layout *l) { return l->stage->team.threads || l->stage->proto.flags & WF_DEBUG; }
+
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
  * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->proto;
-    for (int d = 0; d < l->space->rank && !ir->red_n && !(ir->flags & WF_DEBUG); ++d) {
+    for (int d = 0; d < l->space->rank && !ir->red_n && !as_recorded(l); ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
             back = back || l->element_stride[s][d] < 0;
@@ -190,9 +193,6 @@ static bool inner(const layout *l, int p, int q)
 }
 
 static bool reduced(const layout *l, int axis) { return l->stage->reduce >> axis & 1; }
-
-/* In debug mode loops are those of the recording, so that points can be named. */
-static bool as_recorded(const layout *l) { return l->stage->proto.flags & WF_DEBUG; }
 
 static void order_axes(layout *l)
 {

@@ -98,6 +98,8 @@ typedef struct wf__stage {
     wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
+    wf__team team;       /* if there is one, extents and block are those of the space */
+    wf_shape box;        /* then: of a block */
     bool empty;          /* no points */
     bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;      /* code may count on the promise of that name in kernel.h */
@@ -115,6 +117,7 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     uint8_t dtype;
     wf_shape shape;
     int64_t stride[WF_MAX_RANK]; /* dense, in any order */
+    bool shared;                 /* a team's: needs no memory */
 } wf__temp;
 
 typedef struct wf__plan {
@@ -166,6 +169,15 @@ uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape
 void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* without an address */
 /* The space with extent 1 along the reduced axes. */
 wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);
+/* false: more points than can be counted. */
+static inline bool wf__points(const wf_shape *s, int64_t *out)
+{
+    *out = 1;
+    for (int d = 0; d < s->rank; ++d)
+        if (!wf__mul_i64(*out, s->dim[d], out))
+            return false;
+    return true;
+}
 static inline bool wf__has_one_point(const wf_shape *s)
 {
     bool one = true;

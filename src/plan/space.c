@@ -7,7 +7,7 @@
  * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way.
  */
 #include "ir/pass.h"
-#include "plan/plan.h"
+#include "plan/team.h"
 
 typedef struct spacer {
     wf__plan *plan;
@@ -15,6 +15,7 @@ typedef struct spacer {
     const wf__bind *bind;
     wf_shape space;
     wf_axes reduce; /* axes of the space */
+    wf__team team;  /* blocks on a GPU */
     bool keeps;     /* there are kept axes with other than one point */
 } spacer;
 
@@ -61,16 +62,33 @@ static bool find_axes(spacer *s)
     return false;
 }
 
+/* Of an object of the recording, or a temp for scratch. */
+static wf__bind bind_of(const spacer *s, uint32_t object)
+{
+    wf__bind b;
+    if (object < s->plan->objects)
+        return s->bind[object];
+    wf__temp_bind(&s->plan->temp[object - s->plan->objects], &b);
+    return b;
+}
+
+static wf__overlap meeting(const spacer *s, uint32_t a, uint32_t b)
+{
+    if (a >= s->plan->objects || b >= s->plan->objects)
+        return a == b ? WF__SAME : WF__APART;
+    return wf__bind_overlap(&s->bind[a], &s->bind[b]);
+}
+
 /* Is this access to an array of the space's shape at the point's own element? */
 static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
 {
-    const wf__bind *b = &s->bind[ir->slot[n->a].object];
     if (!n->b)
         return true;
-    if (b->rank != s->space.rank || memcmp(b->dim, s->space.dim, b->rank * sizeof *b->dim) ||
+    const wf__bind b = bind_of(s, ir->slot[n->a].object);
+    if (b.rank != s->space.rank || memcmp(b.dim, s->space.dim, b.rank * sizeof *b.dim) ||
         (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
         return false;
-    for (uint32_t k = 0; k < b->rank; ++k) {
+    for (uint32_t k = 0; k < b.rank; ++k) {
         const wf__node *index = &ir->node[wf__tuple_at(ir, n->b)[k]];
         if (index->op != WF__INDEX || index->a != k)
             return false;
@@ -82,7 +100,7 @@ static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
 static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 {
     const wf__node *load = &ir->node[r];
-    const wf__bind *source = &s->bind[ir->slot[load->a].object];
+    uint32_t source = ir->slot[load->a].object;
     wf__ref last = wf__turns_end(ir, r); /* a store further down the loop comes before the load of the next turn */
     bool elsewhere = false;
     if (last < r)
@@ -91,7 +109,7 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
         const wf__node *store = &ir->node[q];
         if (store->op != WF__STORE && store->op != WF__ACCUM)
             continue;
-        wf__overlap meet = wf__bind_overlap(&s->bind[ir->slot[store->a].object], source);
+        wf__overlap meet = meeting(s, ir->slot[store->a].object, source);
         if (meet != WF__APART && store->op == WF__ACCUM)
             return true;
         if (meet != WF__APART && q < last)
@@ -105,7 +123,7 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 /* A new temp, and a stage that copies object `from` into it. UINT32_MAX: failed. */
 static uint32_t add_copy(spacer *s, uint32_t from)
 {
-    const wf__bind *b = &s->bind[from];
+    const wf__bind copied = bind_of(s, from), *b = &copied;
     wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!stage)
         return UINT32_MAX;
@@ -144,10 +162,10 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
 {
     for (wf__ref q = 1; q < ir->n; ++q)
         for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM; ++r) {
-            const wf__bind *a = &s->bind[ir->slot[ir->node[q].a].object];
             if (ir->node[r].op != WF__STORE ||
-                wf__bind_overlap(a, &s->bind[ir->slot[ir->node[r].a].object]) == WF__APART)
+                meeting(s, ir->slot[ir->node[q].a].object, ir->slot[ir->node[r].a].object) == WF__APART)
                 continue;
+            const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object), *a = &b;
             wf__plan_fail(s->plan, WF_ERR_CONTRACT,
                           "%s is accumulated into and written in one index space; use two recordings",
                           a->name ? a->name : "an array");
@@ -164,8 +182,9 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     bool ok = copy_of && slot_of;
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
-        bool of_array = load->op == WF__LOAD && ir->slot[load->a].object < s->rec->objects; /* else: results */
-        if (!of_array || !needs_copy(s, ir, r))
+        const wf__slot *slot = &ir->slot[load->op == WF__LOAD ? load->a : 0];
+        bool of_array = load->op == WF__LOAD && (slot->object < s->rec->objects || slot->scratch); /* else: results */
+        if (!of_array || (s->team.threads && slot->scratch) || !needs_copy(s, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
@@ -296,19 +315,66 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     return true;
 }
 
+static bool plan_sections(spacer *s)
+{
+    const wf__recording *rec = s->rec;
+    wf_shape blocks, kept = wf__kept_shape(&s->space, s->reduce);
+    wf_axes block = rec->reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
+    if (!find_blocks(s, block, &blocks) || (rec->init.n > 1 && !add_section(s, &rec->init, block, &blocks, 0)) ||
+        !add_operator(s))
+        return false;
+    uint32_t number = s->plan->stage_n - 1;
+    return (rec->deinit.n <= 1 || add_section(s, &rec->deinit, block, &blocks, 0)) &&
+           (!rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number));
+}
+
+/* One stage, all sections in its body. */
+static bool plan_team(spacer *s, wf__recording *own, const wf_shape *box)
+{
+    wf__ir *const section[] = { &own->init, &own->ir, &own->deinit };
+    wf__ir ir = { 0 };
+    bool ok = accumulates_only(s, &own->ir);
+    for (size_t i = 0; ok && i < WF__COUNT(section); ++i)
+        ok = redirect_loads(s, section[i]);
+    ok = ok && wf__join_sections(s->plan, own, &ir);
+    wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
+    if (!stage) {
+        wf__ir_free(&ir);
+        return false;
+    }
+    stage->proto = ir;
+    stage->space = s->space;
+    stage->team = s->team;
+    stage->box = *box;
+    return true;
+}
+
+/* A recording for a GPU whose blocks have scratch, threads or barriers. */
+static bool plan_blocks(spacer *s)
+{
+    wf__recording own = *s->rec;
+    wf_shape box;
+    const wf__ir *from[] = { &s->rec->init, &s->rec->ir, &s->rec->deinit };
+    wf__ir *const to[] = { &own.init, &own.ir, &own.deinit };
+    bool ok = true;
+    for (size_t i = 0; i < WF__COUNT(to); ++i)
+        *to[i] = (wf__ir){ 0 };
+    for (size_t i = 0; ok && i < WF__COUNT(to); ++i)
+        ok = copy_ir(s, from[i], s->space.rank, to[i]);
+    if (ok && wf__settle_team(s->plan, &own, &s->space, s->bind, &s->team, &box)) {
+        s->rec = &own;
+        ok = s->team.threads ? plan_team(s, &own, &box) : plan_sections(s);
+    } else
+        ok = false;
+    for (size_t i = 0; i < WF__COUNT(to); ++i)
+        wf__ir_free(to[i]);
+    return ok;
+}
+
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
-    wf_shape blocks, kept;
     if (!find_space(&s) || !find_axes(&s))
         return false;
-    wf_axes block = recording->reduce ? s.reduce : (1u << s.space.rank) - 1; /* what a block's points differ in */
-    const wf__recording *rec = recording;
-    kept = wf__kept_shape(&s.space, s.reduce);
-    if (!find_blocks(&s, block, &blocks) || (rec->init.n > 1 && !add_section(&s, &rec->init, block, &blocks, 0)) ||
-        !add_operator(&s))
-        return false;
-    uint32_t number = plan->stage_n - 1;
-    return (rec->deinit.n <= 1 || add_section(&s, &rec->deinit, block, &blocks, 0)) &&
-           (!rec->ir.red_n || rec->post.n <= 1 || add_section(&s, &rec->post, s.reduce, &kept, number));
+    return wf__asks_team(recording) ? plan_blocks(&s) : plan_sections(&s);
 }

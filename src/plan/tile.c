@@ -43,6 +43,8 @@ static bool is_shared(const tiler *t, wf__ref r)
     case WF__EXTENT:
     case WF__DIM:
     case WF__ARG:
+    case WF__THREAD:
+    case WF__BARRIER:
         return true;
     case WF__INDEX: {
         int axis = (int)n->a, rank = t->body->rank;

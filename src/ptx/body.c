@@ -25,7 +25,7 @@ val wf__ptx_use(gen *g, wf__ref r)
 }
 
 /* What was widened since there were n: not known any more. */
-static void forget(gen *g, uint32_t n)
+void wf__ptx_forget(gen *g, uint32_t n)
 {
     while (g->widened_n > n)
         g->node[g->widened[--g->widened_n]].more = (val){ 0 };
@@ -149,7 +149,7 @@ static void close_loop(gen *g, wf__ref end, const loop *l)
     if (!ir->node[l->at].aux)
         EMIT(g, "bra $0", l->again);
     wf__ptx_label(g, l->done);
-    forget(g, l->widened);
+    wf__ptx_forget(g, l->widened);
 }
 
 /* ---- other bodies ---- */
@@ -217,7 +217,7 @@ static void cold(gen *g, wf__ref r)
                      o.ir.error[0] ? o.ir.error : "a cold path could not be built");
     else {
         if (enter(g, &o.ir, given, &o)) {
-            wf__ptx_walk(g);
+            wf__ptx_walk(g, 1, g->ir->n);
             EMIT(g, "mov.$1 $0, $2", result, wf__ptx_bits(n->dtype), wf__ptx_use(g, slow));
         }
         leave(g, &o);
@@ -250,7 +250,7 @@ void wf__ptx_join(gen *g, const val *others)
     memcpy(arg + body->red_n, others, body->red_n * sizeof *arg);
     if (enter(g, body->joiner, arg, &o)) {
         const wf__ir *ir = g->ir;
-        wf__ptx_walk(g);
+        wf__ptx_walk(g, 1, g->ir->n);
         for (wf__ref r = 1; r < ir->n; ++r) /* what is joined reads all accumulators as they were */
             if (ir->node[r].op == WF__SETRED)
                 g->node[r].v = copied(g, ir->node[r].dtype, wf__ptx_use(g, ir->node[r].c));
@@ -306,6 +306,13 @@ static void structural(gen *g, wf__ref r)
         g->node[r].v = g->index[n->a];
         g->node[r].narrow = g->options->narrow;
         break;
+    case WF__THREAD:
+        g->node[r].v = g->thread[n->a][n->aux];
+        g->node[r].narrow = g->options->narrow;
+        break;
+    case WF__BARRIER:
+        EMIT(g, "bar.sync $0", v_int(0));
+        break;
     case WF__ARG:
         g->node[r].v = g->arg[n->a];
         break;
@@ -335,11 +342,11 @@ static void structural(gen *g, wf__ref r)
     }
 }
 
-void wf__ptx_walk(gen *g)
+void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
 {
     loop open[WF__MOST_NESTED + 1];
     int depth = 0;
-    for (wf__ref r = 1; r < g->ir->n && g->status == WF_OK; ++r) {
+    for (wf__ref r = from; r < to && g->status == WF_OK; ++r) {
         unsigned op = g->ir->node[r].op;
         if (op == WF__LOOP)
             open_loop(g, r, &open[depth++]);

@@ -32,8 +32,11 @@ typedef struct wf__ptx_gen {
     } * node;
     uint32_t *widened, widened_n; /* nodes whose 64-bit value is known, as long as the block that made it is open */
     val index[WF_MAX_RANK];       /* of the current point */
-    val *acc;                     /* of reductions, two each where complex */
-    const val *arg;               /* of cold bodies and joiners */
+    val thread[WF_MAX_RANK + 1]
+              [2];  /* of teams: which one this is along an axis, and how many there are; last: of all */
+    val shared;     /* address of shared memory, once it was asked for */
+    val *acc;       /* of reductions, two each where complex */
+    const val *arg; /* of cold bodies and joiners */
     val field[WF__PTX_MOST_FIELDS][2]; /* 64 bits, and the low 32 of them */
     bool inner;                        /* ir is not the body */
     wf_status status;
@@ -93,7 +96,8 @@ val wf__ptx_select(gen *g, unsigned dtype, val when, val a, val b);
 val wf__ptx_use(gen *g, wf__ref r);
 bool wf__ptx_uses_narrow(const gen *g, wf__ref r);
 static inline val wf__ptx_as_is(const gen *g, wf__ref r) { return g->node[r].v; }
-void wf__ptx_walk(gen *g);
+void wf__ptx_walk(gen *g, wf__ref from, wf__ref to); /* nodes from .. to - 1 */
+void wf__ptx_forget(gen *g, uint32_t widened);       /* 64-bit values that were made since there were so many */
 /* acc = join(acc, other) of all reductions. */
 void wf__ptx_join(gen *g, const val *other);
 
@@ -101,8 +105,25 @@ void wf__ptx_join(gen *g, const val *other);
 void wf__ptx_load(gen *g, wf__ref r);
 void wf__ptx_store(gen *g, const wf__node *n);
 val wf__ptx_address(gen *g, const wf__node *n, val *ok); /* ok: a predicate, or V_NONE: always */
+static inline const char *wf__ptx_space(const wf__slot *slot) { return slot->shared ? "shared" : "global"; }
+val wf__ptx_shared(gen *g); /* where shared memory begins */
 void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);
-void wf__ptx_store_element(gen *g, unsigned dtype, val address, val when, val re, val im);
+void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);
 /* ---- update.c ---- */
 void wf__ptx_update(gen *g, wf__ref r);
+/* ---- kernel.c: of the dtype of indices ---- */
+typedef struct wf__ptx_span {
+    val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+} wf__ptx_span;
+val wf__ptx_new_index(gen *g);
+val wf__ptx_index_type(const gen *g);
+val wf__ptx_index_field(gen *g, wf__ptx_what what, int axis);
+val wf__ptx_special(gen *g, const char *name);
+val wf__ptx_block_number(gen *g);
+val wf__ptx_take_digit(gen *g, val *rest, val count); /* rest % count; rest becomes rest / count */
+void wf__ptx_leave_if(gen *g, val a, val limit, val exit);
+/* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
+val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s);
+/* ---- team.c ---- */
+void wf__ptx_team(gen *g, val exit);
 #endif

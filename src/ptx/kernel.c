@@ -4,15 +4,15 @@
 
 enum { ALL = -1 };
 
-static unsigned index_type(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
-static val new_index(gen *g) { return wf__ptx_new(g, index_type(g)); }
-static val type_of(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
-static val of_field(gen *g, wf__ptx_what what, int axis)
+static unsigned index_dtype(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
+val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, index_dtype(g)); }
+val wf__ptx_index_dtype(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
+val wf__ptx_index_field(gen *g, wf__ptx_what what, int axis)
 {
     return wf__ptx_field_value(g, what, 0, axis, g->options->narrow);
 }
 
-static val special(gen *g, const char *name)
+val wf__ptx_special(gen *g, const char *name)
 {
     val r = wf__ptx_reg(g, V_R);
     EMIT(g, "mov.u32 $0, $1", r, v_text(name));
@@ -24,30 +24,30 @@ static val special(gen *g, const char *name)
 }
 
 /* Blocks are numbered along x, and if those are too many, along y. */
-static val block_number(gen *g)
+val wf__ptx_block_number(gen *g)
 {
-    val x = special(g, "%ctaid.x");
+    val x = wf__ptx_special(g, "%ctaid.x");
     if (g->options->narrow)
         return x;
-    EMIT(g, "mad.lo.u64 $0, $1, $2, $0", x, special(g, "%ctaid.y"), special(g, "%nctaid.x"));
+    EMIT(g, "mad.lo.u64 $0, $1, $2, $0", x, wf__ptx_special(g, "%ctaid.y"), wf__ptx_special(g, "%nctaid.x"));
     return x;
 }
 
 /* rest % count; rest becomes rest / count. */
-static val take_digit(gen *g, val *rest, val count)
+val wf__ptx_take_digit(gen *g, val *rest, val count)
 {
-    val q = new_index(g), r = new_index(g);
-    EMIT(g, "div.$1 $0, $2, $3", q, type_of(g), *rest, count);
-    EMIT(g, "mul.lo.$1 $0, $2, $3", r, type_of(g), q, count);
-    EMIT(g, "sub.$1 $0, $2, $0", r, type_of(g), *rest);
+    val q = wf__ptx_new_index(g), r = wf__ptx_new_index(g);
+    EMIT(g, "div.$1 $0, $2, $3", q, wf__ptx_index_type(g), *rest, count);
+    EMIT(g, "mul.lo.$1 $0, $2, $3", r, wf__ptx_index_type(g), q, count);
+    EMIT(g, "sub.$1 $0, $2, $0", r, wf__ptx_index_type(g), *rest);
     *rest = q;
     return r;
 }
 
-static void leave_if(gen *g, val a, val limit, val exit)
+void wf__ptx_leave_if(gen *g, val a, val limit, val exit)
 {
     val p = wf__ptx_reg(g, V_P);
-    EMIT(g, "setp.ge.$1 $0, $2, $3", p, type_of(g), a, limit);
+    EMIT(g, "setp.ge.$1 $0, $2, $3", p, wf__ptx_index_type(g), a, limit);
     EMIT(g, "@$0 bra $1", p, exit);
 }
 
@@ -55,16 +55,18 @@ static void leave_if(gen *g, val a, val limit, val exit)
 static val lane_and_row(gen *g, bool rows, val exit)
 {
     int last = g->ir->rank - 1;
-    val block = block_number(g), j = new_index(g), row = { 0 };
+    val block = wf__ptx_block_number(g), j = wf__ptx_new_index(g), row = { 0 };
     if (rows) {
-        val tile = take_digit(g, &block, of_field(g, WF__PTX_TILES, 0));
-        row = new_index(g);
-        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", row, type_of(g), block, special(g, "%ntid.y"), special(g, "%tid.y"));
-        leave_if(g, row, of_field(g, WF__PTX_ROWS, 0), exit);
+        val tile = wf__ptx_take_digit(g, &block, wf__ptx_index_field(g, WF__PTX_TILES, 0));
+        row = wf__ptx_new_index(g);
+        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", row, wf__ptx_index_type(g), block, wf__ptx_special(g, "%ntid.y"),
+             wf__ptx_special(g, "%tid.y"));
+        wf__ptx_leave_if(g, row, wf__ptx_index_field(g, WF__PTX_ROWS, 0), exit);
         block = tile;
     }
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", j, type_of(g), block, special(g, "%ntid.x"), special(g, "%tid.x"));
-    leave_if(g, j, of_field(g, WF__PTX_EXTENT, last), exit);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", j, wf__ptx_index_type(g), block, wf__ptx_special(g, "%ntid.x"),
+         wf__ptx_special(g, "%tid.x"));
+    wf__ptx_leave_if(g, j, wf__ptx_index_field(g, WF__PTX_EXTENT, last), exit);
     g->index[last] = j;
     return row;
 }
@@ -73,7 +75,7 @@ static val lane_and_row(gen *g, bool rows, val exit)
 static void outer_indices(gen *g, val row, int first, int end)
 {
     for (int d = end - 1; d > first; --d)
-        g->index[d] = take_digit(g, &row, of_field(g, WF__PTX_EXTENT, d));
+        g->index[d] = wf__ptx_take_digit(g, &row, wf__ptx_index_field(g, WF__PTX_EXTENT, d));
     if (end > first)
         g->index[first] = row;
 }
@@ -83,28 +85,25 @@ static void points(gen *g, val exit)
     int rank = g->ir->rank;
     val row = lane_and_row(g, rank > 1, exit);
     outer_indices(g, row, 0, rank - 1);
-    wf__ptx_walk(g);
+    wf__ptx_walk(g, 1, g->ir->n);
 }
 
 /* ---- reductions ---- */
-typedef struct span {
-    val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-} span;
-
 /* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
-static val take_box(gen *g, val *rest, int first, int end, span *s)
+val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s)
 {
     val part = v_int(0), times = v_int(1);
     for (int d = end - 1; d >= first; --d) {
-        val size = of_field(g, WF__PTX_BOX, d), count = of_field(g, WF__PTX_BOXES, d), c = take_digit(g, rest, count);
-        val sum = new_index(g), product = new_index(g);
-        s->lo[d] = new_index(g);
-        s->hi[d] = new_index(g);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", s->lo[d], type_of(g), c, size);
-        EMIT(g, "add.$1 $0, $2, $3", s->hi[d], type_of(g), s->lo[d], size);
-        EMIT(g, "min.$1 $0, $0, $2", s->hi[d], type_of(g), of_field(g, WF__PTX_EXTENT, d));
-        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", sum, type_of(g), c, times, part);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", product, type_of(g), count, times);
+        val size = wf__ptx_index_field(g, WF__PTX_BOX, d), count = wf__ptx_index_field(g, WF__PTX_BOXES, d),
+            c = wf__ptx_take_digit(g, rest, count);
+        val sum = wf__ptx_new_index(g), product = wf__ptx_new_index(g);
+        s->lo[d] = wf__ptx_new_index(g);
+        s->hi[d] = wf__ptx_new_index(g);
+        EMIT(g, "mul.lo.$1 $0, $2, $3", s->lo[d], wf__ptx_index_type(g), c, size);
+        EMIT(g, "add.$1 $0, $2, $3", s->hi[d], wf__ptx_index_type(g), s->lo[d], size);
+        EMIT(g, "min.$1 $0, $0, $2", s->hi[d], wf__ptx_index_type(g), wf__ptx_index_field(g, WF__PTX_EXTENT, d));
+        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", sum, wf__ptx_index_type(g), c, times, part);
+        EMIT(g, "mul.lo.$1 $0, $2, $3", product, wf__ptx_index_type(g), count, times);
         part = sum;
         times = product;
     }
@@ -121,25 +120,25 @@ static void begin_accumulators(gen *g)
 }
 
 /* Loops over the rows of axes d .. end - 1, and in a row from `first` in steps. */
-static void rows(gen *g, const span *s, int d, int end, int lane, val first)
+static void rows(gen *g, const wf__ptx_span *s, int d, int end, int lane, val first)
 {
     bool inner = d == end;
     int axis = inner ? lane : d;
     if (inner && lane < 0) {
-        wf__ptx_walk(g);
+        wf__ptx_walk(g, 1, g->ir->n);
         return;
     }
     val again = wf__ptx_new_label(g), done = wf__ptx_new_label(g), p = wf__ptx_reg(g, V_P);
-    g->index[axis] = new_index(g);
-    EMIT(g, "mov.$1 $0, $2", g->index[axis], wf__ptx_bits(index_type(g)), inner ? first : s->lo[axis]);
+    g->index[axis] = wf__ptx_new_index(g);
+    EMIT(g, "mov.$1 $0, $2", g->index[axis], wf__ptx_bits(index_dtype(g)), inner ? first : s->lo[axis]);
     wf__ptx_label(g, again);
-    EMIT(g, "setp.ge.$1 $0, $2, $3", p, type_of(g), g->index[axis], s->hi[axis]);
+    EMIT(g, "setp.ge.$1 $0, $2, $3", p, wf__ptx_index_type(g), g->index[axis], s->hi[axis]);
     EMIT(g, "@$0 bra $1", p, done);
     if (inner)
-        wf__ptx_walk(g);
+        wf__ptx_walk(g, 1, g->ir->n);
     else
         rows(g, s, d + 1, end, lane, first);
-    EMIT(g, "add.$1 $0, $0, $2", g->index[axis], type_of(g), v_int(inner ? WF__LANES : 1));
+    EMIT(g, "add.$1 $0, $0, $2", g->index[axis], wf__ptx_index_type(g), v_int(inner ? WF__LANES : 1));
     EMIT(g, "bra $0", again);
     wf__ptx_label(g, done);
 }
@@ -192,14 +191,15 @@ static void put_results(gen *g, val cell, val when)
         val base = wf__ptx_field_value(g, WF__PTX_RESULT, k, 0, false), at = wf__ptx_reg(g, V_D), none = { 0 };
         EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, cell,
              v_int(wf__size(t)), base);
-        wf__ptx_store_element(g, t, at, when, g->acc[k], none);
+        wf__ptx_store_element(g, t, at, "global", when, g->acc[k], none);
     }
 }
 
 static val cell_of(gen *g, val part, val point)
 {
-    val cell = new_index(g);
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", cell, type_of(g), part, of_field(g, WF__PTX_KEPT, 0), point);
+    val cell = wf__ptx_new_index(g);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", cell, wf__ptx_index_type(g), part, wf__ptx_index_field(g, WF__PTX_KEPT, 0),
+         point);
     return cell;
 }
 
@@ -208,22 +208,23 @@ static void by_warps(gen *g, val exit)
 {
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
-    span s;
-    val tid = special(g, "%tid.x"), warp = new_index(g), lane = new_index(g), first = new_index(g), half = new_index(g);
-    val leads = wf__ptx_reg(g, V_P), in_block = special(g, "%ntid.x");
-    EMIT(g, "shr.$1 $0, $2, 5", half, type_of(g), in_block);
-    EMIT(g, "shr.$1 $0, $2, 5", warp, type_of(g), tid);
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $0", warp, type_of(g), block_number(g), half);
-    leave_if(g, warp, of_field(g, WF__PTX_WARPS, 0), exit);
-    EMIT(g, "and.$1 $0, $2, 31", lane, wf__ptx_bits(index_type(g)), tid);
-    val point = warp, part = take_box(g, &point, ir->kept, ir->rank, &s),
+    wf__ptx_span s;
+    val tid = wf__ptx_special(g, "%tid.x"), warp = wf__ptx_new_index(g), lane = wf__ptx_new_index(g),
+        first = wf__ptx_new_index(g), half = wf__ptx_new_index(g);
+    val leads = wf__ptx_reg(g, V_P), in_block = wf__ptx_special(g, "%ntid.x");
+    EMIT(g, "shr.$1 $0, $2, 5", half, wf__ptx_index_type(g), in_block);
+    EMIT(g, "shr.$1 $0, $2, 5", warp, wf__ptx_index_type(g), tid);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $0", warp, wf__ptx_index_type(g), wf__ptx_block_number(g), half);
+    wf__ptx_leave_if(g, warp, wf__ptx_index_field(g, WF__PTX_WARPS, 0), exit);
+    EMIT(g, "and.$1 $0, $2, 31", lane, wf__ptx_bits(index_dtype(g)), tid);
+    val point = warp, part = wf__ptx_take_box(g, &point, ir->kept, ir->rank, &s),
         cell = ir->kept ? cell_of(g, part, point) : warp;
     outer_indices(g, point, 0, ir->kept);
-    EMIT(g, "add.$1 $0, $2, $3", first, type_of(g), s.lo[last], lane);
+    EMIT(g, "add.$1 $0, $2, $3", first, wf__ptx_index_type(g), s.lo[last], lane);
     begin_accumulators(g);
     rows(g, &s, ir->kept, last, last, first);
     join_lanes(g);
-    EMIT(g, "setp.eq.$1 $0, $2, 0", leads, type_of(g), lane);
+    EMIT(g, "setp.eq.$1 $0, $2, 0", leads, wf__ptx_index_type(g), lane);
     put_results(g, cell, leads);
 }
 
@@ -232,10 +233,12 @@ static void by_threads(gen *g, val exit)
 {
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
-    span s;
-    val point = lane_and_row(g, true, exit), part = take_box(g, &point, ir->kept, last, &s), number = new_index(g);
+    wf__ptx_span s;
+    val point = lane_and_row(g, true, exit), part = wf__ptx_take_box(g, &point, ir->kept, last, &s),
+        number = wf__ptx_new_index(g);
     val none = { 0 };
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, type_of(g), point, of_field(g, WF__PTX_EXTENT, last), g->index[last]);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, wf__ptx_index_type(g), point,
+         wf__ptx_index_field(g, WF__PTX_EXTENT, last), g->index[last]);
     outer_indices(g, point, 0, ir->kept);
     begin_accumulators(g);
     rows(g, &s, ir->kept, last, ALL, none);
@@ -250,12 +253,15 @@ static const char *version_of(int arch)
 
 static void finish(gen *g)
 {
+    const wf__team *team = &g->options->team;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
     wf__str_addf(out,
                  ".version %s\n.target sm_%d\n.address_size 64\n\n"
-                 ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid 256, 1, 1\n{\n",
-                 version_of(g->options->arch), g->options->arch, (unsigned)bytes);
+                 ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid %d, 1, 1\n{\n",
+                 version_of(g->options->arch), g->options->arch, (unsigned)bytes, team->threads ? team->threads : 256);
+    if (team->shared)
+        wf__str_addf(out, "\t.shared .align 16 .b8 weft_shared[%u];\n", (unsigned)team->shared);
     static const char *const names[] = { [V_P] = "pred %p", [V_H] = "b16 %h", [V_R] = "b32 %r", [V_D] = "b64 %d" };
     for (int k = V_P; k <= V_D; ++k)
         if (g->regs[k])
@@ -284,7 +290,9 @@ static void emit(gen *g)
 {
     val exit = wf__ptx_new_label(g);
     const wf__ir *ir = g->ir;
-    if (!ir->red_n)
+    if (g->options->team.threads)
+        wf__ptx_team(g, exit);
+    else if (!ir->red_n)
         points(g, exit);
     else if (ir->kept_lane)
         by_threads(g, exit);

@@ -136,6 +136,18 @@ static void add_axis(place *p, int k, wf__ref i)
     add_term(p, k, x);
 }
 
+val wf__ptx_shared(gen *g)
+{
+    if (g->shared.kind == V_NONE) {
+        wf__str *out = g->out;
+        g->shared = wf__ptx_reg(g, V_D);
+        g->out = &g->head;
+        EMIT(g, "mov.u64 $0, weft_shared", g->shared);
+        g->out = out;
+    }
+    return g->shared;
+}
+
 val wf__ptx_address(gen *g, const wf__node *n, val *ok)
 {
     place p = { .g = g, .n = n, .slot = &g->ir->slot[n->a], .narrow = g->options->narrow };
@@ -149,14 +161,16 @@ val wf__ptx_address(gen *g, const wf__node *n, val *ok)
         p.ok = wf__ptx_as_is(g, when);
     for (uint32_t k = 0; k < rank; ++k)
         add_axis(&p, (int)k, wf__tuple_at(g->ir, n->b)[k]);
-    val base = wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false), r = wf__ptx_reg(g, V_D);
+    uint32_t at = p.slot->shared;
+    val base = at ? wf__ptx_shared(g) : wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false), r = wf__ptx_reg(g, V_D);
+    int64_t bytes = p.fixed * size + (at ? at - 1 : 0);
     *ok = p.ok;
     if (p.offset.kind == V_NONE)
-        EMIT(g, "add.s64 $0, $1, $2", r, base, v_int(p.fixed * size));
+        EMIT(g, "add.s64 $0, $1, $2", r, base, v_int(bytes));
     else {
         EMIT(g, p.narrow ? "mad.wide.s32 $0, $1, $2, $3" : "mad.lo.s64 $0, $1, $2, $3", r, p.offset, v_int(size), base);
-        if (p.fixed)
-            EMIT(g, "add.s64 $0, $0, $1", r, v_int(p.fixed * size));
+        if (bytes)
+            EMIT(g, "add.s64 $0, $0, $1", r, v_int(bytes));
     }
     return r;
 }
@@ -189,7 +203,9 @@ void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space
 
 static const char *space_of(const wf__slot *slot)
 {
-    return slot->written || slot->meets ? "global" : "global.nc"; /* nobody writes it while the kernel runs */
+    return slot->shared                   ? "shared"
+           : slot->written || slot->meets ? "global"
+                                          : "global.nc"; /* nobody writes it while the kernel runs */
 }
 
 void wf__ptx_load(gen *g, wf__ref r)
@@ -222,7 +238,7 @@ void wf__ptx_load(gen *g, wf__ref r)
     g->node[r].more = im;
 }
 
-void wf__ptx_store_element(gen *g, unsigned dtype, val address, val when, val re, val im)
+void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
 {
     if (dtype == WF_BOOL) {
         val byte = wf__ptx_reg(g, V_R);
@@ -234,11 +250,11 @@ void wf__ptx_store_element(gen *g, unsigned dtype, val address, val when, val re
         EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(dtype), re);
         re = r;
     }
-    val v[6] = { re, address, { 0 }, memory_type(dtype), when, im };
+    val v[6] = { re, address, v_text(space), memory_type(dtype), when, im };
     if (wf__is_complex(dtype))
-        guarded(g, when, "@$4 st.global.v2.$3 [$1], {$0, $5}", "st.global.v2.$3 [$1], {$0, $5}", v);
+        guarded(g, when, "@$4 st.$2.v2.$3 [$1], {$0, $5}", "st.$2.v2.$3 [$1], {$0, $5}", v);
     else
-        guarded(g, when, "@$4 st.global.$3 [$1], $0", "st.global.$3 [$1], $0", v);
+        guarded(g, when, "@$4 st.$2.$3 [$1], $0", "st.$2.$3 [$1], $0", v);
 }
 
 void wf__ptx_store(gen *g, const wf__node *n)
@@ -246,5 +262,5 @@ void wf__ptx_store(gen *g, const wf__node *n)
     val ok, address = wf__ptx_address(g, n, &ok), re = wf__ptx_use(g, n->c), im = { 0 };
     if (wf__is_complex(n->dtype))
         im = g->node[n->c].more;
-    wf__ptx_store_element(g, n->dtype, address, ok, re, im);
+    wf__ptx_store_element(g, n->dtype, address, wf__ptx_space(&g->ir->slot[n->a]), ok, re, im);
 }

@@ -9,6 +9,8 @@
  *   - All axes reduced: one warp a box. Lane l of the warp is virtual accumulator l, which sees its points in the order
  *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ... The box's value goes to `partial`.
  *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, likewise.
+ *   - Teams (kernel.h): a block of threads a block of points, which threads take in turn, neighbours along the last axis.
+ *     Threads that would have none in a block at an end leave at once: barriers wait for those that are there.
  *   - The lane axis kept: one thread for each kept point and part; x goes along the lane axis.
  * So reductions have the same bits as on the processor.
  */
@@ -41,6 +43,7 @@ enum { WF__PTX_MOST_FIELDS = 512, WF__PTX_OLDEST = 70 }; /* fields: 4 KiB of par
 typedef struct wf__ptx_options {
     int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
     bool narrow; /* the promise of wf__ptx_is_narrow */
+    wf__team team;
 } wf__ptx_options;
 
 typedef struct wf__ptx_code {

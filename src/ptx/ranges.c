@@ -112,6 +112,7 @@ static range of_node(const gen *g, const wf__node *n, const range *of)
     switch (n->op) {
     case WF__CONST:
         return (range){ x, x, true };
+    case WF__THREAD:
     case WF__INDEX:
     case WF__EXTENT:
     case WF__DIM:

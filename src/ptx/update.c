@@ -8,6 +8,7 @@ typedef struct update {
     unsigned dtype, join;
     val address, when; /* when: V_NONE: always */
     bool plain;        /* nobody else is there */
+    const char *space;
 } update;
 
 /* ---- bits of an element, in 32 or 64 bits, zeros above ---- */
@@ -118,7 +119,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
     val shift = { 0 }, word = wf__ptx_reg(g, kind), now = wf__ptx_reg(g, kind), failed = wf__ptx_reg(g, V_P);
     val at = small ? word_of(g, u->address, &shift) : u->address, others = wf__ptx_reg(g, V_R);
     val want = expected.kind ? in_register(g, t, to_bits(g, t, expected)) : expected, differs = wf__ptx_reg(g, V_P);
-    EMIT(g, "ld.volatile.global.$1 $0, [$2]", word, type, at);
+    EMIT(g, "ld.volatile.$3.$1 $0, [$2]", word, type, at, v_text(u->space));
     if (small) {
         EMIT(g, "shl.b32 $0, $1, $2", others, v_int((1 << bits) - 1), shift);
         EMIT(g, "not.b32 $0, $0", others);
@@ -142,7 +143,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
         EMIT(g, "or.b32 $0, $0, $1", all, kept);
         new = all;
     }
-    EMIT(g, "atom.global.cas.$1 $0, [$2], $3, $4", now, type, at, word, new);
+    EMIT(g, "atom.$5.cas.$1 $0, [$2], $3, $4", now, type, at, word, new, v_text(u->space));
     EMIT(g, "setp.ne.$3 $0, $1, $2", failed, now, word, v_text(bits == 64 ? "s64" : "s32"));
     EMIT(g, "mov.$1 $0, $2", word, type, now);
     EMIT(g, "@$0 bra $1", failed, again);
@@ -166,14 +167,14 @@ static void update_real(const update *u, val value, val *old)
         *old = bits_register(g, u->dtype);
     value = in_register(g, wf__update_dtype(u->dtype, u->join), value);
     if (name && old)
-        EMIT(g, always ? "atom.global.$1 $0, [$2], $3" : "@$4 atom.global.$1 $0, [$2], $3", *old, v_text(name),
-             u->address, value, u->when);
+        EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", *old, v_text(name), u->address,
+             value, u->when, v_text(u->space));
     else if (name && u->join == WF_EXCH) /* there is no red.exch */
-        EMIT(g, always ? "atom.global.$1 $0, [$2], $3" : "@$4 atom.global.$1 $0, [$2], $3", bits_register(g, u->dtype),
-             v_text(name), u->address, value, u->when);
+        EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", bits_register(g, u->dtype),
+             v_text(name), u->address, value, u->when, v_text(u->space));
     else if (name)
-        EMIT(g, always ? "red.global.$0 [$1], $2" : "@$3 red.global.$0 [$1], $2", v_text(name), u->address, value,
-             u->when);
+        EMIT(g, always ? "red.$4.$0 [$1], $2" : "@$3 red.$4.$0 [$1], $2", v_text(name), u->address, value, u->when,
+             v_text(u->space));
     if (name)
         return;
     val over = wf__ptx_new_label(g), was = old ? *old : bits_register(g, u->dtype);
@@ -181,10 +182,10 @@ static void update_real(const update *u, val value, val *old)
         EMIT(g, "@!$0 bra $1", u->when, over);
     if (u->plain) {
         val now = u->dtype == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, u->dtype), none = { 0 };
-        wf__ptx_load_element(g, u->dtype, u->address, "global", none, now, none);
+        wf__ptx_load_element(g, u->dtype, u->address, u->space, none, now, none);
         if (u->dtype == WF_BOOL)
             now = from_bits(g, WF_BOOL, now);
-        wf__ptx_store_element(g, u->dtype, u->address, none, joined(g, u->join, u->dtype, now, value), none);
+        wf__ptx_store_element(g, u->dtype, u->address, u->space, none, joined(g, u->join, u->dtype, now, value), none);
     } else
         swap_loop(u, value, (val){ 0 }, was);
     wf__ptx_label(g, over);
@@ -210,8 +211,8 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
     if (wf__size(t) >= 4) {
         expected = in_register(g, t, expected);
         desired = in_register(g, t, desired);
-        EMIT(g, always ? "atom.global.cas.$1 $0, [$2], $3, $4" : "@$5 atom.global.cas.$1 $0, [$2], $3, $4", *old,
-             wf__ptx_bits(t), u->address, expected, desired, u->when);
+        EMIT(g, always ? "atom.$6.cas.$1 $0, [$2], $3, $4" : "@$5 atom.$6.cas.$1 $0, [$2], $3, $4", *old,
+             wf__ptx_bits(t), u->address, expected, desired, u->when, v_text(u->space));
         return;
     }
     val over = wf__ptx_new_label(g);
@@ -224,7 +225,7 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
 void wf__ptx_update(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
-    update u = { .g = g, .dtype = n->dtype, .join = wf__node_join(n) };
+    update u = { .g = g, .dtype = n->dtype, .join = wf__node_join(n), .space = wf__ptx_space(&g->ir->slot[n->a]) };
     const wf__ref *pair = wf__tuple_at(g->ir, n->c);
     bool result = n->op != WF__ACCUM, exchanges = n->op == WF__CAS;
     val old = { 0 }, value = wf__ptx_use(g, exchanges ? pair[1] : n->c);

@@ -365,7 +365,9 @@ wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
-        wf__ptx_options how = { .arch = arch, .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent) };
+        wf__ptx_options how = { .arch = arch,
+                                .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent),
+                                .team = stage->team };
         status = wf__ptx_emit(&stage->body, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);

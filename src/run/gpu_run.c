@@ -58,7 +58,9 @@ static const gpu_code *code_of(wf__gpu *gpu, wf__stage *stage, const wf__mem *me
         no_memory(f);
         return NULL;
     }
-    wf__ptx_options how = { .arch = gpu->arch, .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent) };
+    wf__ptx_options how = { .arch = gpu->arch,
+                            .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent),
+                            .team = stage->team };
     wf_status status = wf__ptx_emit(&stage->body, &how, &c->ptx, &f->text);
     if (status != WF_OK)
         f->status = status;
@@ -133,7 +135,11 @@ static bool launch(gpu_launch *l)
     uint64_t values[WF__PTX_MOST_FIELDS];
     void *params[] = { values };
     int64_t blocks;
-    if (stage->body.red_n && !stage->body.kept_lane) {
+    if (stage->team.threads) {
+        l->block_x = (unsigned)stage->team.threads;
+        l->block_y = 1;
+        blocks = stage->blocks;
+    } else if (stage->body.red_n && !stage->body.kept_lane) {
         l->warps = stage->reduce ? stage->kept * stage->parts : stage->blocks;
         l->block_x = WARPS * WF__LANES;
         l->block_y = 1;
@@ -289,6 +295,8 @@ bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, char *const *given, const uint64_
     if (ok && plan->params)
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
+        if (plan->temp[temps].shared)
+            continue;
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
         char *at = bytes == SIZE_MAX ? NULL : wf__gpu_take(gpu, bytes, f);
         base[plan->objects + temps] = at;

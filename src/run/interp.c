@@ -279,6 +279,9 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
     case WF__EXTENT:
         splat(out, WF_I64, (uint64_t)f->call->extent[n->a]);
         break;
+    case WF__THREAD: /* alone in its block */
+        splat(out, WF_I64, n->aux);
+        break;
     case WF__DIM:
         splat(out, WF_I64, (uint64_t)f->call->mem[n->a].dim[n->b]);
         break;
