@@ -95,11 +95,15 @@ if(WEFT_TESTS)
 
     # Tests that run on a GPU as they are, on the emulator. Others look into memory, or time out.
     foreach(name test_iwise test_control test_blocks test_kernel test_apply test_mod test_memo test_text_program
-        test_eval test_complex_products test_team)
+        test_eval test_complex_products test_team test_meet)
         string(REPLACE test_ cuda_ on_gpu ${name})
         weft_test(${on_gpu} ${name})
         set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
     endforeach()
+
+    weft_test(cuda_meet_70 test_meet) # without redux.sync
+    set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_EMU_SM=70
+                                                   WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
 
     # A BLAS, and a library that is none, for test_lib_blas to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)

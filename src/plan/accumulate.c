@@ -225,6 +225,20 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
     return ir->status == WF_OK || no_memory(plan);
 }
 
+/* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
+ * lanes; at few places; at more of them where an operation is a loop. In shared memory those of integers are fast. */
+static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned join)
+{
+    enum { FEW = 64, FEW_SLOW = 512 };
+    bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
+    bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
+    bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
+        same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
+    bool often = same || (!fast && t->elements <= (slow ? FEW_SLOW : FEW));
+    return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
+}
+
 static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
                     const wf__bind *bind)
 {
@@ -235,7 +249,9 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     bool apart = !t.shared && !t.repeats && differs(stage, ir, n);
     if (apart)
         mode = WF__MODE_EXPAND;
-    else if (t.atomic || t.repeats || plan->gpu)
+    else if (plan->gpu)
+        mode = mode == WF__MODE_AUTO ? on_gpu(&t, ir, vary, n, join) : mode == WF__MODE_EXPAND ? WF__MODE_DIRECT : mode;
+    else if (t.atomic || t.repeats)
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;

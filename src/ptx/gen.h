@@ -124,6 +124,11 @@ val wf__ptx_take_digit(gen *g, val *rest, val count); /* rest % count; rest beco
 void wf__ptx_leave_if(gen *g, val a, val limit, val exit);
 /* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
 val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s);
+/* ---- warp.c ---- */
+/* What another lane holds: `by` further ("down"), of the lane with that bit other ("bfly"), or lane `by` ("idx"). */
+val wf__ptx_from_lane(gen *g, unsigned dtype, val v, const char *how, val by, val members);
+/* Of the lanes here with the same address one leads, and has the values of all of them joined. */
+val wf__ptx_meet(gen *g, val address, unsigned join, unsigned dtype, val v, val *leads);
 /* ---- team.c ---- */
 void wf__ptx_team(gen *g, val exit);
 #endif

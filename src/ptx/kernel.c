@@ -143,30 +143,6 @@ static void rows(gen *g, const wf__ptx_span *s, int d, int end, int lane, val fi
     wf__ptx_label(g, done);
 }
 
-/* What the lane `by` further holds. */
-static val from_lane(gen *g, unsigned dtype, val v, int by)
-{
-    val r = wf__ptx_new(g, dtype);
-    if (r.kind == V_D) {
-        val lo = wf__ptx_reg(g, V_R), hi = wf__ptx_reg(g, V_R);
-        EMIT(g, "mov.b64 {$0, $1}, $2", lo, hi, v);
-        EMIT(g, "shfl.sync.down.b32 $0, $0, $1, 31, -1", lo, v_int(by));
-        EMIT(g, "shfl.sync.down.b32 $0, $0, $1, 31, -1", hi, v_int(by));
-        EMIT(g, "mov.b64 $0, {$1, $2}", r, lo, hi);
-        return r;
-    }
-    val bits = v;
-    if (r.kind == V_P) {
-        bits = wf__ptx_reg(g, V_R);
-        EMIT(g, "selp.b32 $0, 1, 0, $1", bits, v);
-    }
-    val got = r.kind == V_P ? bits : r;
-    EMIT(g, "shfl.sync.down.b32 $0, $1, $2, 31, -1", got, bits, v_int(by));
-    if (r.kind == V_P)
-        EMIT(g, "setp.ne.s32 $0, $1, 0", r, got);
-    return r;
-}
-
 static void join_lanes(gen *g)
 {
     uint32_t n = g->ir->red_n;
@@ -177,7 +153,7 @@ static void join_lanes(gen *g)
     }
     for (int s = WF__LANES / 2; s; s /= 2) {
         for (uint32_t k = 0; k < n; ++k)
-            other[k] = from_lane(g, g->ir->red[k].dtype, g->acc[k], s);
+            other[k] = wf__ptx_from_lane(g, g->ir->red[k].dtype, g->acc[k], "down", v_int(s), v_int(-1));
         wf__ptx_join(g, other);
     }
     wf__free(other);

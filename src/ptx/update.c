@@ -8,6 +8,7 @@ typedef struct update {
     unsigned dtype, join;
     val address, when; /* when: V_NONE: always */
     bool plain;        /* nobody else is there */
+    bool local;        /* lanes that meet are joined first */
     const char *space;
 } update;
 
@@ -157,6 +158,22 @@ static val bits_register(gen *g, unsigned t)
     return r;
 }
 
+static void update_real(const update *u, val value, val *old);
+
+/* By one lane for all those that are here with the same address. */
+static void update_together(const update *u, val value)
+{
+    gen *g = u->g;
+    unsigned with = wf__update_dtype(u->dtype, u->join);
+    val over = wf__ptx_new_label(g);
+    update lead = *u;
+    if (u->when.kind != V_NONE)
+        EMIT(g, "@!$0 bra $1", u->when, over);
+    lead.local = false;
+    update_real(&lead, wf__ptx_meet(g, u->address, u->join, with, value, &lead.when), NULL);
+    wf__ptx_label(g, over);
+}
+
 /* With `old`: what was there, as bits; zeros where off. */
 static void update_real(const update *u, val value, val *old)
 {
@@ -166,6 +183,10 @@ static void update_real(const update *u, val value, val *old)
     if (old)
         *old = bits_register(g, u->dtype);
     value = in_register(g, wf__update_dtype(u->dtype, u->join), value);
+    if (u->local) {
+        update_together(u, value);
+        return;
+    }
     if (name && old)
         EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", *old, v_text(name), u->address,
              value, u->when, v_text(u->space));
@@ -230,6 +251,7 @@ void wf__ptx_update(gen *g, wf__ref r)
     bool result = n->op != WF__ACCUM, exchanges = n->op == WF__CAS;
     val old = { 0 }, value = wf__ptx_use(g, exchanges ? pair[1] : n->c);
     val expected = exchanges ? wf__ptx_use(g, pair[0]) : old;
+    u.local = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_LOCAL;
     u.plain = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND;
     u.address = wf__ptx_address(g, n, &u.when);
     if (wf__is_complex(u.dtype))
