@@ -317,10 +317,12 @@ static void structural(gen *g, wf__ref r)
         g->node[r].v = g->arg[n->a];
         break;
     case WF__LOAD:
-        wf__ptx_load(g, r);
+        if (!wf__ptx_wide_node(g, r))
+            wf__ptx_load(g, r);
         break;
     case WF__STORE:
-        wf__ptx_store(g, n);
+        if (!wf__ptx_wide_node(g, r))
+            wf__ptx_store(g, n);
         break;
     case WF__ACCUM:
     case WF__ATOMIC:
@@ -352,8 +354,8 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
             open_loop(g, r, &open[depth++]);
         else if (op == WF__END)
             close_loop(g, r, &open[--depth]);
-        else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP)
-            continue;
+        else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP || g->node[r].in_head)
+            continue; /* or it is there from an earlier walk */
         else if (wf__op_is_pure(op))
             pure(g, r);
         else

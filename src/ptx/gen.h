@@ -39,6 +39,8 @@ typedef struct wf__ptx_gen {
     const val *arg; /* of cold bodies and joiners */
     val field[WF__PTX_MOST_FIELDS][2]; /* 64 bits, and the low 32 of them */
     bool inner;                        /* ir is not the body */
+    int width, column;                 /* points of a thread (vector.c), and which one is being emitted */
+    val *wide;                         /* while all of them are: what is read and written at once, 4 for each node */
     wf_status status;
     wf__str *error;
 } gen;
@@ -105,6 +107,10 @@ void wf__ptx_join(gen *g, const val *other);
 void wf__ptx_load(gen *g, wf__ref r);
 void wf__ptx_store(gen *g, const wf__node *n);
 val wf__ptx_address(gen *g, const wf__node *n, val *ok); /* ok: a predicate, or V_NONE: always */
+val wf__ptx_memory_type(unsigned dtype);                 /* of a load or store of a dtype, or of a part */
+const char *wf__ptx_read_space(const wf__slot *slot);
+val wf__ptx_in_register(gen *g, unsigned dtype, val v); /* immediates are not everywhere allowed */
+val wf__ptx_stored(gen *g, unsigned dtype, val v);      /* a register with what goes to memory */
 static inline const char *wf__ptx_space(const wf__slot *slot) { return slot->shared ? "shared" : "global"; }
 val wf__ptx_shared(gen *g); /* where shared memory begins */
 void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);
@@ -124,6 +130,10 @@ val wf__ptx_take_digit(gen *g, val *rest, val count); /* rest % count; rest beco
 void wf__ptx_leave_if(gen *g, val a, val limit, val exit);
 /* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
 val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s);
+/* ---- vector.c ---- */
+int wf__ptx_width(const wf__ir *body, wf__ptx_code *code); /* points of a thread; 1: as ever */
+void wf__ptx_vectors(gen *g, val tile, val exit);
+bool wf__ptx_wide_node(gen *g, wf__ref r); /* is it part of an access for all columns? Then it is done */
 /* ---- warp.c ---- */
 /* What another lane holds: `by` further ("down"), of the lane with that bit other ("bfly"), or lane `by` ("idx"). */
 val wf__ptx_from_lane(gen *g, unsigned dtype, val v, const char *how, val by, val members);

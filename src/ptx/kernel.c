@@ -51,24 +51,29 @@ void wf__ptx_leave_if(gen *g, val a, val limit, val exit)
     EMIT(g, "@$0 bra $1", p, exit);
 }
 
-/* The lane axis along x; returns the row. */
-static val lane_and_row(gen *g, bool rows, val exit)
+/* Blocks go along the lane axis first; returns the row. */
+static val row_and_tile(gen *g, bool rows, val exit, val *tile)
 {
-    int last = g->ir->rank - 1;
-    val block = wf__ptx_block_number(g), j = wf__ptx_new_index(g), row = { 0 };
+    val block = wf__ptx_block_number(g), row = { 0 };
+    *tile = block;
     if (rows) {
-        val tile = wf__ptx_take_digit(g, &block, wf__ptx_index_field(g, WF__PTX_TILES, 0));
+        *tile = wf__ptx_take_digit(g, &block, wf__ptx_index_field(g, WF__PTX_TILES, 0));
         row = wf__ptx_new_index(g);
         EMIT(g, "mad.lo.$1 $0, $2, $3, $4", row, wf__ptx_index_type(g), block, wf__ptx_special(g, "%ntid.y"),
              wf__ptx_special(g, "%tid.y"));
         wf__ptx_leave_if(g, row, wf__ptx_index_field(g, WF__PTX_ROWS, 0), exit);
-        block = tile;
     }
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", j, wf__ptx_index_type(g), block, wf__ptx_special(g, "%ntid.x"),
+    return row;
+}
+
+static void find_lane(gen *g, val tile, val exit)
+{
+    int last = g->ir->rank - 1;
+    val j = wf__ptx_new_index(g);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", j, wf__ptx_index_type(g), tile, wf__ptx_special(g, "%ntid.x"),
          wf__ptx_special(g, "%tid.x"));
     wf__ptx_leave_if(g, j, wf__ptx_index_field(g, WF__PTX_EXTENT, last), exit);
     g->index[last] = j;
-    return row;
 }
 
 /* The indices of axes first .. end - 1 from the number of a row. */
@@ -83,9 +88,14 @@ static void outer_indices(gen *g, val row, int first, int end)
 static void points(gen *g, val exit)
 {
     int rank = g->ir->rank;
-    val row = lane_and_row(g, rank > 1, exit);
+    val tile, row = row_and_tile(g, rank > 1, exit, &tile);
+    if (g->width == 1)
+        find_lane(g, tile, exit);
     outer_indices(g, row, 0, rank - 1);
-    wf__ptx_walk(g, 1, g->ir->n);
+    if (g->width > 1)
+        wf__ptx_vectors(g, tile, exit);
+    else
+        wf__ptx_walk(g, 1, g->ir->n);
 }
 
 /* ---- reductions ---- */
@@ -210,8 +220,9 @@ static void by_threads(gen *g, val exit)
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
     wf__ptx_span s;
-    val point = lane_and_row(g, true, exit), part = wf__ptx_take_box(g, &point, ir->kept, last, &s),
-        number = wf__ptx_new_index(g);
+    val tile, point = row_and_tile(g, true, exit, &tile);
+    find_lane(g, tile, exit);
+    val part = wf__ptx_take_box(g, &point, ir->kept, last, &s), number = wf__ptx_new_index(g);
     val none = { 0 };
     EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, wf__ptx_index_type(g), point,
          wf__ptx_index_field(g, WF__PTX_EXTENT, last), g->index[last]);
@@ -286,6 +297,7 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     }
     *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
     g->out = &g->body;
+    g->width = out->width = options->team.threads ? 1 : wf__ptx_width(body, out);
     g->node = wf__alloc0(body->n * sizeof *g->node);
     g->widened = wf__alloc0(body->n * sizeof *g->widened);
     g->acc = wf__alloc0((body->red_n + 1) * sizeof *g->acc);

@@ -176,8 +176,7 @@ val wf__ptx_address(gen *g, const wf__node *n, val *ok)
 }
 
 /* ---- elements ---- */
-/* The type of a load or store of a dtype, or of a part. */
-static val memory_type(unsigned t)
+val wf__ptx_memory_type(unsigned t)
 {
     static const char *const names[] = {
         [WF_BOOL] = "u8", [WF_I8] = "s8",   [WF_U8] = "u8",   [WF_I16] = "s16", [WF_U16] = "u16",  [WF_I32] = "b32",
@@ -194,14 +193,14 @@ static void guarded(gen *g, val when, const char *with, const char *without, con
 
 void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
 {
-    val v[6] = { re, address, v_text(space), memory_type(dtype), when, im };
+    val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
     if (wf__is_complex(dtype))
         guarded(g, when, "@$4 ld.$2.v2.$3 {$0, $5}, [$1]", "ld.$2.v2.$3 {$0, $5}, [$1]", v);
     else
         guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
 }
 
-static const char *space_of(const wf__slot *slot)
+const char *wf__ptx_read_space(const wf__slot *slot)
 {
     return slot->shared                   ? "shared"
            : slot->written || slot->meets ? "global"
@@ -228,7 +227,7 @@ void wf__ptx_load(gen *g, wf__ref r)
         if (pair)
             EMIT(g, "mov.$1 $0, $2", im, type, more);
     }
-    wf__ptx_load_element(g, t, address, space_of(&g->ir->slot[n->a]), ok, re, im);
+    wf__ptx_load_element(g, t, address, wf__ptx_read_space(&g->ir->slot[n->a]), ok, re, im);
     if (t == WF_BOOL) {
         val p = wf__ptx_reg(g, V_P);
         EMIT(g, "setp.ne.s32 $0, $1, 0", p, re);
@@ -238,19 +237,29 @@ void wf__ptx_load(gen *g, wf__ref r)
     g->node[r].more = im;
 }
 
+val wf__ptx_in_register(gen *g, unsigned t, val v)
+{
+    if (v.kind != V_INT && v.kind != V_F32 && v.kind != V_F64)
+        return v;
+    val r = wf__ptx_new(g, t);
+    EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(t), v);
+    return r;
+}
+
+val wf__ptx_stored(gen *g, unsigned dtype, val v)
+{
+    if (dtype != WF_BOOL)
+        return wf__ptx_in_register(g, dtype, v);
+    val byte = wf__ptx_reg(g, V_R);
+    EMIT(g, "selp.b32 $0, 1, 0, $1", byte, v);
+    return byte;
+}
+
 void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
 {
-    if (dtype == WF_BOOL) {
-        val byte = wf__ptx_reg(g, V_R);
-        EMIT(g, "selp.b32 $0, 1, 0, $1", byte, re);
-        re = byte;
-    }
-    if (re.kind == V_INT && dtype != WF_BOOL) { /* immediates of small types have the width of nothing */
-        val r = wf__ptx_new(g, dtype);
-        EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(dtype), re);
-        re = r;
-    }
-    val v[6] = { re, address, v_text(space), memory_type(dtype), when, im };
+    re = wf__ptx_stored(g, dtype, re);
+    im = wf__ptx_in_register(g, dtype, im);
+    val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
     if (wf__is_complex(dtype))
         guarded(g, when, "@$4 st.$2.v2.$3 [$1], {$0, $5}", "st.$2.v2.$3 [$1], {$0, $5}", v);
     else

@@ -4,7 +4,7 @@
  * needs them. The recipe beside the text says what each field holds.
  *
  * How points go to threads:
- *   - Without reductions: one thread a point. Threads along x are neighbours of the lane axis, along y rows. Blocks are
+ *   - Without reductions: one thread a point, or `width` of them (vector.c). Threads along x are neighbours of the lane axis, along y rows. Blocks are
  *     numbered in one dimension: the tiles of a row first.
  *   - All axes reduced: one warp a box. Lane l of the warp is virtual accumulator l, which sees its points in the order
  *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ... The box's value goes to `partial`.
@@ -19,18 +19,19 @@
 #include "plan/kernel.h"
 
 typedef enum wf__ptx_what {
-    WF__PTX_BASE,   /* number: slot. Address of element [0, ..., 0] */
-    WF__PTX_STRIDE, /* number: slot, axis. In elements */
-    WF__PTX_DIM,    /* number: slot, axis */
-    WF__PTX_PARAM,  /* number: parameter */
-    WF__PTX_EXTENT, /* axis. Of a loop axis */
-    WF__PTX_TILES,  /* blocks along the lane axis */
-    WF__PTX_ROWS,   /* rows of points: of all outer axes; with the lane axis kept: of the kept ones, times parts */
-    WF__PTX_BOX,    /* axis. Extent of a box */
-    WF__PTX_BOXES,  /* axis. Boxes along it */
-    WF__PTX_WARPS,  /* that have something to do */
-    WF__PTX_KEPT,   /* points of the kept axes */
-    WF__PTX_RESULT  /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
+    WF__PTX_BASE,    /* number: slot. Address of element [0, ..., 0] */
+    WF__PTX_STRIDE,  /* number: slot, axis. In elements */
+    WF__PTX_DIM,     /* number: slot, axis */
+    WF__PTX_PARAM,   /* number: parameter */
+    WF__PTX_EXTENT,  /* axis. Of a loop axis */
+    WF__PTX_TILES,   /* blocks along the lane axis */
+    WF__PTX_ROWS,    /* rows of points: of all outer axes; with the lane axis kept: of the kept ones, times parts */
+    WF__PTX_BOX,     /* axis. Extent of a box */
+    WF__PTX_BOXES,   /* axis. Boxes along it */
+    WF__PTX_WARPS,   /* that have something to do */
+    WF__PTX_KEPT,    /* points of the kept axes */
+    WF__PTX_ALIGNED, /* 1: points side by side may be read and written by one access (wide, below) */
+    WF__PTX_RESULT   /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
 } wf__ptx_what;
 
 typedef struct wf__ptx_field {
@@ -38,7 +39,11 @@ typedef struct wf__ptx_field {
     uint16_t number;
 } wf__ptx_field;
 
-enum { WF__PTX_MOST_FIELDS = 512, WF__PTX_OLDEST = 70 }; /* fields: 4 KiB of parameters; compute capability 7.0 */
+enum {
+    WF__PTX_MOST_FIELDS = 512,
+    WF__PTX_MOST_WIDE = 16,
+    WF__PTX_OLDEST = 70
+}; /* fields: 4 KiB of parameters; compute capability 7.0 */
 
 typedef struct wf__ptx_options {
     int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
@@ -50,6 +55,11 @@ typedef struct wf__ptx_code {
     wf__str text; /* of a module with the entry `weft_kernel` */
     wf__ptx_field field[WF__PTX_MOST_FIELDS];
     uint32_t fields;
+    /* Points of a thread, neighbours along the lane axis, of kernels with one thread a point else. Beyond 1: slots whose
+     * addresses, in every row, should be multiples of so many elements. */
+    int width;
+    uint16_t wide[WF__PTX_MOST_WIDE];
+    uint32_t wide_n;
 } wf__ptx_code;
 
 /* Is index arithmetic in 32 bits right for these arrays and extents? */

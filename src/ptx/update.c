@@ -87,15 +87,6 @@ static const char *native(unsigned join, unsigned t)
     }
 }
 
-static val in_register(gen *g, unsigned t, val v)
-{
-    if (v.kind != V_INT && v.kind != V_F32 && v.kind != V_F64)
-        return v;
-    val r = wf__ptx_new(g, t);
-    EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(t), v);
-    return r;
-}
-
 /* The word that holds a small element: its address, how far the element is from its low end. */
 static val word_of(gen *g, val address, val *shift)
 {
@@ -119,7 +110,8 @@ static void swap_loop(const update *u, val value, val expected, val old)
     val type = v_text(bits == 64 ? "b64" : "b32"), again = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
     val shift = { 0 }, word = wf__ptx_reg(g, kind), now = wf__ptx_reg(g, kind), failed = wf__ptx_reg(g, V_P);
     val at = small ? word_of(g, u->address, &shift) : u->address, others = wf__ptx_reg(g, V_R);
-    val want = expected.kind ? in_register(g, t, to_bits(g, t, expected)) : expected, differs = wf__ptx_reg(g, V_P);
+    val want = expected.kind ? wf__ptx_in_register(g, t, to_bits(g, t, expected)) : expected,
+        differs = wf__ptx_reg(g, V_P);
     EMIT(g, "ld.volatile.$3.$1 $0, [$2]", word, type, at, v_text(u->space));
     if (small) {
         EMIT(g, "shl.b32 $0, $1, $2", others, v_int((1 << bits) - 1), shift);
@@ -136,7 +128,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
         EMIT(g, "@$0 bra $1", differs, done);
     }
     val new = expected.kind ? value : joined(g, u->join, t, from_bits(g, t, old), value);
-    new = in_register(g, t, to_bits(g, t, new));
+    new = wf__ptx_in_register(g, t, to_bits(g, t, new));
     if (small) {
         val all = wf__ptx_reg(g, V_R), kept = wf__ptx_reg(g, V_R);
         EMIT(g, "shl.b32 $0, $1, $2", all, new, shift);
@@ -182,7 +174,7 @@ static void update_real(const update *u, val value, val *old)
     bool always = u->when.kind == V_NONE;
     if (old)
         *old = bits_register(g, u->dtype);
-    value = in_register(g, wf__update_dtype(u->dtype, u->join), value);
+    value = wf__ptx_in_register(g, wf__update_dtype(u->dtype, u->join), value);
     if (u->local) {
         update_together(u, value);
         return;
@@ -230,8 +222,8 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
     bool always = u->when.kind == V_NONE;
     *old = bits_register(g, t);
     if (wf__size(t) >= 4) {
-        expected = in_register(g, t, expected);
-        desired = in_register(g, t, desired);
+        expected = wf__ptx_in_register(g, t, expected);
+        desired = wf__ptx_in_register(g, t, desired);
         EMIT(g, always ? "atom.$6.cas.$1 $0, [$2], $3, $4" : "@$5 atom.$6.cas.$1 $0, [$2], $3, $4", *old,
              wf__ptx_bits(t), u->address, expected, desired, u->when, v_text(u->space));
         return;

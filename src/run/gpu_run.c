@@ -86,14 +86,30 @@ static void shape_rows(gpu_launch *l)
     enum { THREADS = 256 };
     const wf__stage *stage = l->stage;
     int last = stage->body.rank - 1;
+    int64_t width = l->code->ptx.width;
     l->block_x = THREADS;
-    while (l->block_x > 1 && l->block_x / 2 >= stage->extent[last])
+    while (l->block_x > 1 && l->block_x / 2 * width >= stage->extent[last])
         l->block_x /= 2;
     l->block_y = last > 0 ? THREADS / l->block_x : 1;
-    l->tiles = divided(stage->extent[last], l->block_x);
+    l->tiles = divided(stage->extent[last], l->block_x * width);
     l->rows = 1;
     for (int d = 0; d < last; ++d)
         l->rows *= !stage->body.red_n || d < stage->body.kept ? stage->extent[d] : boxes(stage, d);
+}
+
+/* Does every row of what is read and written at once begin at a multiple of what a thread has? */
+static bool is_aligned(const gpu_launch *l)
+{
+    const wf__ptx_code *code = &l->code->ptx;
+    bool aligned = true;
+    for (uint32_t i = 0; i < code->wide_n; ++i) {
+        const wf__mem *m = &l->mem[code->wide[i]];
+        uint64_t bytes = (uint64_t)code->width * wf__size(l->stage->body.slot[code->wide[i]].dtype);
+        aligned = aligned && wf__gpu_address(m->base) % bytes == 0;
+        for (int d = 0; d < l->stage->body.rank - 1; ++d)
+            aligned = aligned && (l->stage->extent[d] < 2 || m->stride[d] % code->width == 0);
+    }
+    return aligned;
 }
 
 static uint64_t field(const gpu_launch *l, const wf__ptx_field *f)
@@ -122,6 +138,8 @@ static uint64_t field(const gpu_launch *l, const wf__ptx_field *f)
         return (uint64_t)l->warps;
     case WF__PTX_KEPT:
         return (uint64_t)stage->kept;
+    case WF__PTX_ALIGNED:
+        return is_aligned(l);
     default:
         return wf__gpu_address(l->result[f->number]);
     }
