@@ -95,7 +95,7 @@ if(WEFT_TESTS)
 
     # Tests that run on a GPU as they are, on the emulator. Others look into memory, or time out.
     foreach(name test_iwise test_control test_blocks test_kernel test_apply test_mod test_memo test_text_program
-        test_eval test_complex_products test_team test_meet)
+        test_eval test_complex_products test_team test_meet test_vectors)
         string(REPLACE test_ cuda_ on_gpu ${name})
         weft_test(${on_gpu} ${name})
         set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)

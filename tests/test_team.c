@@ -162,7 +162,7 @@ static void test_large(void **state)
     (void)state;
     enum { H = 100, W = 90, B = 48, MANY = 20000 };
     for (int many = 0; many < 2; ++many) {
-        int64_t bins = many ? MANY : 16;
+        int bins = many ? MANY : 16;
         wf_array *out = wf_full(ctx, WF_I32, WF_SHAPE(3, 2, 16), -1);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(B, B));
         wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(bins), true);
@@ -175,8 +175,8 @@ static void test_large(void **state)
         WF_END(g);
         run(g, "large");
         int32_t *got = contents(out), want[3 * 2 * 16] = { 0 };
-        for (int n = 0; n < H * W; ++n)
-            ++want[(n / W / B * 2 + n % W / B) * 16 + n % 16];
+        for (int k = 0; k < H * W; ++k)
+            ++want[(k / W / B * 2 + k % W / B) * 16 + k % 16];
         assert_memory_equal(got, want, sizeof want);
         free(got);
         wf_release(out);

@@ -149,7 +149,7 @@ static wf_shape shape_of(const wf__bind *b, int first)
     return shape;
 }
 
-/* Places what is zeroed first, as far as there is room; else nothing is shared. */
+/* Places what begins as zeros first, as far as there is room; else nothing is shared. */
 static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all, wf__team *team)
 {
     size_t at = 0;
@@ -159,7 +159,8 @@ static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all
             const wf__bind *b = &bind[all->at[i].object];
             wf_shape own = shape_of(b, slot->scratch - 1);
             int64_t n;
-            if (slot->zeroed != (zeroed != 0))
+            bool first = slot->zeroed || wf__size(b->dtype) < 4; /* updates read whole words */
+            if (first != (zeroed != 0))
                 continue;
             if (own.rank == 0 || !wf__points(&own, &n) || (size_t)n > most_shared)
                 return false;

@@ -6,7 +6,7 @@ enum { ALL = -1 };
 
 static unsigned index_dtype(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
 val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, index_dtype(g)); }
-val wf__ptx_index_dtype(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
+val wf__ptx_index_type(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
 val wf__ptx_index_field(gen *g, wf__ptx_what what, int axis)
 {
     return wf__ptx_field_value(g, what, 0, axis, g->options->narrow);
