@@ -44,6 +44,22 @@ static void test_literals(void **state)
     wf_release(out);
 }
 
+/* A literal of any shape is a value like others, and no memory. */
+static void test_literals_with_a_shape(void **state)
+{
+    (void)state;
+    wf_array *a = line(WF_F32, 4), *rows = NULL, *all = NULL;
+    wf_graph *g = wf_begin(ctx);
+    wf_val two = wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(3, 4));
+    assert_int_equal(wf_val_shape(two).dim[0], 3);
+    rows = wf_keep(wf_sum(wf_mul(two, wf_in(g, a)), WF_AXES(1)));
+    all = wf_keep(two);
+    OK(ctx, wf_run(g));
+    EXPECT_F32(rows, 12, 12, 12);
+    EXPECT_F32(all, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2);
+    wf_release(a), wf_release(rows), wf_release(all);
+}
+
 /* Where nothing can change there is no effect, and no kernel. */
 static void test_effects_vanish(void **state)
 {
@@ -180,9 +196,13 @@ static void test_mistakes_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_literals),       cmocka_unit_test(test_effects_vanish),
-        cmocka_unit_test(test_scopes),         cmocka_unit_test(test_dropped_graphs_run_nothing),
-        cmocka_unit_test(test_masked_gathers), cmocka_unit_test(test_mistakes_change_nothing),
+        cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_literals_with_a_shape),
+        cmocka_unit_test(test_effects_vanish),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_dropped_graphs_run_nothing),
+        cmocka_unit_test(test_masked_gathers),
+        cmocka_unit_test(test_mistakes_change_nothing),
     };
     return cmocka_run_group_tests_name("cpu", tests, noted, off) +
            cmocka_run_group_tests_name("interpreter", tests, noted_interpreted, off);

@@ -130,7 +130,8 @@ enum {
     WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant last
                                indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are moved as
                                one vector for each point. Results are the same */
-    WF_LOOP_OPT = 8,        /* loops lose variables that are not used or never change; short ones are written out */
+    WF_LOOP_OPT =
+        8, /* loops lose variables that never change (unused ones: WF_DEAD_CODE); short ones are written out */
     /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
      * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
@@ -554,7 +555,8 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
  * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums and
  * products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16 through f32.
  * Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone: along the last axis
- * parts of fixed length are summed first, then what comes before each. A pass over memory of its own; parallel.
+ * parts of fixed length are summed first, then what comes before each. A pass over memory of its own, right
+ * into the array that the value is assigned to or kept in; parallel.
  *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
@@ -645,8 +647,8 @@ typedef struct wf_kernel_info {
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
-    /* Of this kernel: assignments that a later one hides (WF_DEAD_CODE); variables of loops that nobody uses, variables that
-     * no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
+    /* Of this kernel: assignments that a later one hides and variables of loops that nobody uses (WF_DEAD_CODE); variables
+     * that no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
     uint32_t hidden, unused, invariant, written_out;
 } wf_kernel_info;
 /* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
