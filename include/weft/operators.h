@@ -1,0 +1,115 @@
+/* operators.h - part of weft.h, which includes it: operators in other forms than a recording: text, hooks for functions that
+ * take an operator, traced functions and tables of them, and C code that cannot be traced.
+ */
+#ifndef WEFT_OPERATORS_H
+#define WEFT_OPERATORS_H
+#include "weft/weft.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- operator text ------------------------------------------------------------------------------------------
+ * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.
+ * Names of `args` are arrays, values or numbers; assigning to the name of an array writes it, to that of a wf_var sets
+ * it; other names are temporaries. Text with typed locals (`f32 s = 0`), blocks (if, while, for) or writes by index
+ * (`out[y, x] = s`) is done at every point of an index space, the shape of the arrays that it assigns or, when it makes
+ * them, of those that it reads; an array argument named "" says the shape. Errors are WF_ERR_SYNTAX (or the
+ * operation's own) with the line, and a caret under the place. */
+/* One expression as a value, inside any recording. */
+WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
+/* The recording that the text needs, empty: an array graph, or an index space of its shape. `options` may be NULL; a
+ * shape in it is used as it is. NULL only without memory; a text that is wrong fails when it is recorded. */
+WF_API wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const wf_space *options);
+/* Statements, recorded into an array graph or, at every point, into an index space. */
+WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
+/* Records and runs. */
+WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
+/* Records and runs; out[i] becomes a new array that holds the value assigned to want[i]; an argument of that name stays
+ * as it was. All NULL on error. */
+WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
+                                const char *const *want, size_t n, wf_array **out);
+/* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
+WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
+
+/* ---- operators as hooks: a thin layer over recording, for functions that take an operator ---------------------- */
+typedef struct wf_site { /* filled by the library, read by the hook */
+    wf_graph *graph;
+    void *user;
+    const wf_val *index; /* [rank], with an index space */
+    const wf_var *in, *out, *reduced;
+    const wf_var *other; /* in join: the partial results to merge into `reduced` */
+    int32_t rank, n_in, n_out, n_reduced;
+} wf_site;
+typedef void wf_hook(const wf_site *site);
+typedef struct wf_reduced_spec {
+    wf_dtype dtype;
+    wf_join join;
+    double initial;
+} wf_reduced_spec;
+typedef struct wf_op {
+    size_t size;
+    wf_hook *init, *deinit;      /* once a block, before and after */
+    wf_hook *call, *join, *post; /* join: for WF_JOIN_CUSTOM; NULL: call, with the other
+                              partial results in place of as many inputs; post NULL: reduced[i] is converted to out[i] */
+    void *user;
+    const wf_reduced_spec *reduced;
+    int32_t n_reduced;
+    /* A contract: inputs are only read; outputs are set on every path and not read before. What breaks it is
+     * WF_ERR_CONTRACT and nothing runs. Without it an input that is set is written, and an output begins with what the
+     * array holds. Loads and stores are as wide either way. */
+    bool vectorize;
+} wf_op;
+/* Records one operator and runs it: over an index space (`space` has a shape), over the elements of the operands, which
+ * broadcast to the outputs, or reducing (`space` has reduce; `out` are then the results). Hooks are called once each,
+ * during this call, to record. Up to 32 inputs, outputs and reduced values. In C: wf_apply(ctx, WF_ARRAYS(a),
+ * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
+WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
+
+/* ---- calls --------------------------------------------------------------------------------------------------
+ * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It may
+ * do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
+typedef struct wf_function {
+    wf_hook *call;
+    void *user;
+} wf_function;
+typedef struct wf_functions {
+    const wf_function *at;
+    size_t n;
+} wf_functions;
+typedef struct wf_vars {
+    const wf_var *at;
+    size_t n;
+} wf_vars;
+/* Records the function here: wf_call(g, f, WF_VALS(x), WF_VARS(y)). */
+WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
+/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing happens
+ * and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y), WF_VARS(r)).
+ * Each function is called once, during this call, to record; what it does, lanes that did not ask for it do not do. With
+ * WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and if one is left, or one
+ * alone can be reached because of the index's dtype or a constant in it, there is no choice any more. An index that is the
+ * same for all points is a real branch. Costs a comparison and a branch per vector for each different function, and the
+ * bodies that some lane of the vector asks for. Where control flow is to be had. */
+WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,
+                       wf_vars out);
+
+/* ---- host operators -----------------------------------------------------------------------------------------
+ * Code that cannot be traced, called with runs of elements, from several threads at once. */
+typedef struct wf_chunk { /* filled by the library; later versions may append members */
+    int64_t n;            /* elements of each array, contiguous and aligned for their dtype */
+    int32_t n_in, n_out;
+    const void *const *in;
+    void *const *out; /* hold what the arrays hold; every element left is written back */
+    int64_t first;    /* linear index, in C order of the outputs' shape, of the first element */
+    int32_t thread;   /* below wf_get_threads, and nobody else's at the moment: an index for private memory */
+} wf_chunk;
+/* Calls fn(chunk, user) until every element of the outputs (without outputs: of the inputs' common shape) was in one
+ * chunk. Outputs have one shape, to which inputs broadcast; any dtypes and strides; up to 32 arrays. An output may be
+ * an input too; inputs that overlap it otherwise are read as they were before. Synchronous. Contiguous arrays are not
+ * copied. The number of elements in a chunk depends on the number of threads. */
+WF_API wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out,
+                               void (*fn)(const wf_chunk *chunk, void *user), void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
