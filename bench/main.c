@@ -19,21 +19,23 @@ static const char usage[] =
     "                   bench/peers/install, if it has been run; none: only C\n"
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
 
-extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m,
+extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m, bench_full_64m,
     bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_mandelbrot,
-    bench_launch_prepared, bench_launch_traced, bench_replay, bench_tracing, bench_node_bytes, bench_cold_10,
-    bench_cold_100, bench_cold_1000, bench_cold_several, bench_disk_10, bench_disk_100, bench_disk_1000,
+    bench_launch_prepared, bench_launch_traced, bench_launch_queued, bench_replay, bench_tracing, bench_node_bytes,
+    bench_cold_10, bench_cold_100, bench_cold_1000, bench_cold_several, bench_disk_10, bench_disk_100, bench_disk_1000,
     bench_process_start, bench_process_memory, bench_argmax_16m, bench_variance_16m, bench_histogram_16m,
     bench_transpose_4096, bench_scan_16m, bench_sort_4096, bench_matmul_2048;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
 #define X(name) &bench_sum_##name,
+/* clang-format off */
 const bench_row *const bench_rows[] = {
     &bench_triad_1k_prepared,
     &bench_triad_1k_traced,
     &bench_triad_64k,
     &bench_triad_64m,
+    &bench_full_64m,
     &bench_chained_64k,
     &bench_math_16m,
     &bench_sum_64m,
@@ -49,6 +51,7 @@ const bench_row *const bench_rows[] = {
     &bench_matmul_2048,
     &bench_launch_prepared,
     &bench_launch_traced,
+    &bench_launch_queued,
     &bench_replay,
     &bench_tracing,
     &bench_node_bytes,
@@ -63,6 +66,7 @@ const bench_row *const bench_rows[] = {
     &bench_process_memory,
     NULL,
 };
+/* clang-format on */
 #undef X
 
 typedef struct options {

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDED = 100000 };
+enum { RECORDED = 100000, QUEUED = 100 };
 
 typedef struct launch_row {
     bench_stream s; /* a, b, c, out */
     wf_kernel *kernel;
     wf_frozen *frozen;
+    wf_stream *stream;
 } launch_row;
 
 static wf_val ten(wf_val a, wf_val b, wf_val c)
@@ -79,6 +80,7 @@ static void done(void *data)
 {
     launch_row *r = data;
     wf_frozen_free(r->frozen);
+    wf_stream_free(r->stream);
     wf_kernel_free(r->kernel);
     bench_stream_free(&r->s);
     free(r);
@@ -120,6 +122,37 @@ static bool replay(bench *b, bench_case *c)
     weft_traced(r);
     r->frozen = wf_freeze_end(b->ctx);
     return r->frozen || bench_ok(b, wf_check(b->ctx), b->ctx, "wf_freeze_end");
+}
+
+/* ---- in a stream ------------------------------------------------------------------------------------------------- */
+
+/* Seconds for one launch of several that are queued; `whole`: until they are done, else until the caller gets on. */
+static double queue(launch_row *r, bool whole)
+{
+    wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[3];
+    double start = bench_now(), seconds = 0;
+    for (int k = 0; k < QUEUED; ++k)
+        bench_ok(r->s.b, wf_launch(r->kernel, WF_NAMED(a, b, c, out), .stream = r->stream), r->s.b->ctx, "wf_launch");
+    seconds = bench_now() - start;
+    bench_ok(r->s.b, wf_stream_sync(r->stream), r->s.b->ctx, "wf_stream_sync");
+    return (whole ? bench_now() - start : seconds) / QUEUED;
+}
+static double queue_only(void *data) { return queue(data, false); }
+static double queue_and_wait(void *data) { return queue(data, true); }
+
+static bool queued(bench *b, bench_case *c)
+{
+    if (!setup(b, c, weft_prepared))
+        return false;
+    launch_row *r = c->data;
+    r->stream = wf_stream_new(b->ctx, WF_CPU);
+    if (!r->stream)
+        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_stream_new");
+    c->n = 0; /* C has no queue to compare with */
+    c->clear = NULL;
+    bench_add_figure(c, "weft", "100 launches and wf_stream_sync", queue_and_wait);
+    bench_add_figure(c, "weft", "the caller's part", queue_only);
+    return true;
 }
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
@@ -171,6 +204,9 @@ const bench_row bench_launch_prepared = {
 };
 const bench_row bench_launch_traced = {
     "launch_traced", "10 operations, n = 1024, wf_begin to wf_run", "us", 1e6, "<= 2 us", traced
+};
+const bench_row bench_launch_queued = {
+    "launch_queued", "10 operations, n = 1024, one wf_launch of 100 into a stream", "us", 1e6, "<= 2 us", queued
 };
 const bench_row bench_replay = { "replay",   "10 operations, n = 1024, recorded once and frozen: one wf_frozen_replay",
                                  "us",       1e6,

@@ -1,5 +1,6 @@
 /* stats.c - weft stats: what is in a file, as numbers. */
 #include "cli.h"
+#include "weft/array.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,18 @@ const char help_stats[] =
     "  weft stats --json vol.npy\n\n"
     "Shape, dtype, minimum, maximum, mean and standard deviation, from one pass over each file. Values that are not\n"
     "finite are left out and counted. Of complex values: of their absolute values.\n\n"
+    "  --median               the median and the quartiles, too; \"nan\" where a value is NaN\n"
     "  --json                 one JSON object per line, with all digits\n"
     "  --device cpu|interp    where to compute\n"
     "  --threads N            0: all cores (the default)\n";
 
-enum { JSON };
-static const option options[] = { { "json", 0, false }, { NULL, 0, false } };
+enum { JSON, MEDIAN };
+static const option options[] = { { "json", 0, false }, { "median", 0, false }, { NULL, 0, false } };
+
+typedef struct report {
+    bool json, median;
+    double quartile[3];
+} report;
 
 static void print_json_string(const char *s)
 {
@@ -39,7 +46,7 @@ static void print_json_number(const char *name, double v)
         printf(",\"%s\":%.17g", name, v);
 }
 
-static void print_json(const char *path, wf_shape shape, wf_dtype dtype, const statistics *s)
+static void print_json(const char *path, wf_shape shape, wf_dtype dtype, const statistics *s, const report *r)
 {
     printf("{\"file\":");
     print_json_string(path);
@@ -51,16 +58,33 @@ static void print_json(const char *path, wf_shape shape, wf_dtype dtype, const s
     print_json_number("max", s->max);
     print_json_number("mean", s->mean);
     print_json_number("std", s->std);
+    static const char *const names[] = { "quartile1", "median", "quartile3" };
+    for (int k = 0; k < 3 && r->median; k++)
+        print_json_number(names[k], r->quartile[k]);
     printf(",\"not_finite\":%lld}\n", (long long)(s->count - s->finite));
 }
 
-static int one_file(wf_context *ctx, const char *path, bool json)
+static bool find_quartiles(wf_context *ctx, const wf_array *a, double *out)
+{
+    static const double q[] = { 0.25, 0.5, 0.75 };
+    const char *want[] = { "v" };
+    wf_array *size = wf_array_dtype(a) >= WF_C32 ? magnitude(ctx, a) : wf_retain(a), *wide = NULL;
+    wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP) : NULL;
+    bool ok = found && wf_text_create(ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", found)), 0, want, 1, &wide) == WF_OK &&
+              wf_download(wide, out, 3 * sizeof *out) == WF_OK;
+    wf_release(size);
+    wf_release(found);
+    wf_release(wide);
+    return ok;
+}
+
+static int one_file(wf_context *ctx, const char *path, report *r)
 {
     char buf[256];
     statistics s;
     progress_begin(path);
     wf_array *a = wf_load(ctx, path, NULL);
-    bool ok = a && compute_statistics(ctx, a, &s);
+    bool ok = a && compute_statistics(ctx, a, &s) && (!r->median || find_quartiles(ctx, a, r->quartile));
     progress_end();
     if (!ok) {
         wf_release(a);
@@ -71,12 +95,14 @@ static int one_file(wf_context *ctx, const char *path, bool json)
     wf_shape shape = wf_array_shape(a);
     wf_dtype dtype = wf_array_dtype(a);
     wf_release(a);
-    if (json) {
-        print_json(path, shape, dtype, &s);
+    if (r->json) {
+        print_json(path, shape, dtype, &s, r);
         return EXIT_OK;
     }
     printf("%s: %s, %s\n  min %.7g  max %.7g  mean %.7g  std %.7g\n", path, shape_text(shape, buf),
            wf_dtype_name(dtype), s.min, s.max, s.mean, s.std);
+    if (r->median)
+        printf("  median %.7g  quartiles %.7g %.7g\n", r->quartile[1], r->quartile[0], r->quartile[2]);
     if (s.finite != s.count)
         printf("  %lld of %lld values are not finite\n", (long long)(s.count - s.finite), (long long)s.count);
     return EXIT_OK;
@@ -87,13 +113,15 @@ int run_stats(const command *self, int argc, char **argv)
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     const char **files = allocate((size_t)argc, sizeof *files);
     size_t n = 0;
-    bool json = false;
+    report r = { 0 };
     int o, result = EXIT_OK;
     while ((o = next_argument(&a)) != ARG_END) {
         if (o == ARG_OPERAND)
             files[n++] = a.value;
         else if (o == JSON)
-            json = true;
+            r.json = true;
+        else if (o == MEDIAN)
+            r.median = true;
         else {
             free((void *)files);
             return ended(o);
@@ -105,7 +133,7 @@ int run_stats(const command *self, int argc, char **argv)
     else if (!(ctx = open_context(&a)))
         result = EXIT_USAGE;
     for (size_t i = 0; i < n && ctx; i++) /* a bad file does not hide the others */
-        if (one_file(ctx, files[i], json) != EXIT_OK)
+        if (one_file(ctx, files[i], &r) != EXIT_OK)
             result = EXIT_FAILED;
     if (ctx)
         wf_context_free(ctx);

@@ -332,10 +332,11 @@ static void test_masks(void **state)
 static void test_planted(void **state)
 {
     (void)state;
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(5, 64, 81), 3), *one = wf_full(ctx, WF_F32, WF_SHAPE(1, 1, 1), 51);
-    OK(ctx, wf_array_insert(a, one, ((const int64_t[]){ 1, 12, 34 })));
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(5, 35, 64, 81), 3),
+             *one = wf_full(ctx, WF_F32, WF_SHAPE(1, 1, 1, 1), 51);
+    OK(ctx, wf_array_insert(a, one, ((const int64_t[]){ 1, 6, 12, 34 })));
     wf_array *at = wf_array_argmax(a, WF_ALL_AXES);
-    assert_int_equal(scalar_i64(at), (1 * 64 + 12) * 81 + 34);
+    assert_int_equal(scalar_i64(at), ((1 * 35 + 6) * 64 + 12) * 81 + 34);
     wf_release(at);
     wf_release(one);
     wf_release(a);

@@ -366,7 +366,8 @@ WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an i
 /* Elements: the element at the current point (in an array graph: the whole array), broadcast to the space. */
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
 /* Assigns, converting. Every operand is read before the array changes, so in-place, reversed and shifted overlap are
- * right. The array's shape must be the value's (or the space's) broadcast shape. */
+ * right; where outputs share memory, the later one's elements stay. The array's shape must be the value's (or the space's)
+ * broadcast shape. */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
 /* By index: one integer index per axis. In array graphs indices are integer arrays: gather. Out of range is undefined
@@ -515,7 +516,8 @@ WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, boo
  * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
  * recorded between WF_CALL and WF_POST: there a variable holds one partial result and wf_other(variable) is another one's;
  * what the variables are set to is the merged one. Only these, numbers and operations are to be had in WF_JOIN. The
- * operator must be associative up to rounding; the order of merging is fixed, by the shape alone. */
+ * operator must be associative and commutative up to rounding (points come in no order); the order of merging is fixed, by
+ * the shape alone. */
 WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
  * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64.

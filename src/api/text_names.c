@@ -349,7 +349,7 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
         if (wf__text_is(r->text, node->at, node->len, sorting[i]))
             return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                     "%.*s takes sorting, which text does not do; C has wf_array_sort, wf_array_median "
-                                    "and wf_array_quantile",
+                                    "and wf_array_quantile, the tool has `weft stats --median`",
                                     len, name);
     nearest best = { .name = name, .len = node->len, .distance = node->len < 3 ? 2 : node->len < 6 ? 3 : 4 };
     if (call)

@@ -5,9 +5,14 @@
  * another), the operator reads a copy made before it instead: every point sees what was there before the launch. Only
  * reads that come after a store of the same operator to that memory read the memory itself: they are the point's own
  * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way.
+ * An output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
  */
 #include "ir/pass.h"
 #include "plan/team.h"
+
+typedef struct late { /* an output that is assigned after the operator */
+    uint32_t object, temp;
+} late;
 
 typedef struct spacer {
     wf__plan *plan;
@@ -17,6 +22,8 @@ typedef struct spacer {
     wf_axes reduce; /* axes of the space */
     wf__team team;  /* blocks on a GPU */
     bool keeps;     /* there are kept axes with other than one point */
+    late *late;
+    uint32_t late_n, late_cap;
 } spacer;
 
 static bool no_memory(spacer *s)
@@ -120,28 +127,36 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
     return elsewhere;
 }
 
-/* A new temp, and a stage that copies object `from` into it. UINT32_MAX: failed. */
-static uint32_t add_copy(spacer *s, uint32_t from)
+/* A stage that copies all elements of one object to another, both laid out like `b`. */
+static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t to)
 {
-    const wf__bind copied = bind_of(s, from), *b = &copied;
     wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
     if (!stage)
-        return UINT32_MAX;
+        return false;
     wf__ir *ir = &stage->proto;
     stage->space.rank = b->rank;
     memcpy(stage->space.dim, b->dim, sizeof b->dim);
-    uint32_t to = wf__plan_add_temp(s->plan, b->dtype, &stage->space);
-    if (to == UINT32_MAX)
-        return UINT32_MAX;
     wf__ir_init(ir, b->rank, s->rec->ir.flags);
     uint32_t source = wf__slot_new(ir, b->dtype, b->rank, true, from);
     uint32_t target = wf__slot_new(ir, b->dtype, b->rank, true, to);
     if (ir->status == WF_OK)
         wf__store(ir, target, 0, wf__load(ir, source, 0, WF_BORDER_NONE, 0), 0);
-    if (ir->status == WF_OK)
-        return to;
-    no_memory(s);
-    return UINT32_MAX;
+    return ir->status == WF_OK || no_memory(s);
+}
+
+static uint32_t temp_like(spacer *s, const wf__bind *b)
+{
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof b->dim);
+    return wf__plan_add_temp(s->plan, b->dtype, &shape);
+}
+
+/* A new temp, and a stage that copies object `from` into it. UINT32_MAX: failed. */
+static uint32_t add_copy(spacer *s, uint32_t from)
+{
+    const wf__bind b = bind_of(s, from);
+    uint32_t to = temp_like(s, &b);
+    return to != UINT32_MAX && add_copy_stage(s, &b, from, to) ? to : UINT32_MAX;
 }
 
 static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
@@ -202,6 +217,82 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     wf__free(copy_of);
     wf__free(slot_of);
     return ok || no_memory(s);
+}
+
+/* ---- outputs that share memory ---- */
+/* No element of the one has a byte of the other, though their spans meet: every second element, say. */
+static bool interleave(const wf__bind *a, const wf__bind *b)
+{
+    const wf__bind *of[] = { a, b };
+    uint64_t step = 0, size = wf__size(a->dtype);
+    if (size != wf__size(b->dtype))
+        return false;
+    for (int k = 0; k < 2; ++k)
+        for (int d = 0; d < of[k]->rank; ++d) {
+            uint64_t x = of[k]->stride[d] < 0 ? -(uint64_t)of[k]->stride[d] : (uint64_t)of[k]->stride[d];
+            for (x = of[k]->dim[d] > 1 ? x * size : 0; x;) { /* the greatest common divisor */
+                uint64_t rest = step % x;
+                step = x;
+                x = rest;
+            }
+        }
+    uint64_t apart = a->base > b->base ? (uint64_t)(a->base - b->base) : (uint64_t)(b->base - a->base);
+    return step && apart % step >= size && step - apart % step >= size;
+}
+
+/* Must the assignment q go through a temporary? Else another point's value of an earlier one could stay in its place. */
+static bool meets_output(const spacer *s, const wf__ir *ir, wf__ref q)
+{
+    const wf__node *store = &ir->node[q];
+    const wf__bind *b = &s->bind[ir->slot[store->a].object];
+    if (store->op != WF__STORE || store->b || store->d)
+        return false;
+    bool meets = false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op != WF__LOAD && n->op != WF__STORE)
+            continue;
+        if (ir->slot[n->a].object >= s->plan->objects)
+            continue;
+        const wf__bind *other = &s->bind[ir->slot[n->a].object];
+        if (r > q && wf__bind_overlap(b, other) != WF__APART)
+            return false; /* what comes after it sees it */
+        meets = meets || (r < q && n->op == WF__STORE && !n->b && wf__bind_overlap(b, other) == WF__PARTIAL &&
+                          !interleave(b, other));
+    }
+    return meets;
+}
+
+/* Gives them slots of temporaries; s->late says what is to be assigned from these, the last one first. */
+static bool separate_outputs(spacer *s, wf__ir *ir)
+{
+    if (ir->red_n || s->rec->deinit.n > 1)
+        return true;
+    for (wf__ref q = ir->n; q-- > 1;) {
+        const wf__node *store = &ir->node[q];
+        if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects || !meets_output(s, ir, q))
+            continue;
+        uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
+        if (temp == UINT32_MAX || !wf__grow(&s->late, &s->late_cap, s->late_n + 1, sizeof *s->late))
+            return no_memory(s);
+        uint32_t slot = wf__slot_new(ir, s->bind[object].dtype, s->bind[object].rank, true, temp);
+        if (ir->status != WF_OK)
+            return no_memory(s);
+        ir->slot[slot].written = true;
+        ir->node[q].a = slot;
+        s->late[s->late_n++] = (late){ object, temp };
+    }
+    return true;
+}
+
+static bool assign_outputs(spacer *s)
+{
+    bool ok = true;
+    while (ok && s->late_n > 0) {
+        const late *l = &s->late[--s->late_n];
+        ok = add_copy_stage(s, &s->bind[l->object], l->temp, l->object);
+    }
+    return ok;
 }
 
 /* ---- what follows the reductions ---- */
@@ -272,7 +363,8 @@ static bool add_operator(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf__ir ir;
-    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && accumulates_only(s, &ir) && redirect_loads(s, &ir);
+    bool ok = copy_ir(s, &rec->ir, s->space.rank, &ir) && accumulates_only(s, &ir) && redirect_loads(s, &ir) &&
+              separate_outputs(s, &ir);
     wf__ir *join = ok && rec->join.n > 1 ? wf__plan_joiner(s->plan, &rec->join) : NULL;
     ok = ok && (join || rec->join.n <= 1);
     wf__stage *stage = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
@@ -324,7 +416,7 @@ static bool plan_sections(spacer *s)
         !add_operator(s))
         return false;
     uint32_t number = s->plan->stage_n - 1;
-    return (rec->deinit.n <= 1 || add_section(s, &rec->deinit, block, &blocks, 0)) &&
+    return assign_outputs(s) && (rec->deinit.n <= 1 || add_section(s, &rec->deinit, block, &blocks, 0)) &&
            (!rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number));
 }
 
@@ -376,5 +468,7 @@ bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bi
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
     if (!find_space(&s) || !find_axes(&s))
         return false;
-    return wf__asks_team(recording) ? plan_blocks(&s) : plan_sections(&s);
+    bool ok = wf__asks_team(recording) ? plan_blocks(&s) : plan_sections(&s);
+    wf__free(s.late);
+    return ok;
 }

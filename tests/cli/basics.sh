@@ -45,6 +45,8 @@ prints 1000000050 json_value mean big.npy
 "$WEFT" calc 'x == 3 ? nan : x == 4 ? inf : f32(x)' --shape 101 -o bad.npy
 prints 2 json_value not_finite bad.npy
 prints 100 json_value max bad.npy
+"$WEFT" stats --median x.npy | grep -q 'median 50  quartiles 25 75' || die 'stats --median'
+"$WEFT" stats --median --json x.npy | grep -q '"quartile1":25,"median":50,"quartile3":75' || die 'stats --median --json'
 "$WEFT" stats bad.npy | grep -q '2 of 101 values are not finite' || die 'stats of nan'
 status=0
 "$WEFT" stats x.npy missing.npy big.npy > out 2> err || status=$?
