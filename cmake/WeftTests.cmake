@@ -91,19 +91,17 @@ if(WEFT_TESTS)
         if(NOT parts)
             weft_test(${name} ${name})
         endif()
-    endforeach()
-
-    # Tests that run on a GPU as they are, on the emulator. Others look into memory, or time out.
-    foreach(name test_iwise test_control test_blocks test_kernel test_apply test_mod test_memo test_text_program
-        test_eval test_complex_products test_team test_meet test_vectors)
-        string(REPLACE test_ cuda_ on_gpu ${name})
-        weft_test(${on_gpu} ${name})
-        set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+        file(STRINGS ${file} on_all REGEX "RUN_ON_ALL\\(" LIMIT_COUNT 1) # the emulated GPU is a test of its own: cuda_<x>
+        if(on_all)
+            string(REPLACE test_ cuda_ on_gpu ${name})
+            weft_test(${on_gpu} ${name})
+            set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu)
+            set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu,interp)
+        endif()
     endforeach()
 
     weft_test(cuda_meet_70 test_meet) # without redux.sync
-    set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_CUDA=1 WEFT_EMU_SM=70
-                                                   WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+    set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
 
     # A BLAS, and a library that is none, for test_lib_blas to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)

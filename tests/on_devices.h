@@ -35,16 +35,48 @@ static inline int off(void **state)
     return 0;
 }
 
-static inline int on_cuda(void **state)
+/* Which devices: the names in WEFT_TEST_DEVICES, with commas between; unset: cpu, interp, and cuda-emu where it is found. */
+static inline bool is_chosen(const char *device)
+{
+    const char *all = getenv("WEFT_TEST_DEVICES");
+    size_t n = strlen(device);
+    for (const char *at = all; at && (at = strstr(at, device)); at += n)
+        if ((at == all || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
+            return true;
+    if (all)
+        return false;
+    wf_context *trial = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .device = wf_device_named(device) });
+    wf_array *a = trial ? wf_empty_with(trial, WF_U8, (wf_shape){ .rank = 0 }, NULL) : NULL;
+    bool here = a != NULL && strncmp(device, "cuda:", 5) != 0;
+    wf_release(a);
+    if (trial)
+        wf_context_free(trial);
+    return here;
+}
+
+static inline int on_emulator(void **state)
+{
+    (void)state;
+    ctx = test_context(WF_GPU_EMU(0), 1);
+    return 0;
+}
+
+static inline int on_gpu(void **state)
 {
     (void)state;
     ctx = test_context(WF_GPU(0), 1);
     return 0;
 }
 
-/* What main returns. With WEFT_TEST_CUDA on the first GPU alone. */
-#define RUN_ON_ALL(tests)                                                                \
-    (getenv("WEFT_TEST_CUDA") ? cmocka_run_group_tests_name("cuda", tests, on_cuda, off) \
-                              : cmocka_run_group_tests_name("cpu", tests, on_cpu, off) + \
-                                    cmocka_run_group_tests_name("interpreter", tests, on_interpreter, off))
+static inline bool is_on_gpu(void) { return wf_context_device(ctx) >= WF_GPU(0); }
+/* Of extents and counts: the emulator is some thousand times slower than what it emulates. */
+static inline int64_t sized(int64_t n, int64_t emulated)
+{
+    return wf_context_device(ctx) >= WF_GPU_EMU(0) ? emulated : n;
+}
+
+#define RUN_ON(device, tests, setup) (is_chosen(device) ? cmocka_run_group_tests_name(device, tests, setup, off) : 0)
+#define RUN_ON_CPU(tests) (RUN_ON("cpu", tests, on_cpu) + RUN_ON("interp", tests, on_interpreter))
+/* What main returns. ctest runs the emulator's share as a test of its own: cuda_<x>. */
+#define RUN_ON_ALL(tests) (RUN_ON_CPU(tests) + RUN_ON("cuda-emu", tests, on_emulator) + RUN_ON("cuda:0", tests, on_gpu))
 #endif

@@ -62,11 +62,15 @@ static void test_memory(void **state)
     OK(ctx, wf_upload(part, some, sizeof some)); /* strided, the rest stays */
     OK(ctx, wf_upload(cpart, some, sizeof some));
     same(a, copy);
-    wf_array *back = wf_copy_to(cpart, WF_GPU(0));
+    wf_array *back = wf_copy_to(cpart, WF_GPU(0)), *there = wf_copy_to(a, WF_GPU(0)),
+             *again = wf_copy_to(part, WF_GPU(0));
     same(back, part);
+    same(there, copy);
+    same(again, cpart);
+    assert_false(wf_shares(there, a));
     void *data;
     REFUSED(ctx, wf_map(a, &data, NULL), WF_ERR_DEVICE, "memory of cuda:0");
-    wf_array *all[] = { a, copy, like, view, part, cview, cpart, back };
+    wf_array *all[] = { a, copy, like, view, part, cview, cpart, back, there, again };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);
 }
@@ -172,8 +176,12 @@ static void test_refused(void **state)
     g = wf_begin(ctx);
     wf_out(g, a, wf_add(wf_in(g, a), 1));
     OK(ctx, wf_run(g));
-    assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "frozen");
+    wf_frozen *frozen = wf_freeze_end(ctx);
+    wf_array *host = wf_copy_to(a, WF_CPU);
+    REFUSED(ctx, wf_frozen_replay(frozen, WF_ARRAYS(host)), WF_ERR_DEVICE,
+            "is in the memory of cpu, was in that of cuda:0");
+    wf_frozen_free(frozen);
+    wf_release(host);
     wf_release(a);
     assert_int_equal(wf_device_named("cuda"), WF_GPU(0));
     assert_int_equal(wf_device_named("cuda:7"), WF_GPU(7));

@@ -410,5 +410,5 @@ int main(void)
         cmocka_unit_test(test_zeros_and_nan), cmocka_unit_test(test_quantiles),  cmocka_unit_test(test_cumsum),
         cmocka_unit_test(test_histogram),     cmocka_unit_test(test_threads),
     };
-    return RUN_ON_ALL(tests);
+    return RUN_ON_CPU(tests);
 }

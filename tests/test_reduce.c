@@ -163,7 +163,8 @@ static void test_dependent_sums(void **state)
 /* ---- the same bits ---- */
 static void float_sums(wf_array *const *a, wf_device device, double *out)
 {
-    wf_array *total = wf_empty(ctx, WF_F64, WF_SCALAR), *product = wf_empty(ctx, WF_F64, WF_SCALAR);
+    wf_array *total = wf_empty(ctx, WF_F64, WF_SCALAR, .device = device);
+    wf_array *product = wf_empty(ctx, WF_F64, WF_SCALAR, .device = device);
     wf_array *kept[4];
     int n = 0;
     for (int k = 0; k < 2; ++k) {
@@ -200,22 +201,26 @@ static void test_same_bits(void **state)
     void *x = random_elements(WF_F32, (int64_t)H * W, 1), *y = random_elements(WF_F64, (int64_t)H * W, 2);
     wf_array *flat = array_of(ctx, WF_F32, WF_SHAPE(H, W), x), *b = array_of(ctx, WF_F64, WF_SHAPE(H, W), y);
     wf_array *cut = wf_view_slice(flat, 1, 3, W - 5, 1); /* rows that do not merge into one loop */
-    wf_array *a[2] = { cut, b };
+    wf_array *a[2] = { cut, b }, *here[2] = { wf_copy_to(cut, WF_CPU), wf_copy_to(b, WF_CPU) };
     double want[6], got[6];
     int threads = wf_get_threads(ctx);
-    float_sums(a, WF_INTERP, want);
+    float_sums(here, WF_INTERP, want);
+    if (is_on_gpu()) {
+        float_sums(a, wf_context_device(ctx), got);
+        assert_memory_equal(want, got, sizeof want);
+    }
     for (int n = 1; n <= 4; ++n) {
         wf_set_threads(ctx, n);
         assert_int_equal(wf_get_threads(ctx), n);
         for (int again = 0; again < 3; ++again) {
-            float_sums(a, WF_CPU, got);
+            float_sums(here, WF_CPU, got);
             assert_memory_equal(want, got, sizeof want);
         }
     }
     wf_set_threads(ctx, threads);
     free(x);
     free(y);
-    RELEASE(flat, b, cut);
+    RELEASE(flat, b, cut, here[0], here[1]);
 }
 
 /* ---- initial values, empty arrays, post ---- */

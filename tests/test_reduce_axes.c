@@ -298,13 +298,15 @@ static void test_same_bits(void **state)
         others[n++] = test_context(WF_CPU, 2);
     }
     unsetenv("WEFT_ISA");
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < sized(4, 1); ++i)
         others[n++] = test_context(WF_CPU, threads[i]);
     wf_context *mine = ctx;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s) {
         const wf_shape *shape = &shapes[s];
         wf_dtype t = s % 2 ? WF_F32 : WF_F64;
         uint64_t start = seed;
+        if (points(shape) > sized(INT64_MAX, 200000))
+            continue;
         for (wf_axes axes = 1; axes < (1u << shape->rank) - 1; ++axes) {
             seed = start;
             wf_array *a = scattered(t, shape, WF_ADD, true), *sum = lazily(a, WF_ADD, axes);
