@@ -30,7 +30,7 @@ const char help_calc[] =
     "  -f, --file FILE        the text is in FILE\n"
     "  --dtype TYPE           how the file stores values: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
     "  --shape Y,X            shape for x, y, nx, ... where no array gives it\n"
-    "  --device cpu|interp    where to compute\n"
+    "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (one emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication, no care for NaN and inf\n"
     "  --time                 print how long each step took\n"

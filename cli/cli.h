@@ -40,7 +40,7 @@ typedef struct arguments {
     const char *device;
     int threads;
     bool fast_math;
-    bool history; /* set by commands before open_context */
+    bool history, host_only; /* set by commands before open_context; host_only: no GPU */
 } arguments;
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };
 /* Index into options, or one of the above. After ARG_BAD (a message was printed) return EXIT_USAGE; after ARG_HELP (the

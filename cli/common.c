@@ -233,7 +233,11 @@ wf_context *open_context(const arguments *a)
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {
-        misused(a->command, "--device %s: the devices are cpu and interp", a->device);
+        misused(a->command, "--device %s: the devices are cpu, interp, cuda:0 and cuda-emu", a->device);
+        return NULL;
+    }
+    if (a->host_only && config.device >= WF_GPU(0)) {
+        misused(a->command, "--device %s: this command works on cpu and interp only", a->device);
         return NULL;
     }
     wf_context *ctx = wf_context_new(&config);

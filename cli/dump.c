@@ -190,6 +190,7 @@ int run_dump(const command *self, int argc, char **argv)
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     int result = read_arguments(d, &a);
     if (result < 0) {
+        a.host_only = true;
         d->ctx = open_context(&a);
         result = d->ctx ? make_inputs(d) : EXIT_USAGE;
         if (result == EXIT_OK)

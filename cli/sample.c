@@ -403,6 +403,7 @@ int run_sample(const command *self, int argc, char **argv)
         s.box = 2 * (long)(0.75 * SPECIMEN_DIAMETER / s.pixel + 0.5);
     if (s.box < 16)
         s.box = 16;
+    a.host_only = true;
     s.ctx = open_context(&a);
     if (!s.ctx)
         return EXIT_USAGE;

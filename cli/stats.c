@@ -13,7 +13,7 @@ const char help_stats[] =
     "finite are left out and counted. Of complex values: of their absolute values.\n\n"
     "  --median               the median and the quartiles, too; \"nan\" where a value is NaN\n"
     "  --json                 one JSON object per line, with all digits\n"
-    "  --device cpu|interp    where to compute\n"
+    "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
     "  --threads N            0: all cores (the default)\n";
 
 enum { JSON, MEDIAN };

@@ -29,7 +29,7 @@ const char help_view[] =
     "Size:\n"
     "  --scale S              below 1 averages squares of pixels (1/S of them along a side); 2, 3, ... enlarges\n"
     "  --size N               longest side of the picture; averages as much as that needs (default 2048)\n"
-    "  --device, --threads    as in weft calc\n";
+    "  --device cpu|interp, --threads    as in weft calc\n";
 
 enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };
 static const option options[] = { { "output", 'o', true }, { "percentiles", 0, true }, { "range", 0, true },
@@ -265,6 +265,7 @@ int run_view(const command *self, int argc, char **argv)
     int result = read_arguments(&v, &a);
     if (result >= 0)
         return result;
+    a.host_only = true;
     v.ctx = open_context(&a);
     if (!v.ctx)
         return EXIT_USAGE;

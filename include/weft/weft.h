@@ -109,9 +109,12 @@ typedef int32_t wf_device; /* 0: the context's default */
 #define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
 /* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same bits
  * as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A GPU's
- * arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Synchronous so far. */
+ * arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Work on one GPU is done in order. */
 #define WF_GPU(n) ((wf_device)(256 + (n)))
-/* "cpu", "interp", "cuda:0" (or "cuda"): the device of that name, or 0 if there is none. Opens nothing. */
+/* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine; finds
+ * accesses out of bounds, reads of memory that nothing has written, data races. */
+#define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
+/* "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu": the device of that name, or 0 if there is none. Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
 
 #define WF_MAX_RANK 8
@@ -162,6 +165,7 @@ typedef struct wf_config {
 WF_API wf_context *wf_context_new(const wf_config *config);
 /* Waits for queued work; frees graphs never run. Arrays, kernels, streams and events must have been released before. */
 WF_API void wf_context_free(wf_context *ctx);
+WF_API wf_device wf_context_device(const wf_context *ctx); /* of arrays and recordings that name none; 0 for NULL */
 WF_API int wf_get_threads(const wf_context *ctx);
 /* 0: all cores. Waits for queued work; not while another thread launches. Results do not depend on it. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
@@ -184,7 +188,8 @@ typedef struct wf_info {
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 
 /* ---- streams ------------------------------------------------------------------------------------------------
- * Without a stream a launch is done when the call returns. A stream is a queue of launches that are done one after the
+ * Without a stream a launch is done when the call returns; on a GPU it may be under way, in order with all that is given
+ * to that GPU later (copies to the host, too), and what goes wrong in it is reported by one of the next calls. A stream is a queue of launches that are done one after the
  * other, on the processor by a thread of its own (which uses the context's threads for large ones). What is given to
  * wf_run, wf_launch and whatever uses them goes into the stream that the call names, else into the thread's current one.
  *
@@ -206,7 +211,7 @@ WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
 WF_API void wf_stream_free(wf_stream *stream);      /* waits; NULL: no-op. It is nobody's current stream any more */
 WF_API wf_status wf_stream_sync(wf_stream *stream); /* waits for what was queued before; reports what failed */
-/* Waits for all streams of the context; reports the first that failed, and forgets the failures of others. */
+/* Waits for all streams and GPUs of the context; reports the first that failed, and forgets the failures of others. */
 WF_API wf_status wf_sync(wf_context *ctx);
 /* The calling thread's current stream of a device (0: the context's default), where recordings for that device go that name
  * no stream. NULL, as at first: none. Each thread has its own; a stream must not be freed while another thread uses it. */
@@ -252,6 +257,8 @@ WF_API wf_shape wf_array_shape(const wf_array *array); /* rank 0 for NULL */
 WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL */
 /* Where its memory is: WF_CPU, or a GPU; 0 for NULL. */
 WF_API wf_device wf_array_device(const wf_array *array);
+WF_API bool
+wf_array_is_packed(const wf_array *array); /* its elements lie side by side, in C order; true if there are none */
 /* WF_LAZY: a kept array whose recording has not run, is queued or failed. */
 typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);

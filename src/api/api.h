@@ -119,14 +119,23 @@ wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtyp
 /* Whose memory a device works in: WF_CPU, or a GPU. */
 static inline wf_device wf__memory_of(wf_device device) { return device == WF_INTERP ? WF_CPU : device; }
 static inline bool wf__is_gpu(wf_device device) { return device >= WF_GPU(0); }
+static inline bool wf__is_emulated(wf_device device) { return device >= WF_GPU_EMU(0); }
+static inline int wf__gpu_number(wf_device device)
+{
+    return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
+}
 static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
 {
-    return wf__is_gpu(device) ? (uint8_t)(device - WF_GPU(0) + 1) : 0;
+    int n = wf__gpu_number(device);
+    return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
 }
 bool wf__decides_gpu(wf_graph *g); /* handle.c: does it run on a GPU? From now on the device is fixed */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
+/* wf__engine_run, or on the GPU. */
+bool wf__run_on(wf_context *ctx, wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base,
+                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
@@ -137,6 +146,8 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
 }
 bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
 wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes);      /* with one reference; NULL: out of memory */
+/* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
+wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes);
 static inline uint64_t wf__new_array_id(wf_context *ctx)
 {
     return atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;

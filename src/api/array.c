@@ -108,7 +108,7 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (b->gpu)
-        wf__gpu_free(b->gpu, b->data);
+        wf__gpu_free(b->gpu, b->data, b->bytes);
     else if (b->bytes)
         wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
     else if (b->release)
@@ -116,10 +116,9 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
     wf__free(b);
 }
 
-static wf__buffer *gpu_buffer(wf_array *a, const char *function, size_t bytes, wf__failure *f)
+static wf__buffer *gpu_buffer(wf_context *ctx, wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
-    wf__gpu *gpu = wf__gpu_of(a->ctx, function, a->device);
-    wf__buffer *b = gpu ? wf__buffer_new(a->ctx, 0) : NULL;
+    wf__buffer *b = wf__buffer_new(ctx, 0);
     if (!b)
         return NULL;
     b->gpu = gpu;
@@ -131,17 +130,35 @@ static wf__buffer *gpu_buffer(wf_array *a, const char *function, size_t bytes, w
     return NULL;
 }
 
+wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes)
+{
+    wf__failure ignored = { 0 };
+    wf__buffer *b = like->gpu ? gpu_buffer(ctx, like->gpu, bytes, &ignored) : wf__buffer_new(ctx, bytes);
+    if (b && !b->gpu)
+        memcpy(b->data, from, bytes);
+    else if (b && !wf__gpu_copy(b->gpu, b->data, from, bytes, &ignored)) {
+        release_buffer(ctx, b);
+        b = NULL;
+    }
+    wf__str_free(&ignored.text);
+    return b;
+}
+
 /* Memory of a new array; a->device says where. */
 static bool make_buffer(wf_array *a, const char *function, size_t bytes)
 {
     char text[256];
     wf__failure failure = { .status = WF_ERR_MEMORY };
-    a->buffer = wf__is_gpu(a->device) ? gpu_buffer(a, function, bytes, &failure) : wf__buffer_new(a->ctx, bytes);
+    wf__gpu *gpu = wf__is_gpu(a->device) ? wf__gpu_of(a->ctx, function, a->device) : NULL;
+    if (wf__is_gpu(a->device) && !gpu)
+        return false;
+    a->buffer = gpu ? gpu_buffer(a->ctx, gpu, bytes, &failure) : wf__buffer_new(a->ctx, bytes);
     if (a->buffer)
         return true;
     wf__shape_text(&a->shape, text, sizeof text);
-    wf__error(a->ctx, failure.status, "%s: out of memory for %s %s (%llu bytes)%s%s", function, wf_dtype_name(a->dtype),
-              text, (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text));
+    wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s", function,
+              failure.status == WF_ERR_MEMORY ? "out of memory for" : "no memory for", wf_dtype_name(a->dtype), text,
+              (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text));
     wf__str_free(&failure.text);
     return false;
 }
@@ -427,15 +444,15 @@ static void walk(const wf_array *a, char *base, char *packed, bool to_array)
     }
 }
 
-static bool is_packed(const wf_array *a)
+bool wf_array_is_packed(const wf_array *a)
 {
     int64_t step = 1;
-    bool packed = true;
-    for (int d = a->shape.rank - 1; d >= 0; --d) {
+    bool packed = a != NULL;
+    for (int d = packed ? a->shape.rank - 1 : -1; d >= 0; --d) {
         packed = packed && (a->stride[d] == step || a->shape.dim[d] < 2);
         step *= a->shape.dim[d];
     }
-    return packed;
+    return packed || (a && !step);
 }
 
 /* The same of an array in a GPU's memory; with strides by way of all the bytes that it spans. */
@@ -445,7 +462,7 @@ static wf_status walk_gpu(const wf_array *a, const char *function, char *packed,
     size_t bytes = (size_t)(a->hi - a->lo);
     wf__failure f = { .status = WF_ERR_MEMORY };
     char *span = NULL;
-    bool ok, direct = is_packed(a);
+    bool ok, direct = wf_array_is_packed(a);
     if (wf_array_count(a) == 0)
         return WF_OK;
     if (direct)
@@ -507,12 +524,14 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
-    if (wf__is_gpu(array->device))
-        return walk_gpu(array, "wf_download", dst, false);
     wf__buffer *pinned = wf__array_pin(array);
-    walk(array, array->base, dst, false);
+    wf_status status = WF_OK;
+    if (wf__is_gpu(array->device))
+        status = walk_gpu(array, "wf_download", dst, false);
+    else
+        walk(array, array->base, dst, false);
     wf__array_unpin(array->ctx, pinned);
-    return WF_OK;
+    return status;
 }
 
 wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
@@ -534,7 +553,19 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
     return WF_OK;
 }
 
-/* By way of packed elements of the processor. */
+static bool copied_there(const wf_array *array, const wf_array *copy)
+{
+    wf__failure f = { 0 };
+    wf__buffer *pinned = wf__array_pin(array);
+    bool ok = wf__gpu_copy(copy->buffer->gpu, copy->base, array->base, copy->buffer->bytes, &f);
+    wf__array_unpin(array->ctx, pinned);
+    if (!ok)
+        wf__error(array->ctx, f.status, "wf_copy_to: %s", wf__str_get(&f.text));
+    wf__str_free(&f.text);
+    return ok;
+}
+
+/* By way of packed elements of the processor, but for packed ones that stay on a GPU. */
 wf_array *wf_copy_to(const wf_array *array, wf_device device)
 {
     if (!array || !wf__array_usable(array, "wf_copy_to"))
@@ -543,6 +574,12 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     wf_array *copy = wf_empty_with(array->ctx, array->dtype, array->shape,
                                    &(wf_place){ .size = sizeof(wf_place), .device = device });
     bool host = copy && !wf__is_gpu(copy->device);
+    if (copy && !host && copy->device == array->device && bytes && wf_array_is_packed(array)) {
+        if (wf__array_arrived(array, "wf_copy_to") && copied_there(array, copy))
+            return copy;
+        wf_release(copy);
+        return NULL;
+    }
     char *packed = !copy ? NULL : host ? copy->base : wf__alloc(bytes + 1);
     bool ok = copy && packed && wf_download(array, packed, bytes) == WF_OK &&
               (host || wf_upload(copy, packed, bytes) == WF_OK);

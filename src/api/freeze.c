@@ -5,6 +5,7 @@
 typedef struct step {     /* one launch */
     wf__plan_entry *plan; /* used */
     bool interpret;
+    wf__gpu *gpu;    /* NULL: the processor */
     char *name;      /* label; NULL: none */
     uint32_t *array; /* [plan.objects]: numbers in the frozen table */
     bool *written;   /* the same */
@@ -17,6 +18,7 @@ typedef struct expected { /* what an input has to be like */
     wf_dtype dtype;
     wf_shape shape;
     bool read_only;
+    wf_device device;
 } expected;
 
 struct wf_frozen {
@@ -115,7 +117,8 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
         memcpy(f->array, inputs.at, n * sizeof *inputs.at);
     f->array_n = f->inputs = n;
     for (uint32_t i = 0; i < n; ++i)
-        f->expected[i] = (expected){ inputs.at[i]->dtype, inputs.at[i]->shape, inputs.at[i]->read_only };
+        f->expected[i] =
+            (expected){ inputs.at[i]->dtype, inputs.at[i]->shape, inputs.at[i]->read_only, inputs.at[i]->device };
     wf__mutex_lock(&ctx->lock);
     bool nested = *find(ctx) != NULL;
     if (!nested) {
@@ -153,16 +156,14 @@ static uint32_t number_of(wf_frozen *f, wf_array *a)
 static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays, const uint64_t *param)
 {
     uint32_t n = p->object_n;
-    if (wf__is_gpu(p->device)) {
-        fail(f, WF_ERR_UNSUPPORTED, "a launch on a GPU in a frozen sequence");
-        return;
-    }
     if (!wf__grow(&f->step, &f->step_cap, f->step_n + 1, sizeof *f->step)) {
         fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence");
         return;
     }
     step *s = &f->step[f->step_n];
     *s = (step){ .interpret = p->device == WF_INTERP };
+    s->gpu =
+        wf__is_gpu(p->device) ? wf__gpu_of(f->ctx, "wf_freeze_end", p->device) : NULL; /* it is open: it ran there */
     s->array = wf__alloc((n + 1) * sizeof *s->array);
     s->written = wf__alloc(n + 1);
     s->param = wf__alloc((p->param_n + 1) * sizeof *s->param);
@@ -245,6 +246,11 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
                     !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);
         if (!same)
             return misfit(f, i, a);
+        char here[32], there[32];
+        if (a->device != was->device)
+            return wf__error(f->ctx, WF_ERR_DEVICE,
+                             "wf_frozen_replay: input %u is in the memory of %s, was in that of %s", (unsigned)i,
+                             wf__device_name(a->device, here), wf__device_name(was->device, there));
         if (a->read_only && !was->read_only)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is a broadcast view", (unsigned)i);
     }
@@ -281,8 +287,8 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__engine_run(f->ctx->engine, &s->plan->plan, s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL,
-                        &failure))
+    if (!wf__run_on(f->ctx, s->gpu, &s->plan->plan, s->name, s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL,
+                    &failure))
         status = wf__error(f->ctx, failure.status, "%s%s%s", s->name ? s->name : "", s->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
@@ -318,7 +324,7 @@ static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
                 status = run_step(f, s);
             wf__arrays_end(f->ctx, n, pinned);
             s->call.entry = NULL;
-            if (status == WF_OK && run && !sharing && !s->interpret)
+            if (status == WF_OK && run && !sharing && !s->interpret && !s->gpu)
                 wf__prepare(&s->plan->plan, s->base, &s->call);
         }
     for (uint32_t i = 0; status == WF_OK && !sharing && i < f->inputs; ++i)

@@ -158,6 +158,13 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 }
 
 /* ---- running ---- */
+bool wf__run_on(wf_context *ctx, wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base,
+                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
+{
+    return gpu ? wf__gpu_run(gpu, plan, label, base, param, notes, failure)
+               : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+}
+
 static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
                           const uint64_t *param, const wf__limits *limits, wf__note *notes)
 {
@@ -166,9 +173,7 @@ static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry 
     wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
     if (wf__is_gpu(p->device) && !gpu)
         return wf_check(ctx);
-    bool ok = gpu ? wf__gpu_run(gpu, &e->plan, base, param, notes, &failure)
-                  : wf__engine_run(ctx->engine, &e->plan, base, param, limits, p->device == WF_INTERP, notes, &failure);
-    if (!ok)
+    if (!wf__run_on(ctx, gpu, &e->plan, p->name, base, param, limits, p->device == WF_INTERP, notes, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);

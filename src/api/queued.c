@@ -11,6 +11,7 @@ typedef struct launch {
     wf__launch_note note;
     wf__limits limits;
     bool interpret;
+    wf__gpu *gpu;      /* NULL: the processor */
     const char *label; /* begins messages */
     uint32_t array_n, kept_n;
     wf_array **array, **kept; /* retained */
@@ -110,8 +111,10 @@ static void run(wf__work *work, bool dropped)
     launch *q = (launch *)work;
     wf_context *ctx = work->stream->ctx;
     wf__failure failure = { 0 };
-    bool done = !dropped && wf__engine_run(ctx->engine, &q->plan->plan, q->base, q->param, &q->limits, q->interpret,
-                                           q->note.stage, &failure);
+    bool done = !dropped &&
+                wf__run_on(ctx, q->gpu, &q->plan->plan, q->label, q->base, q->param, &q->limits, q->interpret,
+                           q->note.stage, &failure) &&
+                (!q->gpu || wf__gpu_finish(q->gpu, &failure)); /* events say that it is done */
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {
@@ -142,6 +145,7 @@ static launch *begin(wf_context *ctx, const wf__request *r, wf_status *status)
     for (uint32_t i = 0; i < q->array_n; ++i)
         q->base[i] = q->array[i]->base;
     q->work.run = run;
+    q->gpu = wf__is_gpu(r->program->device) ? wf__gpu_of(ctx, "a launch", r->program->device) : NULL; /* it is open */
     hold(q);
     return q;
 }

@@ -57,10 +57,9 @@ static bool move_group(wf_context *ctx, wf__buffer *b, uint64_t group)
 {
     const char *lo = NULL, *hi = NULL;
     int64_t n = span_of(b, group, &lo, &hi);
-    wf__buffer *to = wf__buffer_new(ctx, (size_t)(hi - lo));
+    wf__buffer *to = wf__buffer_of(ctx, b, lo, (size_t)(hi - lo));
     if (!to)
         return false;
-    memcpy(to->data, lo, (size_t)(hi - lo));
     atomic_store(&to->fault, atomic_load(&b->fault));
     atomic_store(&to->refs, n);
     bool lend = !group && several_groups(b);
@@ -252,10 +251,11 @@ wf_array *wf_copy(const wf_array *array)
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
     wf__mutex_lock(&ctx->share_lock);
     const wf__buffer *b = array->buffer;
-    bool lends = bytes && b->bytes && !b->gpu && !atomic_load(&b->exposed) && (size_t)(array->hi - array->lo) == bytes;
+    bool lends = bytes && b->bytes && !atomic_load(&b->exposed) && (size_t)(array->hi - array->lo) == bytes;
     wf_array *copy = lends ? wf__array_handle(ctx, array->dtype, &array->shape) : NULL;
     if (copy) {
         memcpy(copy->stride, array->stride, sizeof array->stride);
+        copy->device = array->device;
         copy->base = array->base;
         copy->lo = array->lo;
         copy->hi = array->hi;

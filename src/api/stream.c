@@ -24,7 +24,9 @@ wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
     if (!ctx)
         return NULL;
     device = device ? device : ctx->device;
-    if (device != WF_CPU && device != WF_INTERP) {
+    if (wf__is_gpu(device) && !wf__gpu_of(ctx, "wf_stream_new", device))
+        return NULL;
+    if (device != WF_CPU && device != WF_INTERP && !wf__is_gpu(device)) {
         wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
         return NULL;
     }
@@ -196,7 +198,19 @@ static wf_status wait_for_all(wf_context *ctx, bool reporting)
 }
 
 void wf__streams_wait(wf_context *ctx) { wait_for_all(ctx, false); }
-wf_status wf_sync(wf_context *ctx) { return ctx ? wait_for_all(ctx, true) : WF_ERR_ARG; }
+
+wf_status wf_sync(wf_context *ctx)
+{
+    if (!ctx)
+        return WF_ERR_ARG;
+    wf_status status = wait_for_all(ctx, true);
+    wf__failure failure = { .status = WF_OK };
+    wf__engine_finish_gpus(ctx->engine, &failure);
+    if (failure.status != WF_OK && status == WF_OK)
+        status = wf__error(ctx, failure.status, "wf_sync: %s", wf__str_get(&failure.text));
+    wf__str_free(&failure.text);
+    return status;
+}
 
 /* ---- the current stream ---- */
 const char *wf__stream_misfit(const wf_stream *s, const wf_context *ctx, wf_device device)

@@ -306,6 +306,25 @@ void wf__dl_close(void *library)
         dlclose(library);
 }
 
+bool wf__dl_own_folder(wf__str *out)
+{
+    static const char here;
+    Dl_info info = { 0 };
+    char path[PATH_MAX] = "";
+    if (dladdr(&here, &info) && info.dli_fname && *info.dli_fname == '/')
+        snprintf(path, sizeof path, "%s", info.dli_fname);
+    else { /* of the program itself, dladdr may give what its caller called it */
+        ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[n > 0 ? n : 0] = 0;
+    }
+    char *last = strrchr(path, '/');
+    if (!last)
+        return false;
+    last[1] = 0;
+    wf__str_add(out, path);
+    return !out->failed;
+}
+
 /* ---- folders and files ---- */
 
 bool wf__make_dirs(const char *path)

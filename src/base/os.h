@@ -66,6 +66,8 @@ void wf__pages_free(void *p, size_t bytes);
 void *wf__dl_open(const char *name, wf__str *error); /* NULL name: this program itself */
 void *wf__dl_symbol(void *library, const char *name, wf__str *error);
 void wf__dl_close(void *library);
+/* Appends the folder, with a last '/', of the library or program that this code is in. false: unknown, or no memory. */
+bool wf__dl_own_folder(wf__str *out);
 
 /* ---- folders and files: `dir` is a folder handle, or WF__CWD for names relative to the working folder ---- */
 #define WF__CWD AT_FDCWD

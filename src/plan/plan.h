@@ -38,7 +38,7 @@ typedef struct wf__recording {
     wf_shape space;    /* WF__SPACE */
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
-    uint8_t gpu; /* 0: for the processor; else for GPU number gpu - 1: no private copies, updates are atomic */
+    uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
 } wf__recording;
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */

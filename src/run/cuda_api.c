@@ -28,22 +28,68 @@ static bool find_all(wf__cuda *c, wf__str *error)
     return true;
 }
 
-bool wf__cuda_open(wf__cuda *out, wf__str *error)
+/* Tries the file `name` in `folder`; `why` collects why not. */
+static void *open_in(const char *folder, const char *name, wf__str *why)
 {
-    const char *given = wf__getenv("WEFT_CUDA");
+    wf__str path = { 0 };
+    void *handle = NULL;
+    wf__str_addf(&path, "%s%s", folder, name);
+    if (why->len)
+        wf__str_add(why, "; ");
+    if (path.failed)
+        wf__str_add(why, "out of memory");
+    else
+        handle = wf__dl_open(wf__str_get(&path), why);
+    wf__str_free(&path);
+    return handle;
+}
+
+#ifndef WEFT_EMU_FOLDER
+#define WEFT_EMU_FOLDER "../lib/"
+#endif
+
+static void *open_emulator(wf__str *why)
+{
+    const char name[] = "libweft_cuda_emu.so";
+    wf__str beside = { 0 }, installed = { 0 };
+    void *handle = NULL;
+    if (wf__dl_own_folder(&beside)) {
+        wf__str_addf(&installed, "%s" WEFT_EMU_FOLDER, wf__str_get(&beside));
+        handle = open_in(wf__str_get(&beside), name, why);
+        if (!handle && !installed.failed)
+            handle = open_in(wf__str_get(&installed), name, why);
+    }
+    wf__str_free(&beside);
+    wf__str_free(&installed);
+    return handle ? handle : open_in("", name, why);
+}
+
+static void *open_nvidia(wf__str *why)
+{
+    void *handle = open_in("", "libcuda.so.1", why);
+    return handle ? handle : open_in("/usr/lib/wsl/lib/", "libcuda.so.1", why);
+}
+
+bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
+{
+    const char *given = wf__getenv(emulated ? "WEFT_CUDA_EMU" : "WEFT_CUDA");
+    const char *what = emulated ? "PTX emulator" : "NVIDIA driver";
     wf__cuda c = { 0 };
     wf__str why = { 0 };
     bool ok = false;
-    c.handle = wf__dl_open(given ? given : "libcuda.so.1", &why);
+    c.handle = given ? open_in("", given, &why) : emulated ? open_emulator(&why) : open_nvidia(&why);
     if (!c.handle)
-        wf__str_addf(error, "no NVIDIA driver was found (%s)", wf__str_get(&why));
+        wf__str_addf(error, "no %s was found (%s%s)", what, given ? (emulated ? "WEFT_CUDA_EMU: " : "WEFT_CUDA: ") : "",
+                     wf__str_get(&why));
     else if (!find_all(&c, &why))
-        wf__str_addf(error, "the NVIDIA driver is too old (%s)", wf__str_get(&why));
+        wf__str_addf(error, "the %s is too old (%s)", what, wf__str_get(&why));
     else {
         int result = c.Init(0);
         ok = result == 0;
-        if (!ok)
-            wf__cuda_explain(&c, "the NVIDIA driver does not start", result, error);
+        if (!ok) {
+            wf__str_addf(error, "the %s", what);
+            wf__cuda_explain(&c, " does not start", result, error);
+        }
     }
     wf__str_free(&why);
     if (ok)

@@ -15,14 +15,17 @@ typedef struct wf__cuda {
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
     WF__CUDA_STREAM_NON_BLOCKING = 1,
+    WF__CUDA_JIT_INPUT_PTX = 1,
     WF__CUDA_JIT_ERROR_LOG = 5,
     WF__CUDA_JIT_ERROR_LOG_BYTES = 6,
     WF__CUDA_CAPABILITY_MAJOR = 75,
     WF__CUDA_CAPABILITY_MINOR = 76
 };
 
-/* Opens the library named by WEFT_CUDA, else libcuda.so.1, and starts the driver. false: `error` says why. */
-bool wf__cuda_open(wf__cuda *out, wf__str *error);
+/* Opens a driver and starts it: the library that WEFT_CUDA names, else NVIDIA's; `emulated`: the one that WEFT_CUDA_EMU
+ * names, else libweft_cuda_emu.so beside this library or program, where it is installed, or where libraries are found.
+ * false: `error` says what was looked for, and why it was not taken. */
+bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error);
 void wf__cuda_close(wf__cuda *cuda);
 /* "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)" */
 void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__str *error);

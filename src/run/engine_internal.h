@@ -26,8 +26,8 @@ struct wf__engine {
     wf__codegen *codegen;
     char *llvm_path;
     uint64_t llvm_identity;
-    wf__cuda *cuda; /* NULL: not open */
-    wf__gpu *gpu[WF__MOST_GPUS];
+    wf__cuda *cuda[2]; /* the machine's, the emulator's; NULL: not open */
+    wf__gpu *gpu[2][WF__MOST_GPUS];
     _Atomic bool use_disk;
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);

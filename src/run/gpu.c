@@ -1,15 +1,44 @@
 /* gpu.c - see gpu.h. */
 #include "run/gpu_internal.h"
+#include <stdio.h>
 
-enum { IDLE_MODULE_BYTES = 32 << 20, ALIGN = 256 };
+enum { IDLE_MODULE_BYTES = 32 << 20 };
+
+/* Errors of kernels stay with the driver's context: every later call gives them again. */
+static bool ends_context(int result)
+{
+    static const short ends[] = { 214, 700, 702, 710, 714, 715, 716, 717, 718, 719 };
+    bool is = false;
+    for (size_t i = 0; i < WF__COUNT(ends); ++i)
+        is = is || result == ends[i];
+    return is;
+}
+
+/* A failure that comes late is one of the launches since the last wait. */
+static void name_recent(const wf__gpu *gpu, wf__str *out)
+{
+    unsigned n = gpu->recent_n, first = n > WF__GPU_RECENT ? n - WF__GPU_RECENT : 0;
+    for (unsigned i = first; i < n; ++i)
+        wf__str_addf(out, "%s'%s'",
+                     i > first ? ", "
+                     : first   ? " (in a launch up to "
+                               : " (in ",
+                     gpu->recent[i % WF__GPU_RECENT]);
+    if (n)
+        wf__str_add(out, ")");
+}
 
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *f)
 {
     if (!result)
         return true;
     f->status = result == WF__CUDA_OUT_OF_MEMORY ? WF_ERR_MEMORY : WF_ERR_BACKEND;
-    wf__str_addf(&f->text, "cuda:%d: ", gpu->number);
+    wf__str_addf(&f->text, "%s: %s", gpu->name, gpu->lost ? "lost by an earlier failure: " : "");
     wf__cuda_explain(gpu->cuda, what, result, &f->text);
+    if (!gpu->lost && ends_context(result)) {
+        name_recent(gpu, &f->text);
+        gpu->lost = true;
+    }
     return false;
 }
 
@@ -31,141 +60,18 @@ void wf__gpu_end(wf__gpu *gpu)
 
 bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *f)
 {
-    return wf__gpu_ok(gpu, what, gpu->cuda->StreamSynchronize(gpu->stream), f);
-}
-
-/* ---- memory ---- */
-char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
-{
-    uint64_t at = 0;
-    if (bytes > SIZE_MAX - ALIGN) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_addf(&f->text, "cuda:%d: out of memory", gpu->number);
-        return NULL;
-    }
-    size_t all = (bytes + !bytes + ALIGN - 1) / ALIGN * ALIGN;
-    if (!wf__gpu_ok(gpu, "memory", gpu->cuda->MemAlloc(&at, all), f))
-        return NULL;
-    if (bytes % 4) /* small elements are updated together with the word they are in, which may end behind the last */
-        gpu->cuda->MemsetD8(at + bytes, 0, 4 - bytes % 4, gpu->stream);
-    return (char *)(uintptr_t)at;
-}
-
-void wf__gpu_give(wf__gpu *gpu, char *at)
-{
-    if (at)
-        gpu->cuda->MemFree(wf__gpu_address(at));
-}
-
-char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__failure *f)
-{
-    if (!wf__gpu_begin(gpu, f))
-        return NULL;
-    char *at = wf__gpu_take(gpu, bytes, f);
-    wf__gpu_end(gpu);
-    return at;
-}
-
-void wf__gpu_free(wf__gpu *gpu, char *at)
-{
-    wf__failure ignored = { 0 };
-    if (at && wf__gpu_begin(gpu, &ignored)) {
-        wf__gpu_give(gpu, at);
-        wf__gpu_end(gpu);
-    }
-    wf__str_free(&ignored.text);
-}
-
-bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, wf__failure *f)
-{
-    if (!bytes)
-        return true;
-    if (!wf__gpu_begin(gpu, f))
-        return false;
-    int result = gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream);
-    bool ok = wf__gpu_ok(gpu, "copying to the GPU", result, f) && wf__gpu_wait(gpu, "copying to the GPU", f);
-    wf__gpu_end(gpu);
+    bool ok = wf__gpu_ok(gpu, what, gpu->cuda->StreamSynchronize(gpu->stream), f);
+    gpu->recent_n = 0;
     return ok;
 }
 
-bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, wf__failure *f)
+bool wf__gpu_finish(wf__gpu *gpu, wf__failure *f)
 {
-    if (!bytes)
-        return true;
     if (!wf__gpu_begin(gpu, f))
         return false;
-    int result = gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->stream);
-    bool ok = wf__gpu_ok(gpu, "copying from the GPU", result, f) && wf__gpu_wait(gpu, "copying from the GPU", f);
+    bool ok = wf__gpu_wait(gpu, "running a kernel", f);
     wf__gpu_end(gpu);
     return ok;
-}
-
-bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, wf__failure *f)
-{
-    if (!bytes)
-        return true;
-    if (!wf__gpu_begin(gpu, f))
-        return false;
-    int result = gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->stream);
-    bool ok = wf__gpu_ok(gpu, "filling memory", result, f) && wf__gpu_wait(gpu, "filling memory", f);
-    wf__gpu_end(gpu);
-    return ok;
-}
-
-/* ---- modules ---- */
-static void free_kernel(void *value) /* the context is current */
-{
-    wf__gpu_kernel *k = value;
-    if (k->module)
-        k->gpu->cuda->ModuleUnload(k->module);
-    wf__free(k);
-}
-
-static wf__gpu_kernel *load(wf__gpu *gpu, const char *ptx, wf__failure *f)
-{
-    char log[2048] = "";
-    int options[] = { WF__CUDA_JIT_ERROR_LOG, WF__CUDA_JIT_ERROR_LOG_BYTES };
-    void *values[] = { log, (void *)(uintptr_t)sizeof log };
-    wf__gpu_kernel *k = wf__alloc0(sizeof *k);
-    if (!k) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
-        return NULL;
-    }
-    k->gpu = gpu;
-    int result = gpu->cuda->ModuleLoadDataEx(&k->module, ptx, 2, options, values);
-    if (!wf__gpu_ok(gpu, "loading a kernel", result, f)) {
-        log[sizeof log - 1] = 0;
-        wf__str_addf(&f->text, "%s%s", *log ? ": " : "", log);
-    } else {
-        result = gpu->cuda->ModuleGetFunction(&k->function, k->module, "weft_kernel");
-        if (wf__gpu_ok(gpu, "finding a kernel", result, f))
-            return k;
-    }
-    free_kernel(k);
-    return NULL;
-}
-
-wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__failure *f)
-{
-    wf__hash128 hash = wf__hash_128(ptx, n);
-    wf__held *held = wf__map_get(gpu->modules, hash, ptx, n);
-    if (held) {
-        atomic_fetch_add(&gpu->engine->memory_hits, 1);
-        return held;
-    }
-    wf__gpu_kernel *k = load(gpu, ptx, f);
-    if (!k)
-        return NULL;
-    atomic_fetch_add(&gpu->engine->compiled, 1);
-    held = wf__map_put(gpu->modules, hash, ptx, n, k, sizeof *k + n);
-    if (!held || wf__held_value(held) != k)
-        free_kernel(k);
-    if (!held) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
-    }
-    return held;
 }
 
 /* ---- opening ---- */
@@ -173,7 +79,10 @@ static void close_gpu(wf__gpu *gpu)
 {
     wf__failure ignored = { 0 };
     if (gpu->context && gpu->has_lock && wf__gpu_begin(gpu, &ignored)) {
+        if (gpu->stream)
+            gpu->cuda->StreamSynchronize(gpu->stream);
         wf__map_free(gpu->modules);
+        wf__gpu_empty_cache(gpu);
         if (gpu->stream)
             gpu->cuda->StreamDestroy(gpu->stream);
         wf__gpu_end(gpu);
@@ -187,87 +96,108 @@ static void close_gpu(wf__gpu *gpu)
     wf__free(gpu);
 }
 
-static bool start(wf__gpu *gpu, wf__failure *f)
+static bool start(wf__gpu *gpu, int n, wf__failure *f)
 {
     const wf__cuda *c = gpu->cuda;
     int major = 0, minor = 0;
-    if (!wf__gpu_ok(gpu, "no such device", c->DeviceGet(&gpu->device, gpu->number), f) ||
+    if (!wf__gpu_ok(gpu, "no such device", c->DeviceGet(&gpu->device, n), f) ||
         !wf__gpu_ok(gpu, "asking for its capability",
                     c->DeviceGetAttribute(&major, WF__CUDA_CAPABILITY_MAJOR, gpu->device), f) ||
         !wf__gpu_ok(gpu, "asking for its capability",
                     c->DeviceGetAttribute(&minor, WF__CUDA_CAPABILITY_MINOR, gpu->device), f) ||
         !wf__gpu_ok(gpu, "retaining its context", c->PrimaryCtxRetain(&gpu->context, gpu->device), f))
         return false;
-    c->DeviceGetName(gpu->name, (int)sizeof gpu->name, gpu->device);
+    c->DeviceGetName(gpu->model, (int)sizeof gpu->model, gpu->device);
+    c->DriverGetVersion(&gpu->driver);
     gpu->arch = 10 * major + minor;
     if (!wf__gpu_begin(gpu, f))
         return false;
     int result = c->StreamCreate(&gpu->stream, WF__CUDA_STREAM_NON_BLOCKING);
     bool ok = wf__gpu_ok(gpu, "making a stream", result, f);
+    size_t left, total;
+    gpu->idle_most = ok && !c->MemGetInfo(&left, &total) ? total / 4 : 0;
     wf__gpu_end(gpu);
     return ok;
 }
 
-static wf__gpu *open_gpu(wf__engine *e, int n, wf__failure *f)
+static const char *const families[] = { "cuda", "cuda-emu" };
+
+static wf__gpu *open_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
 {
     wf__gpu *gpu = wf__alloc0(sizeof *gpu);
     if (gpu) {
         gpu->engine = e;
-        gpu->cuda = e->cuda;
-        gpu->number = n;
-        gpu->modules = wf__map_new(IDLE_MODULE_BYTES, free_kernel);
+        gpu->cuda = e->cuda[emulated];
+        gpu->emulated = emulated;
+        snprintf(gpu->name, sizeof gpu->name, "%s:%d", families[emulated], n);
+        gpu->modules = wf__map_new(IDLE_MODULE_BYTES, wf__gpu_free_kernel);
         gpu->has_lock = wf__mutex_init(&gpu->lock);
     }
     if (!gpu || !gpu->modules || !gpu->has_lock) {
         f->status = WF_ERR_MEMORY;
         wf__str_add(&f->text, "out of memory for a device");
-    } else if (start(gpu, f))
+    } else if (start(gpu, n, f))
         return gpu;
     if (gpu)
         close_gpu(gpu);
     return NULL;
 }
 
-static bool open_driver(wf__engine *e, wf__failure *f)
+static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
 {
-    if (!e->cuda) {
+    if (!e->cuda[emulated]) {
         wf__cuda *c = wf__alloc0(sizeof *c);
         f->status = c ? WF_ERR_DEVICE : WF_ERR_MEMORY;
+        wf__str_addf(&f->text, "%s:%d: ", families[emulated], n);
         if (!c)
             wf__str_add(&f->text, "out of memory for a device");
-        else if (wf__cuda_open(c, &f->text))
-            e->cuda = c;
-        else
+        else if (wf__cuda_open(c, emulated, &f->text)) {
+            e->cuda[emulated] = c;
+            wf__str_free(&f->text);
+        } else
             wf__free(c);
     }
-    return e->cuda != NULL;
+    return e->cuda[emulated] != NULL;
 }
 
-wf__gpu *wf__engine_gpu(wf__engine *e, int n, wf__failure *f)
+wf__gpu *wf__engine_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
 {
     int count = 0;
     wf__gpu *gpu = NULL;
     wf__mutex_lock(&e->lock);
-    if (n >= 0 && n < WF__MOST_GPUS && e->gpu[n])
-        gpu = e->gpu[n];
-    else if (open_driver(e, f)) {
-        if (e->cuda->DeviceGetCount(&count) || n < 0 || n >= count || n >= WF__MOST_GPUS) {
+    if (n >= 0 && n < WF__MOST_GPUS && e->gpu[emulated][n])
+        gpu = e->gpu[emulated][n];
+    else if (open_driver(e, n, emulated, f)) {
+        if (e->cuda[emulated]->DeviceGetCount(&count) || n < 0 || n >= count || n >= WF__MOST_GPUS) {
             f->status = WF_ERR_DEVICE;
-            wf__str_addf(&f->text, "there is no cuda:%d: this machine has %d CUDA device%s", n, count,
-                         count == 1 ? "" : "s");
+            wf__str_addf(&f->text, "there is no %s:%d: this machine has %d %s device%s", families[emulated], n, count,
+                         emulated ? "emulated" : "CUDA", count == 1 ? "" : "s");
         } else
-            gpu = e->gpu[n] = open_gpu(e, n, f);
+            gpu = e->gpu[emulated][n] = open_gpu(e, n, emulated, f);
     }
     wf__mutex_unlock(&e->lock);
     return gpu;
 }
 
+void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
+{
+    for (int i = 0; i < 2 * WF__MOST_GPUS && f->status == WF_OK; ++i) {
+        wf__mutex_lock(&e->lock);
+        wf__gpu *gpu = e->gpu[i / WF__MOST_GPUS][i % WF__MOST_GPUS]; /* once open, it stays */
+        wf__mutex_unlock(&e->lock);
+        if (gpu)
+            wf__gpu_finish(gpu, f);
+    }
+}
+
 void wf__engine_close_gpus(wf__engine *e)
 {
-    for (int n = 0; n < WF__MOST_GPUS; ++n)
-        if (e->gpu[n])
-            close_gpu(e->gpu[n]);
-    if (e->cuda)
-        wf__cuda_close(e->cuda);
-    wf__free(e->cuda);
+    for (int k = 0; k < 2; ++k) {
+        for (int n = 0; n < WF__MOST_GPUS; ++n)
+            if (e->gpu[k][n])
+                close_gpu(e->gpu[k][n]);
+        if (e->cuda[k])
+            wf__cuda_close(e->cuda[k]);
+        wf__free(e->cuda[k]);
+    }
 }

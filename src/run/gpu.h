@@ -1,6 +1,7 @@
 /* gpu.h - NVIDIA GPUs: opening one, its memory, running plans on it. The driver's primary context is shared with the rest of
  * the program; which context is current for the calling thread is as it was after each call. All functions may be
- * called from any thread; work on one GPU is done by one thread at a time, and is complete when the call returns.
+ * called from any thread; work on one GPU is given to it by one thread at a time, and done in that order. Copies are complete
+ * when the call returns, launches need not be: their failures are those of a later call.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
@@ -11,19 +12,24 @@ struct wf__engine;
 struct wf__failure;
 struct wf__note;
 
-/* GPU number n of this machine, opened at the first call, closed with the engine; NULL: the failure says why. */
-wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, struct wf__failure *failure);
+/* GPU number n of this machine, or of the emulator; opened at the first call, closed with the engine. NULL: the failure
+ * says why. */
+wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, bool emulated, struct wf__failure *failure);
 void wf__engine_close_gpus(struct wf__engine *engine);
 
 /* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
-void wf__gpu_free(wf__gpu *gpu, char *at); /* NULL is fine */
+void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes); /* as many as were asked for; NULL is fine */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, struct wf__failure *failure);
+bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);
 
-/* As wf__engine_run, with a plan for this GPU and addresses in its memory. */
-bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, char *const *base, const uint64_t *param, struct wf__note *notes,
-                 struct wf__failure *failure);
-void wf__gpu_free_stage_code(void *engine, void *code); /* for wf__plan_free of plans for GPUs */
+/* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
+bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
+                 struct wf__note *notes, struct wf__failure *failure);
+bool wf__gpu_finish(wf__gpu *gpu, struct wf__failure *failure); /* waits for all of it */
+void wf__engine_finish_gpus(struct wf__engine *engine,
+                            struct wf__failure *failure); /* of those that are open; the first */
+void wf__gpu_free_stage_code(void *engine, void *code);   /* for wf__plan_free of plans for GPUs */
 #endif

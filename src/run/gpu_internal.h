@@ -1,19 +1,28 @@
-/* gpu_internal.h - a GPU's state, shared by gpu.c (memory, modules) and gpu_run.c (running plans). */
+/* gpu_internal.h - a GPU's state, shared by gpu.c (opening), gpu_module.c, gpu_memory.c and gpu_run.c (running plans). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
 #include "run/cuda_api.h"
 #include "run/engine_internal.h"
 #include "run/gpu.h"
 
+typedef struct wf__gpu_idle wf__gpu_idle;
+enum { WF__GPU_CLASSES = 512, WF__GPU_RECENT = 4 };
+
 struct wf__gpu {
     wf__engine *engine;
     const wf__cuda *cuda;
-    int number, device, arch; /* arch: compute capability times 10 */
+    int device, arch; /* arch: compute capability times 10 */
     void *context, *stream;
     wf__map *modules; /* PTX -> wf__gpu_kernel */
     wf__mutex lock;   /* held by whoever works on it */
-    bool has_lock, lost;
-    char name[128];
+    bool has_lock, lost, emulated;
+    char name[24]; /* "cuda:0" */
+    char model[96];
+    int driver; /* its version */
+    wf__gpu_idle *idle[WF__GPU_CLASSES];
+    size_t idle_bytes, idle_most;
+    char recent[WF__GPU_RECENT][40]; /* labels of launches since the last wait, the last of recent_n */
+    unsigned recent_n;
 };
 
 typedef struct wf__gpu_kernel { /* one module */
@@ -28,8 +37,11 @@ void wf__gpu_end(wf__gpu *gpu);
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 /* Within begin and end: */
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);
-void wf__gpu_give(wf__gpu *gpu, char *at);
+void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* as many as were taken */
+void wf__gpu_empty_cache(wf__gpu *gpu);
 bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *failure);
-wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__failure *failure);
+wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note,
+                         wf__failure *failure); /* note: or NULL */
+void wf__gpu_free_kernel(void *kernel);
 static inline uint64_t wf__gpu_address(const char *at) { return (uint64_t)(uintptr_t)at; }
 #endif

@@ -5,6 +5,7 @@
 #include "run/gpu_internal.h"
 #include "run/partials.h"
 #include "run/stage.h"
+#include <stdio.h>
 
 typedef struct gpu_code { /* stage->code */
     wf__ptx_code ptx;
@@ -49,11 +50,14 @@ void wf__gpu_free_stage_code(void *engine, void *code)
 }
 
 /* The code of a stage; the GPU is ours, so nobody else is here. */
-static const gpu_code *code_of(wf__gpu *gpu, wf__stage *stage, const wf__mem *mem, wf__failure *f)
+static const gpu_code *code_of(wf__gpu *gpu, wf__stage *stage, const wf__mem *mem, wf__note *note, wf__failure *f)
 {
     gpu_code *c = atomic_load(&stage->code);
-    if (c)
+    if (c) {
+        if (note)
+            note->code = WF_CODE_READY;
         return c;
+    }
     if (!(c = wf__alloc0(sizeof *c))) {
         no_memory(f);
         return NULL;
@@ -65,7 +69,7 @@ static const gpu_code *code_of(wf__gpu *gpu, wf__stage *stage, const wf__mem *me
     if (status != WF_OK)
         f->status = status;
     else
-        c->module = wf__gpu_module(gpu, wf__str_get(&c->ptx.text), c->ptx.text.len, f);
+        c->module = wf__gpu_module(gpu, wf__str_get(&c->ptx.text), c->ptx.text.len, note, f);
     if (!c->module) {
         wf__ptx_free(&c->ptx);
         wf__free(c);
@@ -169,8 +173,7 @@ static bool launch(gpu_launch *l)
     int64_t y = divided(blocks, MOST_X);
     if (y > MOST_Y) {
         l->failure->status = WF_ERR_UNSUPPORTED;
-        wf__str_addf(&l->failure->text, "cuda:%d: %lld blocks of threads are too many", l->gpu->number,
-                     (long long)blocks);
+        wf__str_addf(&l->failure->text, "%s: %lld blocks of threads are too many", l->gpu->name, (long long)blocks);
         return false;
     }
     for (uint32_t i = 0; i < l->code->ptx.fields; ++i)
@@ -182,18 +185,24 @@ static bool launch(gpu_launch *l)
 }
 
 /* ---- reductions ---- */
+static bool result_bytes(const wf__stage *stage, uint32_t k, size_t *bytes)
+{
+    int64_t n = stage->blocks;
+    return (!stage->reduce || wf__mul_i64(stage->parts, stage->kept, &n)) &&
+           wf__mul_size(wf__size(stage->body.red[k].dtype), (size_t)n, bytes);
+}
+
 /* Device memory for results: [boxes], or [parts][kept points]. With one part the results are where they belong. */
 static bool make_results(gpu_launch *l, char *const *base)
 {
     const wf__stage *stage = l->stage;
     for (uint32_t k = 0; k < stage->body.red_n; ++k) {
-        size_t size = wf__size(stage->body.red[k].dtype), bytes;
+        size_t bytes;
         if (stage->reduce && stage->parts == 1) {
             l->result[k] = base[stage->result[k]];
             continue;
         }
-        int64_t n = stage->blocks;
-        if ((stage->reduce && !wf__mul_i64(stage->parts, stage->kept, &n)) || !wf__mul_size(size, (size_t)n, &bytes))
+        if (!result_bytes(stage, k, &bytes))
             return no_memory(l->failure);
         if (!(l->result[k] = wf__gpu_take(l->gpu, bytes, l->failure)))
             return false;
@@ -204,8 +213,10 @@ static bool make_results(gpu_launch *l, char *const *base)
 static void free_results(gpu_launch *l)
 {
     bool own = !l->stage->reduce || l->stage->parts > 1;
+    size_t bytes;
     for (uint32_t k = 0; own && k < l->stage->body.red_n; ++k)
-        wf__gpu_give(l->gpu, l->result[k]);
+        if (result_bytes(l->stage, k, &bytes))
+            wf__gpu_give(l->gpu, l->result[k], bytes);
 }
 
 static bool fetch(gpu_launch *l, void *to, const char *from, size_t bytes)
@@ -269,7 +280,7 @@ static bool join_parts(gpu_launch *l, char *const *base)
 
 /* ---- one stage ---- */
 static bool run_stage(wf__gpu *gpu, wf__stage *stage, char *const *base, const uint64_t *param, uint64_t *result,
-                      wf__failure *f)
+                      wf__note *note, wf__failure *f)
 {
     const wf__ir *body = &stage->body;
     wf__mem *mem = wf__alloc0((body->slot_n + 1) * sizeof *mem);
@@ -285,7 +296,7 @@ static bool run_stage(wf__gpu *gpu, wf__stage *stage, char *const *base, const u
             wf__finish_reductions(stage, NULL, result);
     } else if (ok) {
         wf__stage_mem(stage, base, mem);
-        l.code = code_of(gpu, stage, mem, f);
+        l.code = code_of(gpu, stage, mem, note, f);
         ok = l.code && make_results(&l, base) && launch(&l);
         if (ok && body->red_n && !stage->reduce)
             ok = join_boxes(&l, result);
@@ -300,8 +311,33 @@ static bool run_stage(wf__gpu *gpu, wf__stage *stage, char *const *base, const u
     return ok;
 }
 
-bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, char *const *given, const uint64_t *param, wf__note *notes,
-                 wf__failure *f)
+static bool run_stages(wf__gpu *gpu, wf__plan *plan, char *const *base, uint64_t *param, wf__note *notes,
+                       wf__failure *f)
+{
+    bool ok = true;
+    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+        double start = notes ? wf__now() : 0;
+        ok = run_stage(gpu, &plan->stage[s], base, param, param + plan->params, notes ? &notes[s] : NULL, f);
+        if (ok && (notes || gpu->emulated)) /* what an emulator finds belongs to a stage */
+            ok = wf__gpu_wait(gpu, "running a kernel", f);
+        if (!ok && plan->stage_n > 1)
+            wf__str_addf(&f->text, " (stage %u of %u)", s + 1, plan->stage_n);
+        if (notes && !plan->stage[s].empty) {
+            notes[s].ran = true;
+            notes[s].run_s = wf__now() - start;
+        }
+    }
+    return ok;
+}
+
+static void note_label(wf__gpu *gpu, const char *label)
+{
+    if (!gpu->emulated)
+        snprintf(gpu->recent[gpu->recent_n++ % WF__GPU_RECENT], sizeof *gpu->recent, "%s", label ? label : "unnamed");
+}
+
+bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, const char *label, char *const *given, const uint64_t *param,
+                 wf__note *notes, wf__failure *f)
 {
     uint32_t objects = plan->objects + plan->temp_n, temps = 0;
     char **base = wf__alloc0((objects + 1) * sizeof *base);
@@ -321,21 +357,16 @@ bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, char *const *given, const uint64_
         if (!at)
             ok = bytes == SIZE_MAX ? no_memory(f) : false;
     }
-    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
-        double start = notes ? wf__now() : 0;
-        ok = run_stage(gpu, &plan->stage[s], base, all, all + plan->params, f);
-        if (notes && !plan->stage[s].empty) {
-            notes[s].ran = true;
-            notes[s].run_s = wf__now() - start;
-        }
-    }
+    ok = ok && run_stages(gpu, plan, base, all, notes, f);
+    if (ok)
+        note_label(gpu, label);
     if (begun) {
         wf__failure late = { 0 };
-        bool waited = wf__gpu_wait(gpu, "running a kernel", ok ? f : &late);
-        ok = ok && waited;
+        if (!ok)
+            wf__gpu_wait(gpu, "running a kernel", &late);
         wf__str_free(&late.text);
         for (uint32_t t = 0; t < plan->temp_n; ++t)
-            wf__gpu_give(gpu, base[plan->objects + t]);
+            wf__gpu_give(gpu, base[plan->objects + t], wf__temp_bytes(&plan->temp[t]));
         wf__gpu_end(gpu);
     }
     wf__free(base);

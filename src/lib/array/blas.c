@@ -183,7 +183,8 @@ bool wf__blas_product(const wf_array *a, const wf_array *b, const wf_shape *out,
     if (kind == KINDS || wf_array_dtype(a) != dtype || wf_array_dtype(b) != dtype ||
         !worth_it(out->dim[out->rank - 2], out->dim[out->rank - 1], shape.dim[shape.rank - 1],
                   wf__axes_count(out, WF_ALL_AXES) > out->dim[out->rank - 2] * out->dim[out->rank - 1]) ||
-        wf_array_state(a) != WF_READY || wf_array_state(b) != WF_READY || *(const char *)&(int){ 1 } != 1)
+        wf__on_gpu(a) || wf__on_gpu(b) || wf_array_state(a) != WF_READY || wf_array_state(b) != WF_READY ||
+        *(const char *)&(int){ 1 } != 1)
         return false;
     char name[NAME_CAP], why[NAME_CAP];
     gemm *multiply = multiply_of(kind, name, why);

@@ -67,7 +67,11 @@ wf_array *wf_array_contiguous(wf_array *array)
 {
     int64_t stride[WF_MAX_RANK], expected = 1;
     void *data;
-    if (!array || wf_map(array, &data, stride) != WF_OK)
+    if (!array)
+        return NULL;
+    if (wf__on_gpu(array))
+        return wf_array_is_packed(array) ? wf_retain(array) : wf_array_copy(array);
+    if (wf_map(array, &data, stride) != WF_OK)
         return NULL;
     wf_shape shape = wf_array_shape(array);
     bool contiguous = true;

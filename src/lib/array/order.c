@@ -53,12 +53,13 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
     wf_shape shape = wf_array_shape(array);
     wf_context *ctx = wf_array_context(array);
     wf__rows rows;
-    if (!ordered(array, function) || !wf__axis_of(ctx, &shape, &axis, function) ||
-        !wf__rows_of(array, 1u << axis, wf_array_dtype(array), &rows))
+    if (!ordered(array, function) || !wf__array_on_host(array, function) ||
+        !wf__axis_of(ctx, &shape, &axis, function) || !wf__rows_of(array, 1u << axis, wf_array_dtype(array), &rows))
         return NULL;
     sorting s = { .dtype = wf_array_dtype(array), .descending = descending };
     void *data = NULL;
-    wf_array *out = indices ? wf_empty_with(ctx, WF_I64, wf_array_shape(rows.array), NULL) : wf_retain(rows.array);
+    wf_array *out =
+        indices ? wf_empty(ctx, WF_I64, wf_array_shape(rows.array), .device = WF_CPU) : wf_retain(rows.array);
     bool ok = out && (!indices || wf_map(out, &data, NULL) == WF_OK);
     s.index = data;
     ok = ok && sort_rows(&rows, &s) == WF_OK;
@@ -175,10 +176,10 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     }
     wf__rows rows;
     selection s = { .dtype = wf_array_dtype(array), .q = q, .n = n };
-    if (!wf__rows_of(array, axes, s.dtype, &rows))
+    if (!wf__array_on_host(array, function) || !wf__rows_of(array, axes, s.dtype, &rows))
         return NULL;
     void *data = NULL;
-    wf_array *out = NULL, *wide = wf_empty_with(ctx, WF_F64, result, NULL);
+    wf_array *out = NULL, *wide = wf_empty(ctx, WF_F64, result, .device = WF_CPU);
     wf_status status = wide ? wf_map(wide, &data, NULL) : WF_ERR_MEMORY;
     s.out = data;
     if (status == WF_OK && rows.length)

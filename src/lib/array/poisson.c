@@ -81,6 +81,8 @@ wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean
     table t;
     if (mean == 0)
         return wf_array_fill(array, 0);
+    if (!wf__array_on_host(array, "wf_array_random_poisson"))
+        return WF_ERR_UNSUPPORTED;
     if (!make_table(&t, ctx, mean))
         return wf__array_error(ctx);
     wf_shape shape = wf_array_shape(array);

@@ -163,7 +163,10 @@ static wf_status generate(generator *r, wf_array *array)
     bool complex = wf__is_complex_dtype(r->dtype);
     r->wide = r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128);
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
-    wf_array *packed = wf_array_contiguous(array); /* the array itself, or a copy to be copied back */
+    /* The array itself, or another to be copied from. */
+    wf_array *packed = wf_array_is_packed(array)
+                           ? wf_retain(array)
+                           : wf_empty(r->ctx, r->dtype, wf_array_shape(array), .device = wf_array_device(array));
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
     wf_status status = flat ? fill_flat(r, flat) : wf__array_error(r->ctx);
     if (status == WF_OK && packed != array)

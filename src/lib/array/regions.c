@@ -6,8 +6,15 @@ typedef struct places {
     int64_t n;
     wf_shape whole, region; /* of the array, of one region */
     wf_array *offsets;      /* i64, [n, rank], in C order */
+    wf_array *here;         /* the same in the processor's memory */
     const int64_t *at;      /* its elements */
 } places;
+
+static void free_places(places *p)
+{
+    wf_release(p->offsets);
+    wf_release(p->here);
+}
 
 /* The arrays' shapes fit; the offsets are converted. `all`: [n, region...]. */
 static bool places_of(places *p, const wf_array *array, const wf_shape *region, const wf_array *offsets,
@@ -27,8 +34,10 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
     else
         p->offsets = wf_array_cast(offsets, WF_I64);
     void *data = NULL;
-    if (!p->offsets || wf_map(p->offsets, &data, NULL) != WF_OK) {
-        wf_release(p->offsets);
+    if (p->offsets)
+        p->here = wf__on_gpu(p->offsets) ? wf_copy_to(p->offsets, WF_CPU) : wf_retain(p->offsets);
+    if (!p->here || wf_map(p->here, &data, NULL) != WF_OK) {
+        free_places(p);
         return false;
     }
     p->at = data;
@@ -90,7 +99,7 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
         wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)p.whole.rank }));
         ok = wf_run(g) == WF_OK;
     }
-    wf_release(p.offsets);
+    free_places(&p);
     if (ok)
         return out;
     wf_release(out);
@@ -129,11 +138,13 @@ static wf_val lies_inside(const places *p, wf_graph *g, const wf_val *index)
     return inside;
 }
 
-/* May the arrays have memory in common? */
+/* May the arrays have memory in common? Of those of a GPU nobody tells the addresses. */
 static bool overlap(const wf_array *a, const wf_array *b)
 {
     const wf_array *of[2] = { a, b };
     uintptr_t first[2], end[2];
+    if (wf__on_gpu(a) || wf__on_gpu(b))
+        return true;
     for (int i = 0; i < 2; ++i) {
         wf_shape shape = wf_array_shape(of[i]);
         int64_t stride[WF_MAX_RANK];
@@ -210,6 +221,6 @@ wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, cons
     }
     wf_release(owner);
     wf_release(own);
-    wf_release(p.offsets);
+    free_places(&p);
     return status;
 }

@@ -65,7 +65,7 @@ enum { SHARE = 4096 }; /* wf_host_apply gives no fewer elements at once */
 
 wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn *fn, void *user)
 {
-    wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE)); /* its elements are not touched */
+    wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE), .device = WF_CPU); /* its elements are not touched */
     wf__rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
     wf_status status = counted ? wf__rows_each(&rows, scratch, fn, user) : wf__array_error(ctx);
     wf_release(counted);

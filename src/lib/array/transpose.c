@@ -72,7 +72,7 @@ bool wf__is_transposed(const wf_array *array)
     void *data;
     int last = shape.rank - 1;
     bool fast = false;
-    if (shape.rank < 2 || wf_array_state(array) != WF_READY || wf_array_count(array) < LEAST ||
+    if (wf__on_gpu(array) || shape.rank < 2 || wf_array_state(array) != WF_READY || wf_array_count(array) < LEAST ||
         wf_map(array, &data, stride) != WF_OK || shape.dim[last] < THIN || (stride[last] <= 1 && stride[last] >= -1))
         return false;
     for (int d = 0; d < last; ++d)
@@ -84,7 +84,7 @@ wf_array *wf__transposed_copy(const wf_array *array)
 {
     wf_context *ctx = wf_array_context(array);
     transposition t = { .shape = wf_array_shape(array), .size = wf_dtype_size(wf_array_dtype(array)) };
-    wf_array *out = wf_empty_with(ctx, wf_array_dtype(array), t.shape, NULL);
+    wf_array *out = wf_empty(ctx, wf_array_dtype(array), t.shape, .device = WF_CPU);
     void *from = NULL, *to = NULL;
     if (!out || wf_map(array, &from, t.from_stride) != WF_OK || wf_map(out, &to, t.to_stride) != WF_OK) {
         wf_release(out);

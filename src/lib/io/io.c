@@ -75,7 +75,7 @@ static const wf__io_format *format_by_suffix(const char *path)
 
 wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data)
 {
-    wf_array *array = wf_empty_with(reader->ctx, image->dtype, image->shape, NULL);
+    wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
     if (!array)
         return NULL;
     if (wf_map(array, data, NULL) != WF_OK) {
@@ -217,6 +217,11 @@ wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
     const wf__io_format *format = NULL;
     wf_array *array = recognise(&reader, &format) == WF_OK ? format->load(&reader, &image) : NULL;
     wf__io_close(&reader);
+    if (array && wf_context_device(ctx) >= WF_GPU(0)) {
+        wf_array *there = wf_copy_to(array, 0);
+        wf_release(array);
+        array = there;
+    }
     if (array && meta) {
         image.meta.format = format->format;
         copy_meta(meta, meta->size, &image.meta, sizeof image.meta);
@@ -287,6 +292,10 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
                            "the suffix names no format (known: %s), and neither does meta.format", known);
     }
     wf__io_source source;
-    status = wf__io_source_open(array, path, &source);
-    return status == WF_OK ? format->save(&source, &meta) : status;
+    wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain(array);
+    status = here ? wf__io_source_open(here, path, &source) : wf_check(ctx);
+    if (status == WF_OK)
+        status = format->save(&source, &meta);
+    wf_release(here);
+    return status;
 }

@@ -1,0 +1,161 @@
+/* gpu_memory.c - a GPU's memory. All work on it is in one stream, so memory that is given back may be taken by whatever is
+ * launched next, without waiting. Blocks are kept by size class up to a bound; when memory runs out, all of them are
+ * given to the driver before the call fails. An emulator gets every block exactly as long as it was asked for, and
+ * back at once, so that it sees what goes past the end or comes too late.
+ */
+#include "run/gpu_internal.h"
+
+enum { ALIGN = 256 };
+
+struct wf__gpu_idle {
+    uint64_t at;
+    wf__gpu_idle *next;
+};
+
+/* Eight classes for each power of two. */
+static size_t class_size(size_t bytes)
+{
+    size_t step = ALIGN;
+    while (step <= SIZE_MAX / 32 && 16 * step <= bytes)
+        step *= 2;
+    return (bytes + !bytes + step - 1) / step * step;
+}
+
+static size_t class_of(size_t size)
+{
+    unsigned p = 0;
+    while (size >> p > 1)
+        ++p;
+    return 8 * p + (size >> (p - 3) & 7);
+}
+
+static size_t whole_size(const wf__gpu *gpu, size_t bytes)
+{
+    return gpu->emulated ? (bytes + !bytes + 3) / 4 * 4 : class_size(bytes);
+}
+
+void wf__gpu_empty_cache(wf__gpu *gpu)
+{
+    for (size_t k = 0; k < WF__GPU_CLASSES; ++k)
+        while (gpu->idle[k]) {
+            wf__gpu_idle *b = gpu->idle[k];
+            gpu->idle[k] = b->next;
+            gpu->cuda->MemFree(b->at);
+            wf__free(b);
+        }
+    gpu->idle_bytes = 0;
+}
+
+static bool no_memory(wf__gpu *gpu, size_t bytes, wf__failure *f)
+{
+    size_t left = 0, total = 0;
+    f->status = WF_ERR_MEMORY;
+    wf__str_addf(&f->text, "%s: out of memory: %llu bytes asked for", gpu->name, (unsigned long long)bytes);
+    if (!gpu->cuda->MemGetInfo(&left, &total))
+        wf__str_addf(&f->text, ", %llu of %llu are free", (unsigned long long)left, (unsigned long long)total);
+    return false;
+}
+
+/* The cache is emptied before memory runs out. */
+static bool from_driver(wf__gpu *gpu, size_t size, uint64_t *at, wf__failure *f)
+{
+    int result = gpu->cuda->MemAlloc(at, size);
+    if (result == WF__CUDA_OUT_OF_MEMORY && gpu->idle_bytes) {
+        wf__gpu_empty_cache(gpu);
+        result = gpu->cuda->MemAlloc(at, size);
+    }
+    return result == WF__CUDA_OUT_OF_MEMORY ? no_memory(gpu, size, f) : wf__gpu_ok(gpu, "memory", result, f);
+}
+
+char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
+{
+    uint64_t at = 0;
+    if (bytes > SIZE_MAX / 4) {
+        no_memory(gpu, bytes, f);
+        return NULL;
+    }
+    size_t size = whole_size(gpu, bytes);
+    wf__gpu_idle **list = &gpu->idle[gpu->emulated ? 0 : class_of(size)], *b = gpu->emulated ? NULL : *list;
+    if (b) {
+        at = b->at;
+        *list = b->next;
+        gpu->idle_bytes -= size;
+        wf__free(b);
+    } else if (!from_driver(gpu, size, &at, f))
+        return NULL;
+    if (bytes % 4) /* small elements are updated together with the word they are in, which may end behind the last */
+        gpu->cuda->MemsetD8(at + bytes, 0, 4 - bytes % 4, gpu->stream);
+    return (char *)(uintptr_t)at;
+}
+
+void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
+{
+    if (!at)
+        return;
+    size_t size = whole_size(gpu, bytes);
+    bool keep = !gpu->emulated && !gpu->lost && size <= gpu->idle_most && gpu->idle_bytes <= gpu->idle_most - size;
+    wf__gpu_idle *b = keep ? wf__alloc(sizeof *b) : NULL;
+    if (!b) {
+        gpu->cuda->MemFree(wf__gpu_address(at));
+        return;
+    }
+    wf__gpu_idle **list = &gpu->idle[class_of(size)];
+    *b = (wf__gpu_idle){ wf__gpu_address(at), *list };
+    *list = b;
+    gpu->idle_bytes += size;
+}
+
+char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__failure *f)
+{
+    if (!wf__gpu_begin(gpu, f))
+        return NULL;
+    char *at = wf__gpu_take(gpu, bytes, f);
+    wf__gpu_end(gpu);
+    return at;
+}
+
+void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes)
+{
+    wf__failure ignored = { 0 };
+    if (at && wf__gpu_begin(gpu, &ignored)) {
+        wf__gpu_give(gpu, at, bytes);
+        wf__gpu_end(gpu);
+    }
+    wf__str_free(&ignored.text);
+}
+
+/* ---- copies ---- */
+/* One call of the driver, done when this returns. */
+static bool moved(wf__gpu *gpu, const char *what, int result, wf__failure *f)
+{
+    bool ok = wf__gpu_ok(gpu, what, result, f) && wf__gpu_wait(gpu, what, f);
+    wf__gpu_end(gpu);
+    return ok;
+}
+
+bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, wf__failure *f)
+{
+    return !bytes ||
+           (wf__gpu_begin(gpu, f) &&
+            moved(gpu, "copying to the GPU", gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream), f));
+}
+
+bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, wf__failure *f)
+{
+    return !bytes ||
+           (wf__gpu_begin(gpu, f) && moved(gpu, "copying from the GPU",
+                                           gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->stream), f));
+}
+
+bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, wf__failure *f)
+{
+    return !bytes || (wf__gpu_begin(gpu, f) &&
+                      moved(gpu, "copying on the GPU",
+                            gpu->cuda->MemcpyDtoD(wf__gpu_address(to), wf__gpu_address(from), bytes, gpu->stream), f));
+}
+
+bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, wf__failure *f)
+{
+    return !bytes || (wf__gpu_begin(gpu, f) &&
+                      moved(gpu, "filling memory", gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->stream), f));
+}
