@@ -282,5 +282,5 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_axes), cmocka_unit_test(test_variables),
                                         cmocka_unit_test(test_text), cmocka_unit_test(test_mistakes) };
     const struct CMUnitTest bits[] = { cmocka_unit_test(test_same_bits) };
-    return RUN_ON_ALL(tests) + (getenv("WEFT_TEST_CUDA") ? 0 : cmocka_run_group_tests_name("bits", bits, NULL, NULL));
+    return RUN_ON_ALL(tests) + (is_chosen("cpu") ? cmocka_run_group_tests_name("bits", bits, NULL, NULL) : 0);
 }
