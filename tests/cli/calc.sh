@@ -112,7 +112,7 @@ refuses 2 "assigns no 'b'" "$WEFT" calc 'a = 1' -o b=x.npy
 refuses 2 'no such option' "$WEFT" calc 'a' --frobnicate
 refuses 2 'needs a value' "$WEFT" calc 'a' -o
 refuses 2 'takes no value' "$WEFT" calc --time=3 '1'
-refuses 2 'cpu and interp' "$WEFT" calc 1 --device gpu
+refuses 2 'cpu, interp, cuda:0' "$WEFT" calc 1 --device gpu
 refuses 2 'no text' "$WEFT" calc
 refuses 2 'extents' "$WEFT" calc x --shape 3,0
 [ ! -e x.npy ] || die 'a failed command left a file'
