@@ -168,7 +168,7 @@ static void test_mistakes(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_scratch");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     s = wf_scratch(g, WF_F32, WF_SHAPE(4), true);
-    if (getenv("WEFT_TEST_CUDA"))
+    if (is_on_gpu())
         wf_drop(g);
     else {
         assert_null(wf_compile(g));

@@ -6,14 +6,12 @@
 #include "ptxas.h"
 #include "ptxas.h"
 
-static bool on_gpu(void) { return getenv("WEFT_TEST_CUDA") != NULL; }
-
 /* Runs a recording; on a GPU prepared, and assembled for others. */
 static void run(wf_graph *g, const char *name)
 {
     enum { CAP = 1 << 18 };
     static const int arch[] = { 70, 80, 90 };
-    if (!on_gpu()) {
+    if (!is_on_gpu()) {
         OK(ctx, wf_run(g));
         return;
     }
@@ -65,9 +63,9 @@ static void test_turned(void **state)
     for (int i = 0; i < H; ++i)
         for (int j = 0; j < W; ++j) {
             int y0 = i / BH * BH, x0 = j / BW * BW, h = y0 + BH < H ? BH : H - y0, w = x0 + BW < W ? BW : W - x0;
-            int from = on_gpu() ? (y0 + h - 1 - (i - y0)) * W + x0 + w - 1 - (j - x0) : i * W + j;
+            int from = is_on_gpu() ? (y0 + h - 1 - (i - y0)) * W + x0 + w - 1 - (j - x0) : i * W + j;
             want[i * W + j] = x[from];
-            assert_int_equal(id[i * W + j], on_gpu() ? h * w * 1000 + (i - y0) * w + j - x0 : 1000);
+            assert_int_equal(id[i * W + j], is_on_gpu() ? h * w * 1000 + (i - y0) * w + j - x0 : 1000);
         }
     assert_memory_equal(got, want, sizeof want);
     free(got), free(id);
@@ -233,7 +231,7 @@ static void refused(wf_shape space, wf_shape block, wf_axes reduce, const char *
     wf_graph *g = wf_begin(ctx, .shape = space, .block = block, .reduce = reduce);
     wf_barrier(g);
     wf_out(g, a, 1);
-    if (on_gpu())
+    if (is_on_gpu())
         REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, part);
     else
         OK(ctx, wf_run(g));
@@ -253,7 +251,7 @@ static void test_refused(void **state)
     }
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "inside a condition or loop");
-    if (on_gpu()) { /* the device is fixed once it was asked for */
+    if (is_on_gpu()) { /* the device is fixed once it was asked for */
         wf_array *host = wf_empty(ctx, WF_F32, WF_SHAPE(8), .device = WF_CPU);
         g = wf_begin(ctx, .shape = WF_SHAPE(8));
         assert_true(wf_is_gpu(g));
@@ -267,7 +265,7 @@ static void test_refused(void **state)
 static void test_assembled(void **state)
 {
     (void)state;
-    if (!on_gpu() || !ptxas_found())
+    if (!is_on_gpu() || !ptxas_found())
         skip();
     ptxas_check(70, 70);
     ptxas_check(80, 80);
