@@ -270,5 +270,5 @@ int main(void)
                                         cmocka_unit_test(test_outputs_that_meet),
                                         cmocka_unit_test(test_interleaved_outputs),
                                         cmocka_unit_test(test_shapes) };
-    return RUN_ON_ALL(tests);
+    return RUN_ON_CPU(tests);
 }
