@@ -129,6 +129,37 @@ static void test_same_bits(void **state)
     }
 }
 
+static wf_array *scanned(wf_device device, wf_shape shape, int axis, bool exclusive, bool reversed)
+{
+    wf_array *a = ramp(device, WF_F32, shape);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_sin(wf_in(g, a)), s = wf_scan(WF_ADD, v, axis, exclusive, reversed);
+    wf_array *r = wf_keep(wf_add(s, wf_scan(WF_MUL, wf_add(1, wf_mul(v, 1e-3)), axis, exclusive, reversed)));
+    OK(ctx, wf_run(g));
+    wf_release(a);
+    return r;
+}
+
+/* Groups, parts and rows are joined in the processor's order, whatever is left over. */
+static void test_scans(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t h, w;
+        int axis;
+    } some[] = { { 3, 7, 1 },     { 2, 8, 1 },     { 5, 1000, 1 }, { 1, 16384, 1 }, { 1, 16391, 1 },
+                 { 2, 32768, 1 }, { 1, 33000, 1 }, { 600, 1, 0 },  { 30, 33, 0 },   { 1, 1, 1 } };
+    for (size_t i = 0; i < sizeof some / sizeof *some; ++i)
+        for (int how = 0; how < 4; ++how) {
+            wf_shape shape = WF_SHAPE(some[i].h, some[i].w);
+            wf_array *got = scanned(WF_GPU(0), shape, some[i].axis, how & 1, how & 2);
+            wf_array *want = scanned(WF_CPU, shape, some[i].axis, how & 1, how & 2);
+            same(got, want);
+            wf_release(got);
+            wf_release(want);
+        }
+}
+
 static void test_kernels(void **state)
 {
     (void)state;
@@ -206,8 +237,9 @@ static void test_no_driver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_where),   cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_kernels), cmocka_unit_test(test_refused), cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_where),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_scans),     cmocka_unit_test(test_kernels), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_driver),
     };
     const char *own = getenv("WEFT_CUDA"), *emulator = getenv("WEFT_CUDA_EMU");
     if (!own && !emulator) {

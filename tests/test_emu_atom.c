@@ -145,9 +145,72 @@ static void votes(void **state)
          lane < 8 ? 0xff : 0);
 }
 
+/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: groups of lanes that
+ * are not neighbours each do their own. */
+static void groups(void **state)
+{
+    (void)state;
+    WARP("and.b32 %r3, %r1, 3;\ncvt.u64.u32 %d3, %r3;\nmatch.any.sync.b64 %r4, %d3, 0xffffffff;\n"
+         "redux.sync.add.u32 %r0, %r2, %r4;",
+         3 * (8 * (lane & 3) + 4 * (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7)));
+    WARP("setp.ge.u32 %p1, %r1, 20;\nmov.u32 %r0, 7;\n@%p1 bra SKIP;\nshr.u32 %r3, %r1, 3;\nactivemask.b32 %r5;\n"
+         "match.any.sync.b32 %r4, %r3, %r5;\nredux.sync.max.u32 %r0, %r2, %r4;\nSKIP:\n",
+         lane >= 20 ? 7 : 3 * (lane >= 16 ? 19 : (lane | 7)));
+    /* one lane's value for all: "vote.sync", .any is true where any lane's is */
+    WARP("setp.eq.u32 %p1, %r1, 9;\nvote.sync.any.pred %p2, %p1, 0xffffffff;\nselp.u32 %r0, 5, 6, %p2;", 5);
+    WARP("mov.u32 %r3, %lanemask_gt;\npopc.b32 %r0, %r3;", 31 - lane);
+    WARP("mov.u32 %r3, %lanemask_gt;\nbrev.b32 %r4, %r3;\nclz.b32 %r0, %r4;", lane + 1); /* the next lane; none: 32 */
+}
+
+/* Threads that have ended are not waited for: section "barrier", of threads "that have not exited". */
+static void barrier_of_the_rest(void **state)
+{
+    (void)state;
+    static const char text[] = PTX_HEAD(
+        80) ".visible .entry k(.param .u64 at)\n{\n.shared .align 4 .b8 x[256];\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .b64 %d<5>;\n"
+            "ld.param.u64 %d1, [at];\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 40;\n@%p1 bra END;\n"
+            "mov.u32 %r2, x;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], %r1;\nbar.sync 0;\n"
+            "sub.u32 %r5, 156, %r3;\nadd.u32 %r5, %r5, %r2;\nld.shared.u32 %r6, [%r5];\ncvt.u64.u32 %d2, %r3;\nadd.u64 %d1, %d1, %d2;\n"
+            "st.global.u32 [%d1], %r6;\nEND:\nret;\n}\n";
+    uint32_t out[40];
+    CUdeviceptr at = emu_upload(NULL, sizeof out);
+    CU(emu_run(text, "k", 1, 64, 0, 1, (uint64_t)at));
+    emu_download(out, at, sizeof out);
+    CU(cu.cuMemFree_v2(at));
+    for (uint32_t i = 0; i < 40; ++i)
+        assert_int_equal(out[i], 39 - i);
+}
+
+/* Sections "ld" and "st", .v2 and .v4 of every size: element i of the vector is at i times its size; small ones are
+ * extended by sign or zeros in wider registers. */
+static void vectors(void **state)
+{
+    (void)state;
+    static const char text[] = PTX_HEAD(
+        80) ".visible .entry k(.param .u64 at)\n{\n.reg .b16 %h<9>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\nld.param.u64 %d1, [at];\n"
+            "ld.global.v4.s8 {%r1, %r2, %r3, %r4}, [%d1];\nst.global.v4.b32 [%d1+16], {%r4, %r3, %r2, %r1};\n"
+            "ld.global.v4.b16 {%h1, %h2, %h3, %h4}, [%d1+8];\nst.global.v4.b16 [%d1+32], {%h2, %h1, %h4, %h3};\n"
+            "ld.global.v2.b64 {%d2, %d3}, [%d1];\nst.global.v2.b64 [%d1+48], {%d3, %d2};\n"
+            "ld.global.v4.u8 {%r1, %r2, %r3, %r4}, [%d1];\nst.global.v4.u8 [%d1+40], {%r4, %r3, %r2, %r1};\nst.global.b32 [%d1+44], %r2;\nret;\n}\n";
+    static const uint8_t in[16] = { 1, 0xff, 3, 0x80, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+    uint8_t out[64];
+    static const uint8_t want[48] = { 0x80, 0xff, 0xff, 0xff, 3,  0,  0,  0,  0xff, 0xff, 0xff, 0xff, 1,    0, 0, 0,
+                                      11,   12,   9,    10,   15, 16, 13, 14, 0x80, 3,    0xff, 1,    0xff, 0, 0, 0,
+                                      9,    10,   11,   12,   13, 14, 15, 16, 1,    0xff, 3,    0x80, 5,    6, 7, 8 };
+    memset(out, 0, sizeof out);
+    memcpy(out, in, sizeof in);
+    CUdeviceptr at = emu_upload(out, sizeof out);
+    CU(emu_run(text, "k", 1, 1, 0, 1, (uint64_t)at));
+    emu_download(out, at, sizeof out);
+    CU(cu.cuMemFree_v2(at));
+    assert_memory_equal(out + 16, want, sizeof want);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(atomics), cmocka_unit_test(wide), cmocka_unit_test(shuffles),
-                                        cmocka_unit_test(votes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(atomics),  cmocka_unit_test(wide),
+                                        cmocka_unit_test(shuffles), cmocka_unit_test(votes),
+                                        cmocka_unit_test(groups),   cmocka_unit_test(barrier_of_the_rest),
+                                        cmocka_unit_test(vectors) };
     return cmocka_run_group_tests(tests, emu_open, emu_close);
 }

@@ -3,12 +3,6 @@
 #include "on_devices.h"
 #include "weft/array.h"
 
-static void scans(wf_graph *g, wf_array *a)
-{
-    (void)g;
-    wf_release(wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false)));
-}
-
 static void refuses(void record(wf_graph *g, wf_array *a), uint32_t flags, const char *what)
 {
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(70), 2);
@@ -30,7 +24,6 @@ static void adds(wf_graph *g, wf_array *a) { wf_out(g, a, wf_add(wf_in(g, a), 1)
 static void test_recordings(void **state)
 {
     (void)state;
-    refuses(scans, 0, "wf_scan");
     refuses(adds, WF_DEBUG, "debug mode on a GPU");
 }
 

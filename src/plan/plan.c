@@ -163,13 +163,16 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         uint32_t temps = plan->temp_n;
         wf__scan *scan = &plan->stage[s].scan;
-        if (scan->on) {
+        if (scan->on && plan->gpu) {
+            ok = wf__plan_scan(plan, s) && bind_temps(plan, &all, &cap, temps);
+            temps = plan->temp_n;
+        } else if (scan->on) {
             memcpy(scan->from_stride, all[scan->from].stride, sizeof scan->from_stride);
             memcpy(scan->to_stride, all[scan->to].stride, sizeof scan->to_stride);
             continue;
         }
         wf_axes inner =
-            plan->stage[s].reduce && !plan->stage[s].join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
+            ok && plan->stage[s].reduce && !plan->stage[s].join ? wf__plan_inner_axes(plan, &plan->stage[s], all) : 0;
         ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
         if (!ok)
             break;

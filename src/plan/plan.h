@@ -73,6 +73,7 @@ typedef struct wf__slot_view {
     int64_t start[WF_MAX_RANK], step[WF_MAX_RANK][WF_MAX_RANK];
 } wf__slot_view;
 
+enum { WF__SCAN_PART = 1 << 14 }; /* elements of a part of a row */
 /* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. */
 typedef struct wf__scan {
     bool on, exclusive, reversed;
@@ -160,6 +161,8 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* blocks.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
 void wf__plan_cut(wf__stage *stage);
+/* scan.c. Stages with bodies in place of stage s, which scans. */
+bool wf__plan_scan(wf__plan *plan, uint32_t s);
 /* fuse.c. `bind` has temps too. */
 enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);

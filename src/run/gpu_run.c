@@ -287,11 +287,7 @@ static bool run_stage(wf__gpu *gpu, wf__stage *stage, char *const *base, const u
     gpu_launch l = { .gpu = gpu, .stage = stage, .mem = mem, .param = param, .failure = f };
     l.result = wf__alloc0((body->red_n + 1) * sizeof *l.result);
     bool ok = (mem && l.result) || no_memory(f);
-    if (ok && stage->scan.on) {
-        f->status = WF_ERR_UNSUPPORTED;
-        wf__str_add(&f->text, "wf_scan: not on a GPU yet; copy the array to the CPU");
-        ok = false;
-    } else if (ok && stage->empty) {
+    if (ok && stage->empty) {
         if (body->red_n)
             wf__finish_reductions(stage, NULL, result);
     } else if (ok) {

@@ -10,7 +10,7 @@
 #include <math.h>
 
 enum {
-    PART = 1 << 14,
+    PART = WF__SCAN_PART,
     COLUMNS = 512,
     LARGE = 1 << 16 /* points worth several threads */
 };

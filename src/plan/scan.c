@@ -1,0 +1,268 @@
+/* scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/scan.c): along
+ * the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of a row,
+ * which finds what comes before its groups, then one for each row, which does so for parts, then the elements; along other
+ * axes a thread for each row from end to end.
+ */
+#include "plan/plan.h"
+
+enum { EIGHT = 8, GROUPS = WF__SCAN_PART / EIGHT };
+
+typedef struct maker {
+    wf__plan *plan;
+    uint32_t at; /* of the next stage */
+    wf__scan how;
+    wf_shape space;
+    unsigned acc; /* dtype of joins */
+    uint32_t flags;
+    uint32_t groups, parts; /* objects of temps: what comes before each group of its part; before each part */
+    int64_t n, group_n, part_n;
+} maker;
+
+static wf__ref number(wf__ir *ir, int64_t x) { return wf__const_bits(ir, WF_I64, (uint64_t)x); }
+
+/* The indices of the point, but this along the axis. */
+static uint32_t place(const maker *m, wf__ir *ir, wf__ref along)
+{
+    wf__ref refs[WF_MAX_RANK];
+    for (int d = 0; d < m->space.rank; ++d)
+        refs[d] = d == m->how.axis ? along : wf__index(ir, d);
+    return wf__tuple(ir, refs, (uint32_t)m->space.rank);
+}
+
+typedef struct turns { /* i from first to last - 1 */
+    wf__ref loop, on, i, acc, last;
+} turns;
+
+static turns begin(wf__ir *ir, wf__ref first, wf__ref last, wf__ref start)
+{
+    turns t = { .last = last };
+    wf__ref some = wf__op2(ir, WF__OP_lt, first, last);
+    t.loop = wf__loop(ir, false);
+    t.on = wf__state(ir, t.loop, some, true);
+    t.i = wf__state(ir, t.loop, first, false);
+    t.acc = wf__state(ir, t.loop, start, false);
+    return t;
+}
+
+static void end(wf__ir *ir, const turns *t, wf__ref joined)
+{
+    wf__ref next = wf__op2(ir, WF__OP_add, t->i, number(ir, 1)), more = wf__op2(ir, WF__OP_lt, next, t->last);
+    wf__ref on = wf__op2(ir, WF__OP_and, t->on, more), acc = wf__op3(ir, WF__OP_select, t->on, joined, t->acc);
+    wf__next(ir, t->on, on);
+    wf__next(ir, t->i, next);
+    wf__next(ir, t->acc, acc);
+    wf__end(ir, t->loop);
+}
+
+static wf__ref joined(const maker *m, wf__ir *ir, wf__ref a, wf__ref b)
+{
+    return wf__op2(ir, wf__join_op((wf_join)m->how.join), a, b);
+}
+
+static uint32_t slot(const maker *m, wf__ir *ir, unsigned dtype, uint32_t object)
+{
+    return wf__slot_new(ir, dtype, m->space.rank, false, object);
+}
+
+/* Where element i of a row is. */
+static uint32_t element(const maker *m, wf__ir *ir, wf__ref i)
+{
+    return place(m, ir, m->how.reversed ? wf__op2(ir, WF__OP_sub, number(ir, m->n - 1), i) : i);
+}
+
+static wf__ref read(const maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when)
+{
+    return wf__cast(ir, wf__load_when(ir, from, element(m, ir, i), WF_BORDER_NONE, 0, when), m->acc);
+}
+
+/* Element i of the result. Exclusive of everything: 0, though sums begin with -0. */
+static void write(const maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, wf__ref when)
+{
+    wf__ref y = wf__cast(ir, value, m->how.dtype);
+    if (m->how.exclusive && m->how.join == WF_ADD)
+        y = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, i, number(ir, 0)), wf__const_bits(ir, m->how.dtype, 0),
+                    y);
+    wf__store(ir, to, element(m, ir, i), y, when);
+}
+
+static wf__ir fresh(const maker *m, wf__ref *neutral)
+{
+    wf__ir ir;
+    wf__ir_init(&ir, m->space.rank, m->flags);
+    *neutral = wf__const_bits(&ir, m->acc, wf__join_neutral((wf_join)m->how.join, m->acc));
+    return ir;
+}
+
+/* The next stage, over the space with so many points along the axis; it takes the ir. */
+static bool add(maker *m, wf__ir *ir, int64_t along)
+{
+    bool good = ir->status == WF_OK;
+    wf__stage *stage = good ? wf__plan_add_stage(m->plan, m->at) : NULL;
+    if (!good)
+        wf__plan_fail(m->plan, ir->status, "%s", ir->error);
+    if (!stage) {
+        wf__ir_free(ir);
+        return false;
+    }
+    ++m->at;
+    stage->proto = *ir;
+    stage->space = m->space;
+    stage->space.dim[m->how.axis] = along;
+    return true;
+}
+
+/* From end to end, one by one. */
+static bool add_rows(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
+    turns t = begin(&ir, number(&ir, 0), number(&ir, m->n), neutral);
+    wf__ref all = joined(m, &ir, t.acc, read(m, &ir, from, t.i, t.on));
+    write(m, &ir, to, t.i, m->how.exclusive ? t.acc : all, t.on);
+    end(&ir, &t, all);
+    return add(m, &ir, 1);
+}
+
+/* p[k]: the first k + 1 of four elements from number 8 g + `at` on. */
+static void four(const maker *m, wf__ir *ir, uint32_t from, wf__ref g, int at, wf__ref p[4])
+{
+    wf__ref x[4];
+    for (int k = 0; k < 4; ++k) {
+        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), number(ir, at + k));
+        x[k] = read(m, ir, from, i, 0);
+    }
+    p[0] = x[0];
+    p[1] = joined(m, ir, p[0], x[1]);
+    p[2] = joined(m, ir, p[1], x[2]);
+    p[3] = joined(m, ir, p[1], joined(m, ir, x[2], x[3]));
+}
+
+static bool add_groups(maker *m)
+{
+    wf__ref neutral, p[4], q[4];
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), groups = slot(m, &ir, m->acc, m->groups);
+    wf__ref g = wf__index(&ir, m->how.axis);
+    four(m, &ir, from, g, 0, p);
+    four(m, &ir, from, g, 4, q);
+    wf__store(&ir, groups, place(m, &ir, g), joined(m, &ir, p[3], q[3]), 0);
+    return add(m, &ir, m->group_n);
+}
+
+/* In place, what comes before each of first .. last - 1; returns what all of them come to. */
+static wf__ref before(const maker *m, wf__ir *ir, uint32_t of, wf__ref first, wf__ref last, wf__ref neutral)
+{
+    turns t = begin(ir, first, last, neutral);
+    uint32_t tuple = place(m, ir, t.i);
+    wf__ref own = wf__load_when(ir, of, tuple, WF_BORDER_NONE, 0, t.on);
+    wf__store(ir, of, tuple, t.acc, t.on);
+    end(ir, &t, joined(m, ir, t.acc, own));
+    return t.acc;
+}
+
+/* Behind the groups of the last part is what comes before the elements that fill none. */
+static bool add_parts(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t groups = slot(m, &ir, m->acc, m->groups), parts = slot(m, &ir, m->acc, m->parts);
+    wf__ref part = wf__index(&ir, m->how.axis), all = number(&ir, m->group_n);
+    wf__ref first = wf__op2(&ir, WF__OP_mul, part, number(&ir, GROUPS));
+    wf__ref last = wf__op2(&ir, WF__OP_min, wf__op2(&ir, WF__OP_add, first, number(&ir, GROUPS)), all);
+    wf__ref sum = before(m, &ir, groups, first, last, neutral);
+    wf__store(&ir, parts, place(m, &ir, part), sum, 0);
+    wf__store(&ir, groups, place(m, &ir, all), sum, wf__op2(&ir, WF__OP_eq, part, number(&ir, m->part_n - 1)));
+    return add(m, &ir, m->part_n);
+}
+
+static bool add_row_of_parts(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    before(m, &ir, slot(m, &ir, m->acc, m->parts), number(&ir, 0), number(&ir, m->part_n), neutral);
+    return add(m, &ir, 1);
+}
+
+/* What comes before part `part`. */
+static wf__ref carry(const maker *m, wf__ir *ir, wf__ref part, wf__ref neutral)
+{
+    if (m->part_n == 1)
+        return neutral;
+    return wf__load(ir, slot(m, ir, m->acc, m->parts), place(m, ir, part), WF_BORDER_NONE, 0);
+}
+
+/* Four elements of the result, when everything before them comes to c. */
+static void put(const maker *m, wf__ir *ir, uint32_t to, wf__ref g, int at, wf__ref c, const wf__ref p[4])
+{
+    for (int k = 0; k < 4; ++k) {
+        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), number(ir, at + k));
+        int last = k - m->how.exclusive;
+        write(m, ir, to, i, last < 0 ? c : joined(m, ir, c, p[last]), 0);
+    }
+}
+
+static bool add_elements(maker *m)
+{
+    wf__ref neutral, p[4], q[4];
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
+    uint32_t groups = slot(m, &ir, m->acc, m->groups);
+    wf__ref g = wf__index(&ir, m->how.axis);
+    four(m, &ir, from, g, 0, p);
+    four(m, &ir, from, g, 4, q);
+    wf__ref own = wf__load(&ir, groups, place(m, &ir, g), WF_BORDER_NONE, 0);
+    wf__ref c = joined(m, &ir, carry(m, &ir, wf__op2(&ir, WF__OP_idiv, g, number(&ir, GROUPS)), neutral), own);
+    put(m, &ir, to, g, 0, c, p);
+    put(m, &ir, to, g, 4, joined(m, &ir, c, p[3]), q);
+    return add(m, &ir, m->group_n);
+}
+
+/* Elements that fill no group. */
+static bool add_rest(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
+    wf__ref sum = neutral, come = carry(m, &ir, number(&ir, m->part_n - 1), neutral);
+    if (m->group_n)
+        sum = wf__load(&ir, slot(m, &ir, m->acc, m->groups), place(m, &ir, number(&ir, m->group_n)), WF_BORDER_NONE, 0);
+    for (int64_t k = m->group_n * EIGHT; k < m->n; ++k) {
+        wf__ref i = number(&ir, k), c = joined(m, &ir, come, sum), x = read(m, &ir, from, i, 0);
+        write(m, &ir, to, i, m->how.exclusive ? c : joined(m, &ir, c, x), 0);
+        sum = joined(m, &ir, sum, x);
+    }
+    return add(m, &ir, 1);
+}
+
+static bool add_temps(maker *m)
+{
+    wf_shape shape = m->space;
+    shape.dim[m->how.axis] = m->group_n + 1;
+    m->groups = wf__plan_add_temp(m->plan, m->acc, &shape);
+    shape.dim[m->how.axis] = m->part_n;
+    m->parts = wf__plan_add_temp(m->plan, m->acc, &shape);
+    return m->groups != UINT32_MAX && m->parts != UINT32_MAX;
+}
+
+bool wf__plan_scan(wf__plan *plan, uint32_t s)
+{
+    wf__stage *stage = &plan->stage[s];
+    maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space, .flags = stage->proto.flags };
+    bool inner = true;
+    m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
+    m.n = m.space.dim[m.how.axis];
+    m.group_n = m.n / EIGHT;
+    m.part_n = m.n ? (m.n - 1) / WF__SCAN_PART + 1 : 1;
+    for (int d = m.how.axis + 1; d < stage->space.rank; ++d)
+        inner = inner && stage->space.dim[d] == 1;
+    wf__ir_free(&stage->proto);
+    memmove(stage, stage + 1, (plan->stage_n - s - 1) * sizeof *stage);
+    --plan->stage_n;
+    if (!inner)
+        return add_rows(&m);
+    if (m.group_n && !(add_temps(&m) && add_groups(&m) && add_parts(&m) && (m.part_n == 1 || add_row_of_parts(&m)) &&
+                       add_elements(&m)))
+        return false;
+    return (m.group_n && m.group_n * EIGHT == m.n) || add_rest(&m);
+}
