@@ -187,7 +187,8 @@ static bool same_node(const pair *p, wf__ref r)
     const wf__ir *ir = p->ir;
     const wf__node *x = &ir->node[r], *y = &ir->node[r + p->apart];
     wf__ref a[WF__MAX_OPERANDS], b[WF__MAX_OPERANDS];
-    if (x->op != y->op || x->dtype != y->dtype || x->aux != y->aux ||
+    bool counts = x->op == WF__STORE; /* so does aux there, as d of a load does */
+    if (x->op != y->op || x->dtype != y->dtype || (x->aux != y->aux && !counts) ||
         wf__shape_of(ir, r) != wf__shape_of(ir, r + p->apart) || !same_payload(p, x, y))
         return false;
     if (x->op == WF__STATE && x->a == p->loop)

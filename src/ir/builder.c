@@ -515,10 +515,23 @@ void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref
         if (predicate)
             n.shape = wf__broadcast_id(ir, "write", n.shape, ir->node[predicate].shape);
     }
-    wf__ref r = wf__append(ir, &n);
     s->written = true;
     ++s->epoch;
+    n.aux = s->epoch < WF__EPOCH_LATE ? (uint8_t)s->epoch : WF__EPOCH_LATE;
+    wf__ref r = wf__append(ir, &n);
     s->last_store = ir->arrays && tuple ? 0 : r;
+}
+
+void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref value, wf__ref predicate)
+{
+    wf__ref next = ir->n;
+    wf__store(ir, n->a, tuple, value, predicate);
+    if (ir->status != WF_OK || ir->n == next)
+        return;
+    wf__slot *s = &ir->slot[n->a];
+    s->epoch = ir->node[next].aux = n->aux;
+    if (n->aux == WF__EPOCH_LATE)
+        s->last_store = 0;
 }
 
 /* Loads that come after see what it leaves. */

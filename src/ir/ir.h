@@ -27,7 +27,8 @@ typedef enum wf__op {
                    d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
                    false, nothing is read and the value is that outside. Array graphs have it in c, without a border:
                    ask wf__when and wf__otherwise */
-    WF__STORE,  /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always). Effect */
+    WF__STORE, /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always), aux: epoch of the slot from
+                   then on, WF__EPOCH_LATE: that or later. Effect */
     WF__ACCUM,  /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
                    aux: join | mode << 4 (WF__MODE). The element becomes join(element, value). Effect */
     WF__ATOMIC, /* the same, aux: join or WF_EXCH. Effect whose value is what the element held before; 0 where off */
@@ -175,6 +176,7 @@ typedef enum wf__view_kind {
 /* Modes of ACCUM; none of WF_AUTO is left in a stage's body. */
 enum { WF__MOST_SPREAD = 32 };
 enum { WF__MODE_AUTO, WF__MODE_DIRECT, WF__MODE_LOCAL, WF__MODE_EXPAND };
+enum { WF__EPOCH_LATE = 255 };
 static inline unsigned wf__node_join(const wf__node *n) { return n->aux & 15; }
 static inline unsigned wf__node_mode(const wf__node *n) { return n->aux >> 4; }
 
@@ -289,6 +291,9 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
+/* The store `n` of another recording. A load there that is of the epoch which `n` began sees what it stored; of a later one,
+ * something else has been stored in between, perhaps through another slot. */
+void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref value, wf__ref predicate);
 void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
                wf__ref predicate);
 wf__ref wf__atomic(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, wf__ref value, wf__ref predicate);

@@ -262,14 +262,18 @@ static void fields(reader *r, wf__node *n)
         n->d = word(r, "epoch") ? number32(r) : 0;
         if ((!r->ir->arrays || wf__when_is_c(r->ir, n)) && word(r, "if"))
             *(r->ir->arrays ? &n->c : &n->when) = ref(r);
-        if (r->ok)
+        if (r->ok) {
             r->ir->slot[n->a].read = true;
+            r->ir->slot[n->a].epoch = n->d;
+        }
         break;
     case WF__STORE:
         n->a = slot(r), n->b = tuple(r), n->c = ref(r);
         n->d = word(r, "if") ? ref(r) : 0;
-        if (r->ok)
-            r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
+        if (r->ok) {
+            r->ir->slot[n->a].written = true;
+            n->aux = ++r->ir->slot[n->a].epoch < WF__EPOCH_LATE ? (uint8_t)r->ir->slot[n->a].epoch : WF__EPOCH_LATE;
+        }
         break;
     case WF__LOOP:
         n->aux = word(r, "once");

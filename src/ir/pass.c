@@ -174,7 +174,7 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
         return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux,
                              map[wf__otherwise(in, n)], map[wf__when(in, n)]);
     case WF__STORE:
-        wf__store(out, n->a, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
+        wf__store_again(out, n, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
         return 0;
     case WF__ACCUM:
         wf__accum(out, n->a, wf__copy_tuple(in, n->b, map, out), wf__node_join(n), wf__node_mode(n), map[n->c],

@@ -406,7 +406,7 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
     case WF__STORE:
         if (n->b)
             break;
-        wf__store(out, n->a, everywhere, map[n->c], n->d ? map[n->d] : 0);
+        wf__store_again(out, n, everywhere, map[n->c], n->d ? map[n->d] : 0);
         return 0;
     default:
         break;
