@@ -5,8 +5,8 @@
 
 static const char *code_text(wf_code_from from)
 {
-    static const char *const text[] = { "interp", "ready", "memory", "disk", "compiled" };
-    return from <= WF_CODE_COMPILED ? text[from] : "?";
+    static const char *const text[] = { "interp", "ready", "memory", "disk", "compiled", "library" };
+    return from <= WF_CODE_LIBRARY ? text[from] : "?";
 }
 
 static const char *mode_text(const wf_kernel_info *k, char buf[static 96])

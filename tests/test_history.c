@@ -139,6 +139,20 @@ static void test_loops_and_stores(void **state)
     wf_release(b);
 }
 
+static void test_scan(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 300);
+    ran();
+    wf_graph *g = wf_begin(ctx, .name = "offsets");
+    wf_array *sums = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    OK(ctx, wf_run(g));
+    assert_int_equal(ran(), 1);
+    assert_true(info->code == WF_CODE_LIBRARY && info->points == 300 && info->threads >= 1 && info->hash == 0);
+    assert_string_equal(info->name, "offsets");
+    wf_release(a), wf_release(sums);
+}
+
 static void test_where_code_comes_from(void **state)
 {
     (void)state;
@@ -494,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_flags_change_counts),
         cmocka_unit_test(test_loops_and_stores),
+        cmocka_unit_test(test_scan),
         cmocka_unit_test(test_where_code_comes_from),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_modes),

@@ -626,11 +626,12 @@ WF_API void wf_frozen_free(wf_frozen *frozen); /* NULL: no-op */
 
 /* ---- what ran ------------------------------------------------------------------------------------------------ */
 typedef enum wf_code_from {
-    WF_CODE_NONE,    /* interpreted */
-    WF_CODE_READY,   /* the plan had it */
-    WF_CODE_MEMORY,  /* made for another plan */
-    WF_CODE_DISK,    /* by an earlier process */
-    WF_CODE_COMPILED /* now */
+    WF_CODE_NONE,     /* interpreted */
+    WF_CODE_READY,    /* the plan had it */
+    WF_CODE_MEMORY,   /* made for another plan */
+    WF_CODE_DISK,     /* by an earlier process */
+    WF_CODE_COMPILED, /* now */
+    WF_CODE_LIBRARY   /* code of the library itself: a scan */
 } wf_code_from;
 /* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them, seconds
  * in the first only. Operations: casts and reads included, constants, indices and parameters not. */

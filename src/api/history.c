@@ -54,10 +54,19 @@ static int mode_of(const wf__ir *body)
     return 0;
 }
 
+static int64_t points_of(const wf__stage *stage)
+{
+    int64_t points = 1;
+    const int64_t *extent = stage->scan.on ? stage->space.dim : stage->extent;
+    for (int d = 0; d < (stage->scan.on ? stage->space.rank : stage->body.rank); ++d)
+        points *= extent[d];
+    return points;
+}
+
 static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_info *out)
 {
     out->hash = note->code == WF_CODE_NONE ? 0 : note->hash;
-    out->nodes = stage->body.n - 1;
+    out->nodes = stage->body.n ? stage->body.n - 1 : 0;
     out->hidden = stage->body.hidden;
     out->unused = stage->body.unused;
     out->invariant = stage->body.invariant;
@@ -72,9 +81,7 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
     out->lanes = note->lanes;
     out->mode = mode_of(&stage->body);
     out->copies = note->copies;
-    out->points = 1;
-    for (int d = 0; d < stage->body.rank; ++d)
-        out->points *= stage->extent[d];
+    out->points = points_of(stage);
     out->compile_s = note->compile_s;
     out->run_s = note->run_s;
 }

@@ -343,6 +343,17 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     return ok;
 }
 
+static bool run_scan(wf__engine *e, int threads, const wf__stage *stage, char *const *base, wf__note *note,
+                     wf__failure *f)
+{
+    double start = note ? wf__now() : 0;
+    if (!wf__scan_run(e->pool, threads, stage, base))
+        return out_of_memory(f, "a scan");
+    if (note)
+        *note = (wf__note){ .ran = true, .code = WF_CODE_LIBRARY, .threads = threads, .run_s = wf__now() - start };
+    return true;
+}
+
 /* ---- the plan ---- */
 size_t wf__temp_bytes(const wf__temp *t)
 {
@@ -433,7 +444,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         wf__stage *stage = &plan->stage[s];
         bool both = false;
         if (stage->scan.on) {
-            ok = wf__scan_run(e->pool, stage, base, !interpret) || out_of_memory(failure, "a scan");
+            ok = run_scan(e, interpret ? 1 : threads_of(e, limits), stage, base, notes ? &notes[s] : NULL, failure);
             continue;
         }
         ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, limits, interpret,

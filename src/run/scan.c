@@ -197,17 +197,17 @@ static void scan_part(void *user, int64_t part, int worker)
 }
 
 /* Few long rows: parts of all rows in parallel. The same joins as scan_row's. */
-static bool scan_parts(scan *s, wf__pool *pool)
+static bool scan_parts(scan *s, wf__pool *pool, int threads)
 {
     size_t bytes;
     if (!wf__mul_size((size_t)(s->rows * s->parts), acc_size(s), &bytes) || !(s->sums = wf__alloc(bytes)))
         return false;
-    wf__pool_run(pool, s->rows * s->parts, sum_part, s);
+    wf__pool_run_on(pool, threads, s->rows * s->parts, sum_part, s);
     for (int64_t r = 0; r < s->rows; ++r) {
         scan_loop l = { .acc = sum_of(s, r * s->parts), .n = s->parts };
         s->run(s->join, BEFORE, &l);
     }
-    wf__pool_run(pool, s->rows * s->parts, scan_part, s);
+    wf__pool_run_on(pool, threads, s->rows * s->parts, scan_part, s);
     wf__free(s->sums);
     return true;
 }
@@ -236,15 +236,15 @@ static void scan_columns(void *user, int64_t index, int worker)
         set_nothing(s, (char *)l.to + j * s->size);
 }
 
-static void run_each(wf__pool *pool, bool parallel, int64_t n, wf__block_fn *fn, scan *s)
+static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, scan *s)
 {
-    if (parallel)
-        wf__pool_run(pool, n, fn, s);
-    for (int64_t i = 0; !parallel && i < n; ++i)
+    if (threads > 1)
+        wf__pool_run_on(pool, threads, n, fn, s);
+    for (int64_t i = 0; threads <= 1 && i < n; ++i)
         fn(s, i, 0);
 }
 
-bool wf__scan_run(wf__pool *pool, const wf__stage *stage, char *const *base, bool parallel)
+bool wf__scan_run(wf__pool *pool, int threads, const wf__stage *stage, char *const *base)
 {
     const wf__scan *how = &stage->scan;
     const wf_shape *space = &stage->space;
@@ -264,17 +264,18 @@ bool wf__scan_run(wf__pool *pool, const wf__stage *stage, char *const *base, boo
     }
     if (!points)
         return true;
-    parallel = parallel && points >= LARGE && wf__pool_threads(pool) > 1;
+    if (points < LARGE)
+        threads = 1;
     s.rows = points / s.n;
     s.parts = (s.n + PART - 1) / PART;
     if (s.lane >= 0) {
         s.rows /= space->dim[s.lane];
         s.chunks = (space->dim[s.lane] + COLUMNS - 1) / COLUMNS;
-        run_each(pool, parallel, s.rows * s.chunks, scan_columns, &s);
+        run_each(pool, threads, s.rows * s.chunks, scan_columns, &s);
         return true;
     }
-    if (parallel && s.rows < 4 * wf__pool_threads(pool) && s.parts > 1)
-        return scan_parts(&s, pool);
-    run_each(pool, parallel, s.rows, scan_row, &s);
+    if (threads > 1 && s.rows < 4 * threads && s.parts > 1)
+        return scan_parts(&s, pool, threads);
+    run_each(pool, threads, s.rows, scan_row, &s);
     return true;
 }

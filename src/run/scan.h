@@ -4,6 +4,6 @@
 #include "plan/plan.h"
 #include "run/pool.h"
 
-/* base: addresses of the plan's objects. false: out of memory. The same bits with and without `parallel`. */
-bool wf__scan_run(wf__pool *pool, const wf__stage *stage, char *const *base, bool parallel);
+/* base: addresses of the plan's objects. false: out of memory. The same bits for any number of threads. */
+bool wf__scan_run(wf__pool *pool, int threads, const wf__stage *stage, char *const *base);
 #endif
