@@ -361,5 +361,5 @@ int main(void)
         cmocka_unit_test(life),           cmocka_unit_test(shortest_paths), cmocka_unit_test(components),
         cmocka_unit_test(clusters),       cmocka_unit_test(gradients),      cmocka_unit_test(mandelbrot),
     };
-    return RUN_ON_CPU(tests);
+    return RUN_ON_ALL(tests);
 }

@@ -488,5 +488,5 @@ int main(void)
         cmocka_unit_test(mistakes),
         cmocka_unit_test(across_evaluations),
     };
-    return RUN_ON_CPU(tests);
+    return RUN_ON_ALL(tests);
 }
