@@ -113,13 +113,13 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .gpu = 1 };
     plan.params = t->ir.param_n;
     plan.most_reds = reds;
-    check(wf__gpu_run(gpu, &plan, base, t->param, NULL, &f), t, &f);
+    check(wf__gpu_run(gpu, &plan, t->name, base, t->param, NULL, &f), t, &f);
     for (uint32_t i = 0; i < slots + reds; ++i) {
         acc[i < slots ? 0 : i - slots] = i < slots ? acc[0] : 0;
         check(wf__gpu_download(gpu, i < slots ? (void *)memory[i].at : &acc[i - slots], at[i],
                                i < slots ? memory[i].bytes : wf__size(t->ir.red[i - slots].dtype), &f),
               t, &f);
-        wf__gpu_free(gpu, at[i]);
+        wf__gpu_free(gpu, at[i], i < slots ? memory[i].bytes : 8);
     }
     for (int s = 0; s < 2; ++s)
         if (atomic_load(&stage[s].code))
@@ -146,15 +146,14 @@ static void test_assembled(void **state)
 
 static void open_gpu(void)
 {
-    const char *own = getenv("WEFT_CUDA"), *emulator = getenv("WEFT_CUDA_EMU");
+    bool own = getenv("WEFT_CUDA"), emulator = getenv("WEFT_CUDA_EMU");
     wf__failure f = { 0 };
     engine = wf__engine_new(&(wf__engine_config){ .threads = 1 });
-    if (!own && emulator)
-        setenv("WEFT_CUDA", emulator, 1);
     if (engine && (own || emulator))
-        gpu = wf__engine_gpu(engine, 0, &f);
+        gpu = wf__engine_gpu(engine, 0, !own, &f);
     if (!gpu)
-        print_message("nothing runs: %s\n", f.text.len ? wf__str_get(&f.text) : "WEFT_CUDA names no driver");
+        print_message("nothing runs: %s\n",
+                      f.text.len ? wf__str_get(&f.text) : "neither WEFT_CUDA nor WEFT_CUDA_EMU names a driver");
     wf__str_free(&f.text);
 }
 
