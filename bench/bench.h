@@ -113,6 +113,9 @@ typedef struct bench_stream {
 /* `arrays` arrays of n values, uniform in [low, high), different in each. */
 bool bench_stream_new(bench_stream *s, bench *b, int64_t n, int arrays, float low, float high);
 void bench_stream_free(bench_stream *s);
+void bench_stream_spoil(bench_stream *s, int array); /* every byte 0xff: NaN */
+/* The data of a case: `size` bytes that begin with a stream, the rest zero; the case's done frees. NULL: b->error. */
+void *bench_stream_case(bench_case *c, size_t size, bench *b, int64_t n, int arrays, float low, float high);
 /* Value i of stream `stream` of random numbers, in [0, 1). */
 float bench_random(uint64_t stream, uint64_t i);
 #endif

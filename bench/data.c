@@ -1,6 +1,8 @@
 /* data.c - inputs. Random numbers are a function of stream and index, so that they can be filled in parallel and made
  * again wherever a reference value is needed. */
 #include "bench.h"
+#include <stdlib.h>
+#include <string.h>
 
 float bench_random(uint64_t stream, uint64_t i)
 {
@@ -50,4 +52,17 @@ void bench_stream_free(bench_stream *s)
     for (int k = 0; k < s->arrays; ++k)
         wf_release(s->array[k]);
     s->arrays = 0;
+}
+
+void bench_stream_spoil(bench_stream *s, int array) { memset(s->at[array], 0xff, (size_t)s->n * sizeof(float)); }
+
+void *bench_stream_case(bench_case *c, size_t size, bench *b, int64_t n, int arrays, float low, float high)
+{
+    bench_stream *s = calloc(1, size);
+    if (!s)
+        bench_fail(b, "no memory");
+    if (s && bench_stream_new(s, b, n, arrays, low, high))
+        return c->data = s;
+    free(s);
+    return NULL;
 }

@@ -120,15 +120,14 @@ static void make_nests(axes_row *r, const int64_t step[RANK])
 
 static bool setup(bench *b, bench_case *c, const int *permuted, wf_axes axes)
 {
-    axes_row *r = calloc(1, sizeof *r);
+    if (b->threads > PARTS)
+        return bench_fail(b, "more than %d threads", PARTS);
+    axes_row *r = bench_stream_case(c, sizeof *r, b, 1 << 26, 1, 0.5, 1.5);
     wf_shape shape = { .rank = RANK }, kept = { .rank = RANK };
     int64_t step[RANK];
     void *at = NULL;
-    if (!r || b->threads > PARTS || !bench_stream_new(&r->s, b, 1 << 26, 1, 0.5, 1.5)) {
-        free(r);
-        return bench_fail(b, "no memory, or more than %d threads", PARTS);
-    }
-    c->data = r;
+    if (!r)
+        return false;
     c->clear = clear;
     c->check = check;
     c->done = done;

@@ -3,7 +3,6 @@
 #include "kernels.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SIDE = 4096 };
 
@@ -58,7 +57,7 @@ static void best(void *data)
 static void clear(void *data)
 {
     conv_row *r = data;
-    memset(r->s.at[1], 0xff, (size_t)SIDE * SIDE * sizeof(float));
+    bench_stream_spoil(&r->s, 1);
 }
 
 static double reference(const conv_row *r, int64_t i, int64_t j)
@@ -103,13 +102,10 @@ static void done(void *data)
 
 static bool setup(bench *b, bench_case *c)
 {
-    conv_row *r = calloc(1, sizeof *r);
+    conv_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 2, 0.5f, 1.5f);
     void *at = NULL;
-    if (!r || !bench_stream_new(&r->s, b, (int64_t)SIDE * SIDE, 2, 0.5f, 1.5f)) {
-        free(r);
+    if (!r)
         return false;
-    }
-    c->data = r;
     c->clear = clear;
     c->check = check;
     c->done = done;

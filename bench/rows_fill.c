@@ -1,7 +1,6 @@
 /* rows_fill.c - wf_full: a new array of 2^26 equal elements, in memory that was used before, beside filling such memory in C. */
 #include "bench.h"
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct fill_row {
     bench_stream s; /* one array, which C fills */
@@ -47,7 +46,7 @@ static void plain_all(void *data)
 static void clear(void *data)
 {
     fill_row *r = data;
-    memset(r->s.at[0], 0xff, (size_t)r->s.n * sizeof(float));
+    bench_stream_spoil(&r->s, 0);
     r->value += 1;
 }
 
@@ -76,12 +75,9 @@ static void done(void *data)
 
 static bool setup(bench *b, bench_case *c)
 {
-    fill_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, (int64_t)1 << 26, 1, 0, 1)) {
-        free(r);
+    fill_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)1 << 26, 1, 0, 1);
+    if (!r)
         return false;
-    }
-    c->data = r;
     c->clear = clear;
     c->check = check;
     c->done = done;

@@ -4,7 +4,6 @@
 #include "program.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { RECORDED = 100000, QUEUED = 100 };
 
@@ -58,7 +57,7 @@ static void best(void *data)
 static void clear(void *data)
 {
     launch_row *r = data;
-    memset(r->s.at[3], 0xff, (size_t)r->s.n * sizeof(float));
+    bench_stream_spoil(&r->s, 3);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -88,12 +87,9 @@ static void done(void *data)
 
 static bool setup(bench *b, bench_case *c, void (*weft)(void *))
 {
-    launch_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, 1024, 4, 0.5f, 1.5f)) {
-        free(r);
+    launch_row *r = bench_stream_case(c, sizeof *r, b, 1024, 4, 0.5f, 1.5f);
+    if (!r)
         return false;
-    }
-    c->data = r;
     c->clear = clear;
     c->check = check;
     c->done = done;
@@ -186,12 +182,9 @@ static double record_again(void *data) { return record(data, RECORDED, true); }
 
 static bool tracing(bench *b, bench_case *c)
 {
-    launch_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, 1024, 2, 0.5f, 1.5f)) {
-        free(r);
+    launch_row *r = bench_stream_case(c, sizeof *r, b, 1024, 2, 0.5f, 1.5f);
+    if (!r)
         return false;
-    }
-    c->data = r;
     c->done = done;
     bench_add_figure(c, "weft", "recordings of 1000", record_short);
     bench_add_figure(c, "weft", "recordings of 100 000", record_long);

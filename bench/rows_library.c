@@ -170,12 +170,9 @@ static bool product_right(const library_row *r, const void *data)
 static bool setup(bench *b, bench_case *c, int64_t side, wf_array *(*function)(const wf_array *in),
                   bool (*right)(const library_row *r, const void *data), bool with_copy)
 {
-    library_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, side * side, 1, 0, 1)) {
-        free(r);
-        return bench_fail(b, "no memory");
-    }
-    c->data = r;
+    library_row *r = bench_stream_case(c, sizeof *r, b, side * side, 1, 0, 1);
+    if (!r)
+        return false;
     c->clear = clear;
     c->check = check;
     c->done = done;

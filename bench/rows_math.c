@@ -3,7 +3,6 @@
 #include "kernels.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef void math_fn(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
 
@@ -53,7 +52,7 @@ static void best_ieee(void *data) { parallel(data, best_math_ieee); }
 static void clear(void *data)
 {
     math_row *r = data;
-    memset(r->s.at[1], 0xff, (size_t)r->s.n * sizeof(float));
+    bench_stream_spoil(&r->s, 1);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -81,12 +80,9 @@ static void done(void *data)
 
 static bool setup(bench *b, bench_case *c)
 {
-    math_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, 1 << 24, 2, 0, 8)) {
-        free(r);
+    math_row *r = bench_stream_case(c, sizeof *r, b, 1 << 24, 2, 0, 8);
+    if (!r)
         return false;
-    }
-    c->data = r;
     c->clear = clear;
     c->check = check;
     c->done = done;

@@ -3,7 +3,6 @@
 #include "kernels.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PARTS = 256 };
 
@@ -83,13 +82,12 @@ static void done(void *data)
 
 static bool setup(bench *b, bench_case *c, int arrays)
 {
-    reduce_row *r = calloc(1, sizeof *r);
+    if (b->threads > PARTS)
+        return bench_fail(b, "more than %d threads", PARTS);
+    reduce_row *r = bench_stream_case(c, sizeof *r, b, 1 << 26, arrays, 0, 1);
     void *at = NULL;
-    if (!r || b->threads > PARTS || !bench_stream_new(&r->s, b, 1 << 26, arrays, 0, 1)) {
-        free(r);
-        return bench_fail(b, "no memory, or more than %d threads", PARTS);
-    }
-    c->data = r;
+    if (!r)
+        return false;
     c->clear = clear;
     c->check = check;
     c->done = done;

@@ -103,7 +103,7 @@ static void chained_best_all(void *data) { both(data, best_triad, true); }
 static void clear(void *data)
 {
     stream_row *r = data;
-    memset(r->s.at[r->between ? 5 : 3], 0xff, (size_t)r->s.n * sizeof(float));
+    bench_stream_spoil(&r->s, r->between ? 5 : 3);
     if (r->between)
         memset(r->between_at, 0xff, (size_t)r->s.n * sizeof(float));
 }
@@ -135,12 +135,9 @@ static void done(void *data)
 
 static stream_row *new_row(bench *b, bench_case *c, int64_t n, int arrays)
 {
-    stream_row *r = calloc(1, sizeof *r);
-    if (!r || !bench_stream_new(&r->s, b, n, arrays, 0.5f, 1.5f)) {
-        free(r);
+    stream_row *r = bench_stream_case(c, sizeof *r, b, n, arrays, 0.5f, 1.5f);
+    if (!r)
         return NULL;
-    }
-    c->data = r;
     c->clear = clear;
     c->check = check;
     c->done = done;

@@ -175,18 +175,23 @@ void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned)
 }
 
 /* ---- handles ---- */
+static void share_memory(wf_array *to, const wf_array *of)
+{
+    to->base = of->base;
+    to->lo = of->lo;
+    to->hi = of->hi;
+    to->buffer = of->buffer;
+    atomic_fetch_add_explicit(&to->buffer->refs, 1, memory_order_relaxed);
+}
+
 void wf__view_begin(wf_array *view, const wf_array *of)
 {
     wf_context *ctx = of->ctx;
     bool sharing = wf__sharing(ctx);
     if (sharing)
         wf__mutex_lock(&ctx->share_lock);
-    view->base = of->base;
-    view->lo = of->lo;
-    view->hi = of->hi;
-    view->buffer = of->buffer;
+    share_memory(view, of);
     view->group = of->group;
-    atomic_fetch_add_explicit(&view->buffer->refs, 1, memory_order_relaxed);
     if (view->group) {
         link_borrower(view);
         ++view->buffer->readers;
@@ -256,12 +261,8 @@ wf_array *wf_copy(const wf_array *array)
     if (copy) {
         memcpy(copy->stride, array->stride, sizeof array->stride);
         copy->device = array->device;
-        copy->base = array->base;
-        copy->lo = array->lo;
-        copy->hi = array->hi;
-        copy->buffer = array->buffer;
+        share_memory(copy, array);
         copy->group = copy->id;
-        atomic_fetch_add_explicit(&copy->buffer->refs, 1, memory_order_relaxed);
         link_borrower(copy);
     }
     wf__mutex_unlock(&ctx->share_lock);

@@ -13,40 +13,36 @@
 static const int directions[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
 typedef enum operation { ADD, SUB, MUL, FMA, DIV, SQRT } operation;
 
-static float apply32(operation op, float a, float b, float c)
-{
-    switch (op) {
-    case ADD:
-        return a + b;
-    case SUB:
-        return a - b;
-    case MUL:
-        return a * b;
-    case FMA:
-        return fmaf(a, b, c);
-    case DIV:
-        return a / b;
-    default:
-        return sqrtf(a);
+#define APPLY(name, type, fused, root)                                              \
+    static type name(operation op, type a, type b, type c)                          \
+    {                                                                               \
+        switch (op) {                                                               \
+        case ADD:                                                                   \
+            return a + b;                                                           \
+        case SUB:                                                                   \
+            return a - b;                                                           \
+        case MUL:                                                                   \
+            return a * b;                                                           \
+        case FMA:                                                                   \
+            return fused(a, b, c);                                                  \
+        case DIV:                                                                   \
+            return a / b;                                                           \
+        default:                                                                    \
+            return root(a);                                                         \
+        }                                                                           \
+    }                                                                               \
+    /* under a rounding direction that is not the usual one */                      \
+    static type name##_towards(int direction, operation op, type a, type b, type c) \
+    {                                                                               \
+        volatile type x = a, y = b, z = c, r;                                       \
+        fesetround(direction);                                                      \
+        r = name(op, x, y, z);                                                      \
+        fesetround(FE_TONEAREST);                                                   \
+        return r;                                                                   \
     }
-}
-static double apply64(operation op, double a, double b, double c)
-{
-    switch (op) {
-    case ADD:
-        return a + b;
-    case SUB:
-        return a - b;
-    case MUL:
-        return a * b;
-    case FMA:
-        return fma(a, b, c);
-    case DIV:
-        return a / b;
-    default:
-        return sqrt(a);
-    }
-}
+APPLY(apply32, float, fmaf, sqrtf)
+APPLY(apply64, double, fma, sqrt)
+#undef APPLY
 
 static uint64_t flushed(bool on, uint64_t x) /* subnormal f32 to zero of its sign */
 {
@@ -68,11 +64,7 @@ static uint64_t run32(const emu_inst *in, operation op, uint64_t a, uint64_t b, 
     float x = emu_f32(flushed(in->ftz, a)), y = emu_f32(flushed(in->ftz, b)), z = emu_f32(flushed(in->ftz, c));
     if (in->rnd == EMU_RN)
         return finish32(in, apply32(op, x, y, z));
-    volatile float vx = x, vy = y, vz = z, r;
-    fesetround(directions[in->rnd]);
-    r = apply32(op, vx, vy, vz);
-    fesetround(FE_TONEAREST);
-    return finish32(in, r);
+    return finish32(in, apply32_towards(directions[in->rnd], op, x, y, z));
 }
 
 static uint64_t run64(const emu_inst *in, operation op, uint64_t a, uint64_t b, uint64_t c)
@@ -80,11 +72,7 @@ static uint64_t run64(const emu_inst *in, operation op, uint64_t a, uint64_t b, 
     double x = emu_f64(a), y = emu_f64(b), z = emu_f64(c);
     if (in->rnd == EMU_RN)
         return emu_bits64(apply64(op, x, y, z));
-    volatile double vx = x, vy = y, vz = z, r;
-    fesetround(directions[in->rnd]);
-    r = apply64(op, vx, vy, vz);
-    fesetround(FE_TONEAREST);
-    return emu_bits64(r);
+    return emu_bits64(apply64_towards(directions[in->rnd], op, x, y, z));
 }
 
 EMU_FN(add_f32, run32(in, ADD, a, b, 0))

@@ -182,6 +182,22 @@ static bool immediate(emu_parser *p, const emu_operand *o, emu_type type)
     return wf__emu_push_src(p, wf__emu_constant(p, bits));
 }
 
+/* The register of this name, of a type that agrees, and its row; NULL: an error was noted. */
+static const emu_symbol *register_of(emu_parser *p, emu_slice name, emu_type type, bool wide, uint32_t *row)
+{
+    const emu_symbol *s = wf__emu_lookup(p, name, row);
+    if (!s)
+        unknown(p, name);
+    else if (s->kind != EMU_SYM_REG)
+        wf__emu_fail(p, "'%.*s' is no register", (int)name.n, name.at);
+    else if (!agrees(type, s->type, wide))
+        wf__emu_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)name.n, name.at,
+                     wf__emu_type_name(s->type), wf__emu_type_name(type));
+    else
+        return s;
+    return NULL;
+}
+
 bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
 {
     uint32_t row;
@@ -203,14 +219,8 @@ bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wid
             return wf__emu_fail(p, "'%.*s' where .%s is needed", (int)o->name.n, o->name.at, wf__emu_type_name(type));
         return wf__emu_push_src(p, EMU_ROW_SPECIAL | specials[i].row);
     }
-    const emu_symbol *s = wf__emu_lookup(p, o->name, &row);
-    if (!s)
-        return unknown(p, o->name);
-    if (s->kind != EMU_SYM_REG)
-        return wf__emu_fail(p, "'%.*s' is no register", (int)o->name.n, o->name.at);
-    if (!agrees(type, s->type, wide))
-        return wf__emu_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)o->name.n, o->name.at,
-                            wf__emu_type_name(s->type), wf__emu_type_name(type));
+    if (!register_of(p, o->name, type, wide, &row))
+        return false;
     if (o->negate)
         return wf__emu_fail(p, "'!' before '%.*s' is not allowed here", (int)o->name.n, o->name.at);
     return wf__emu_push_src(p, row);
@@ -225,14 +235,9 @@ bool wf__emu_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wid
         return wf__emu_fail(p, "'%.*s' needs a register as its destination", (int)p->opcode.n, p->opcode.at);
     if (wf__emu_is(o->name, "_"))
         return push_dst(p, EMU_ROW_NONE);
-    const emu_symbol *s = wf__emu_lookup(p, o->name, &row);
+    const emu_symbol *s = register_of(p, o->name, type, wide, &row);
     if (!s)
-        return unknown(p, o->name);
-    if (s->kind != EMU_SYM_REG)
-        return wf__emu_fail(p, "'%.*s' is no register", (int)o->name.n, o->name.at);
-    if (!agrees(type, s->type, wide))
-        return wf__emu_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)o->name.n, o->name.at,
-                            wf__emu_type_name(s->type), wf__emu_type_name(type));
+        return false;
     p->inst.dst_bytes = (uint8_t)wf__emu_size(s->type);
     return push_dst(p, row);
 }

@@ -106,6 +106,14 @@ bool wf__emu_keep_handle(void *at, emu_object kind)
     d->handles[d->n_handles++] = (emu_handle){ at, (uint8_t)kind };
     return true;
 }
+void *wf__emu_new_handle(size_t size, emu_object kind)
+{
+    void *at = wf__alloc0(size);
+    if (at && wf__emu_keep_handle(at, kind))
+        return at;
+    wf__free(at);
+    return NULL;
+}
 bool wf__emu_known(const void *at, emu_object kind)
 {
     const emu_driver *d = &wf__emu_driver;
@@ -377,11 +385,9 @@ CUresult wf__emu_context_of(CUcontext context)
 
 static CUcontext make_context(int device, bool primary)
 {
-    CUcontext c = wf__alloc0(sizeof *c);
-    if (!c || !wf__emu_keep_handle(c, EMU_OBJ_CONTEXT)) {
-        wf__free(c);
+    CUcontext c = wf__emu_new_handle(sizeof *c, EMU_OBJ_CONTEXT);
+    if (!c)
         return NULL;
-    }
     c->device = device;
     c->primary = primary;
     return c;

@@ -80,7 +80,8 @@ extern emu_driver wf__emu_driver;
 /* Takes the lock and looks for the context: CUDA_SUCCESS, or why not. The lock is held in any case. */
 CUresult wf__emu_enter(CUcontext *context);
 CUresult wf__emu_leave(CUresult status);
-bool wf__emu_keep_handle(void *at, emu_object kind); /* false: no memory */
+bool wf__emu_keep_handle(void *at, emu_object kind);    /* false: no memory */
+void *wf__emu_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
 bool wf__emu_known(const void *at, emu_object kind);
 void wf__emu_forget(void *at);
 CUresult wf__emu_context_of(CUcontext context); /* its sticky error */

@@ -19,11 +19,9 @@ EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags,
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
-    CUstream s = wf__alloc0(sizeof *s);
-    if (!s || !wf__emu_keep_handle(s, EMU_OBJ_STREAM)) {
-        wf__free(s);
+    CUstream s = wf__emu_new_handle(sizeof *s, EMU_OBJ_STREAM);
+    if (!s)
         return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
     *s = (struct CUstream_st){ c, flags };
     *stream = s;
     return wf__emu_leave(CUDA_SUCCESS);
@@ -105,11 +103,9 @@ EMU_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags)
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
-    CUevent e = wf__alloc0(sizeof *e);
-    if (!e || !wf__emu_keep_handle(e, EMU_OBJ_EVENT)) {
-        wf__free(e);
+    CUevent e = wf__emu_new_handle(sizeof *e, EMU_OBJ_EVENT);
+    if (!e)
         return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
     e->context = c;
     e->flags = flags;
     *event = e;

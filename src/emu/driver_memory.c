@@ -224,50 +224,37 @@ EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CU
 static CUresult attribute_of(void *value, int attribute, CUdeviceptr address)
 {
     emu_memory *m = live(address);
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!m)
+    if (!value || !m)
         return CUDA_ERROR_INVALID_VALUE;
     unsigned type = m->kind == EMU_MEM_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, yes = 1;
     unsigned managed = m->kind == EMU_MEM_MANAGED;
     void *owner = m->kind == EMU_MEM_MODULE ? (void *)((CUmodule)m->owner)->context : m->owner,
          *host = (void *)(uintptr_t)address;
-    switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        memcpy(value, &owner, sizeof owner);
+    const struct {
+        int attribute;
+        const void *at;
+        size_t size;
+    } all[] = {
+        { CU_POINTER_ATTRIBUTE_CONTEXT, &owner, sizeof owner },
+        { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, &type, sizeof type },
+        { CU_POINTER_ATTRIBUTE_HOST_POINTER, &host, sizeof host },
+        { CU_POINTER_ATTRIBUTE_DEVICE_POINTER, &address, sizeof address },
+        { CU_POINTER_ATTRIBUTE_BUFFER_ID, &m->serial, sizeof m->serial },
+        { CU_POINTER_ATTRIBUTE_IS_MANAGED, &managed, sizeof managed },
+        { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &m->device, sizeof m->device },
+        { CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, &m->base, sizeof m->base },
+        { CU_POINTER_ATTRIBUTE_RANGE_SIZE, &m->size, sizeof m->size },
+        { CU_POINTER_ATTRIBUTE_MAPPED, &yes, sizeof yes },
+    };
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && (m->kind == EMU_MEM_DEVICE || m->kind == EMU_MEM_MODULE))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < WF__COUNT(all); i++) {
+        if (all[i].attribute != attribute)
+            continue;
+        memcpy(value, all[i].at, all[i].size);
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        memcpy(value, &type, sizeof type);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (m->kind == EMU_MEM_DEVICE || m->kind == EMU_MEM_MODULE)
-            return CUDA_ERROR_INVALID_VALUE;
-        memcpy(value, &host, sizeof host);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        memcpy(value, &address, sizeof address);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        memcpy(value, &m->serial, sizeof m->serial);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        memcpy(value, &managed, sizeof managed);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        memcpy(value, &m->device, sizeof m->device);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        memcpy(value, &m->base, sizeof m->base);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        memcpy(value, &m->size, sizeof m->size);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        memcpy(value, &yes, sizeof yes);
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_NOT_SUPPORTED;
     }
+    return CUDA_ERROR_NOT_SUPPORTED;
 }
 EMU_EXPORT CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
 {
@@ -308,11 +295,9 @@ EMU_EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pr
         return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
     if (status != CUDA_SUCCESS && status != CUDA_ERROR_INVALID_CONTEXT)
         return wf__emu_leave(status);
-    CUmemoryPool made = wf__alloc0(sizeof *made);
-    if (!made || !wf__emu_keep_handle(made, EMU_OBJ_POOL)) {
-        wf__free(made);
+    CUmemoryPool made = wf__emu_new_handle(sizeof *made, EMU_OBJ_POOL);
+    if (!made)
         return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
     made->device = properties->location.id;
     *pool = made;
     return wf__emu_leave(CUDA_SUCCESS);

@@ -174,11 +174,9 @@ EMU_EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, c
         emu_func *func = module->m->funcs[i];
         if (!func->entry || strcmp(func->name, name) != 0)
             continue;
-        struct CUfunc_st *f = wf__alloc0(sizeof *f);
-        if (!f || !wf__emu_keep_handle(f, EMU_OBJ_FUNCTION)) {
-            wf__free(f);
+        struct CUfunc_st *f = wf__emu_new_handle(sizeof *f, EMU_OBJ_FUNCTION);
+        if (!f)
             return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-        }
         uint32_t fixed = func->static_bytes + module->m->static_bytes;
         *f = (struct CUfunc_st){ module, func, fixed < EMU_MAX_STATIC ? EMU_MAX_STATIC - fixed : 0, module->functions };
         module->functions = f;
@@ -324,11 +322,9 @@ EMU_EXPORT CUresult cuLinkCreate_v2(unsigned n, const int *options, void **value
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && !state)
         status = CUDA_ERROR_INVALID_VALUE;
-    CUlinkState s = status == CUDA_SUCCESS ? wf__alloc0(sizeof *s) : NULL;
-    if (status == CUDA_SUCCESS && (!s || !wf__emu_keep_handle(s, EMU_OBJ_LINK))) {
-        wf__free(s);
+    CUlinkState s = status == CUDA_SUCCESS ? wf__emu_new_handle(sizeof *s, EMU_OBJ_LINK) : NULL;
+    if (status == CUDA_SUCCESS && !s)
         status = CUDA_ERROR_OUT_OF_MEMORY;
-    }
     if (status == CUDA_SUCCESS)
         *state = s;
     return wf__emu_leave(status);
