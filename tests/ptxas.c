@@ -1,12 +1,8 @@
 /* ptxas.c - see ptxas.h. Kernels become functions of one module, as starting the assembler takes longer than most. */
 #include "ptxas.h"
 #include "base/base.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "weft_test.h"
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { MOST = 4096, MOST_ARCH = 16 };
 static struct {
@@ -101,6 +97,37 @@ void ptxas_add(const char *name, int arch, const char *text)
     wf__str_add(&module[m].text, body);
 }
 
+wf_kernel *ptxas_compile(wf_context *ctx, wf_graph *g, const char *name, const int *arch, const char *part,
+                         unsigned *stages)
+{
+    enum { CAP = 1 << 20 };
+    wf_kernel *k = wf_compile(g);
+    if (!k)
+        print_error("%s: %s\n", name, wf_message(ctx));
+    assert_non_null(k);
+    char *text = malloc(CAP);
+    assert_non_null(text);
+    for (; *arch; ++arch) {
+        size_t len = 0;
+        OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PTX_FOR(*arch), text, CAP, &len));
+        assert_true(len < CAP);
+        if (part && !strstr(text, part)) {
+            print_error("%s: no %s in\n%s\n", name, part, text);
+            fail();
+        }
+        for (char *at = text, *next; at; at = next) { /* stages begin with a comment */
+            next = strstr(at + 1, "// stage");
+            if (next)
+                next[-1] = 0;
+            ptxas_add(name, *arch, strchr(at, '\n') + 1);
+            if (stages)
+                ++*stages;
+        }
+    }
+    free(text);
+    return k;
+}
+
 static void show(const wf__str *text, const wf__str *said)
 {
     print_error("%.3000s\n", wf__str_get(said));
@@ -145,6 +172,16 @@ void ptxas_check(int arch, int as)
     wf__str_free(&text);
     wf__str_free(&said);
     assert_int_equal(status, 0);
+}
+
+void ptxas_check_all(void)
+{
+    if (!ptxas_found())
+        skip();
+    ptxas_check(70, 70);
+    ptxas_check(70, 75);
+    ptxas_check(80, 80);
+    ptxas_check(80, 90);
 }
 
 void ptxas_forget(void)

@@ -1,6 +1,7 @@
 /* ptxas.h - gathers PTX kernels and lets the assembler of the CUDA toolkit judge them, where one is installed. */
 #ifndef WEFT_TEST_PTXAS_H
 #define WEFT_TEST_PTXAS_H
+#include "weft/weft.h"
 #include <stdbool.h>
 
 /* The assemblers are those in WEFT_PTXAS (paths, ':' between them), else ptxas of the PATH and of /usr/local/cuda. */
@@ -8,7 +9,13 @@
 bool ptxas_found(void);
 /* Adds a kernel (a whole module, with one entry), made for GPUs of this architecture; equal ones once. */
 void ptxas_add(const char *name, int arch, const char *module);
+/* Compiles a recording, which it consumes, and adds its stages for each of these architectures (0 ends them); the text of each
+ * has `part` in it, unless that is NULL. *stages, if not NULL, counts up. The caller frees the kernel. */
+wf_kernel *ptxas_compile(wf_context *ctx, wf_graph *g, const char *name, const int *arch, const char *part,
+                         unsigned *stages);
 /* Assembles all that were added for this architecture as `as` (sm_...), and fails the cmocka test where that fails. */
 void ptxas_check(int arch, int as);
+/* The cmocka test of what was added for 70 and 80, as these and as what runs their code; skipped without an assembler. */
+void ptxas_check_all(void);
 void ptxas_forget(void);
 #endif

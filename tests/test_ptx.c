@@ -4,37 +4,12 @@
 #include "on_devices.h"
 #include "ptxas.h"
 
-enum { CAP = 1 << 20 };
 static unsigned kernels;
 
 /* The PTX of a recording, checked for one thing; consumes g. */
 static void take(wf_graph *g, const char *name, const char *part)
 {
-    static const int arch[] = { 70, 80 };
-    wf_kernel *k = wf_compile(g);
-    if (!k)
-        print_error("%s: %s\n", name, wf_message(ctx));
-    assert_non_null(k);
-    char *text = malloc(CAP);
-    assert_non_null(text);
-    for (size_t i = 0; i < sizeof arch / sizeof *arch; ++i) {
-        size_t len = 0;
-        OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PTX_FOR(arch[i]), text, CAP, &len));
-        assert_true(len < CAP);
-        if (part && !strstr(text, part)) {
-            print_error("%s: no %s in\n%s\n", name, part, text);
-            fail();
-        }
-        for (char *at = text, *next; at; at = next) { /* stages begin with a comment */
-            next = strstr(at + 1, "// stage");
-            if (next)
-                next[-1] = 0;
-            ptxas_add(name, arch[i], strchr(at, '\n') + 1);
-            ++kernels;
-        }
-    }
-    free(text);
-    wf_kernel_free(k);
+    wf_kernel_free(ptxas_compile(ctx, g, name, (const int[]){ 70, 80, 0 }, part, &kernels));
 }
 
 static wf_array *made(wf_dtype dtype, wf_shape shape)
@@ -253,12 +228,7 @@ static void test_assembled(void **state)
 {
     (void)state;
     assert_true(kernels > 300);
-    if (!ptxas_found())
-        skip();
-    ptxas_check(70, 70);
-    ptxas_check(70, 75);
-    ptxas_check(80, 80);
-    ptxas_check(80, 90);
+    ptxas_check_all();
 }
 
 int main(void)

@@ -4,35 +4,15 @@
  */
 #include "on_devices.h"
 #include "ptxas.h"
-#include "ptxas.h"
 
 /* Runs a recording; on a GPU prepared, and assembled for others. */
 static void run(wf_graph *g, const char *name)
 {
-    enum { CAP = 1 << 18 };
-    static const int arch[] = { 70, 80, 90 };
     if (!is_on_gpu()) {
         OK(ctx, wf_run(g));
         return;
     }
-    wf_kernel *k = wf_compile(g);
-    if (!k)
-        print_error("%s: %s\n", name, wf_message(ctx));
-    assert_non_null(k);
-    char *text = malloc(CAP);
-    assert_non_null(text);
-    for (size_t i = 0; i < sizeof arch / sizeof *arch; ++i) {
-        size_t len = 0;
-        OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PTX_FOR(arch[i]), text, CAP, &len));
-        assert_true(len < CAP);
-        for (char *at = text, *next; at; at = next) {
-            next = strstr(at + 1, "// stage");
-            if (next)
-                next[-1] = 0;
-            ptxas_add(name, arch[i], strchr(at, '\n') + 1);
-        }
-    }
-    free(text);
+    wf_kernel *k = ptxas_compile(ctx, g, name, (const int[]){ 70, 80, 90, 0 }, NULL, NULL);
     OK(ctx, wf_launch(k, WF_NO_ARGS));
     wf_kernel_free(k);
 }
