@@ -1,5 +1,5 @@
-/* memory_fails.h - repeats a scenario with the first, second, ... allocation failing. Debug builds only: elsewhere
- * allocations cannot be made to fail.
+/* memory_fails.h - scenarios with all memory, then again and again with the first, second, ... allocation failing. The
+ * latter in debug builds only: elsewhere allocations cannot be made to fail.
  */
 #ifndef WEFT_MEMORY_FAILS_H
 #define WEFT_MEMORY_FAILS_H
@@ -61,5 +61,46 @@ static inline void repeat(const char *name, scenario *run, long step)
         wf_context_free(ctx);
     }
     assert_true(failed > 0);
+}
+
+/* Are these the first elements, if all went well so far? */
+static inline bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
+{
+    float got[64];
+    assert_true(n <= 64);
+    if (*status == WF_OK)
+        *status = wf_download(a, got, (size_t)n * sizeof *got);
+    return *status != WF_OK || first_difference(WF_F32, got, want, n) < 0;
+}
+
+typedef struct memory_case {
+    const char *name;
+    scenario *run;
+    wf_device device;
+    long step; /* every how many-th allocation fails */
+} memory_case;
+
+static inline void test_memory_case(void **state)
+{
+    const memory_case *c = *state;
+    device = WF_CPU;
+    wf_context *ctx = new_context();
+    assert_non_null(ctx);
+    OK(ctx, c->run(ctx));
+    wf_context_free(ctx);
+#ifdef WEFT_DEBUG_CHECKS
+    device = c->device;
+    repeat(c->name, c->run, c->step);
+#endif
+}
+
+/* What main returns: each case once on the CPU with all memory, then as it says. setup: before each case, or NULL. */
+static inline int run_memory_cases(const memory_case *cases, size_t n, CMFixtureFunction setup)
+{
+    struct CMUnitTest tests[64];
+    assert_true(n <= WF__COUNT(tests));
+    for (size_t i = 0; i < n; ++i)
+        tests[i] = (struct CMUnitTest){ cases[i].name, test_memory_case, setup, NULL, (void *)&cases[i] };
+    return _cmocka_run_group_tests("out of memory", tests, n, NULL, NULL);
 }
 #endif

@@ -1,6 +1,7 @@
 /* test_control.c - blocks: conditions and loops, nested, with reads, writes and reductions inside, left early; mistakes.
  * On the CPU and on the interpreter, against plain C, for sizes that leave tails.
  */
+#include "nested_loops.h"
 #include "on_devices.h"
 
 enum { SIZES = 5 };
@@ -83,25 +84,7 @@ static void test_mandelbrot(void **state)
 }
 
 /* Loops in loops, left by break and continue from within conditions. */
-static int32_t nested(int64_t i)
-{
-    int32_t sum = 0;
-    for (int32_t a = 0; a < i % 9; ++a) {
-        if (a == 5)
-            continue;
-        for (int32_t b = 20; b > a; b -= 3) {
-            if ((a + b + (int32_t)i) % 11 == 0)
-                break;
-            if (b % 2)
-                continue;
-            sum += a * b + 1;
-        }
-        if (sum > 300)
-            break;
-        sum += 1000 * a;
-    }
-    return sum;
-}
+static int32_t nested(int64_t i) { return nested_loops(i, i); }
 
 static void test_nested(void **state)
 {
@@ -109,32 +92,8 @@ static void test_nested(void **state)
     for (int s = 0; s < SIZES; ++s) {
         wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(sizes[s]));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]));
-        wf_val i = wf_cast(wf_index(g, 0), WF_I32), a, b;
-        wf_var sum = wf_local(g, WF_I32, 0);
-        WF_FOR (g, a, 0, wf_mod(i, 9), 1) {
-            WF_IF (g, wf_eq(a, 5)) {
-                wf_continue(g);
-            }
-            WF_END(g);
-            WF_FOR (g, b, 20, a, -3) {
-                WF_IF (g, wf_eq(wf_mod(wf_add(wf_add(a, b), i), 11), 0)) {
-                    wf_break(g);
-                }
-                WF_END(g);
-                WF_IF (g, wf_ne(wf_mod(b, 2), 0)) {
-                    wf_continue(g);
-                }
-                WF_END(g);
-                wf_inc(sum, wf_add(wf_mul(a, b), 1));
-            }
-            WF_END(g);
-            WF_IF (g, wf_gt(sum, 300)) {
-                wf_break(g);
-            }
-            WF_END(g);
-            wf_inc(sum, wf_mul(a, 1000));
-        }
-        WF_END(g);
+        wf_val i = wf_cast(wf_index(g, 0), WF_I32);
+        wf_var sum = record_nested_loops(g, i);
         wf_out(g, out, sum);
         expect_i32(g, out, nested);
     }

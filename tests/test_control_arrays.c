@@ -2,6 +2,7 @@
  * becomes of states that are not needed or have other shapes, mistakes.
  */
 #include "api/api.h"
+#include "nested_loops.h"
 #include "on_devices.h"
 
 enum { SIZES = 4 };
@@ -105,60 +106,16 @@ static void test_broadcast(void **state)
 }
 
 /* ---- loops in loops, left by break and continue from within conditions ---- */
-static int32_t nested(int64_t i)
-{
-    int32_t sum = 0;
-    for (int32_t a = 0; a < i % 9; ++a) {
-        if (a == 5)
-            continue;
-        for (int32_t b = 20; b > a; b -= 3) {
-            if ((a + b + (int32_t)i) % 11 == 0)
-                break;
-            if (b % 2)
-                continue;
-            sum += a * b + 1;
-        }
-        if (sum > 300)
-            break;
-        sum += 1000 * a;
-    }
-    return sum;
-}
-
 static void test_nested(void **state)
 {
     (void)state;
     for (int s = 0; s < SIZES; ++s) {
         int32_t *want = malloc((size_t)sizes[s] * sizeof *want);
         for (int64_t i = 0; i < sizes[s]; ++i)
-            want[i] = nested(i);
+            want[i] = nested_loops(i, i);
         wf_graph *g = wf_begin(ctx, .flags_off = s & 1 ? WF_LOOP_OPT : 0);
-        wf_val i = wf_cast(wf_iota(g, WF_SHAPE(sizes[s]), 0), WF_I32), a, b;
-        wf_var sum = wf_local(g, WF_I32, 0);
-        WF_FOR (g, a, 0, wf_mod(i, 9), 1) {
-            WF_IF (g, wf_eq(a, 5)) {
-                wf_continue(g);
-            }
-            WF_END(g);
-            WF_FOR (g, b, 20, a, -3) {
-                WF_IF (g, wf_eq(wf_mod(wf_add(wf_add(a, b), i), 11), 0)) {
-                    wf_break(g);
-                }
-                WF_END(g);
-                WF_IF (g, wf_ne(wf_mod(b, 2), 0)) {
-                    wf_continue(g);
-                }
-                WF_END(g);
-                wf_inc(sum, wf_add(wf_mul(a, b), 1));
-            }
-            WF_END(g);
-            WF_IF (g, wf_gt(sum, 300)) {
-                wf_break(g);
-            }
-            WF_END(g);
-            wf_inc(sum, wf_mul(a, 1000));
-        }
-        WF_END(g);
+        wf_val i = wf_cast(wf_iota(g, WF_SHAPE(sizes[s]), 0), WF_I32);
+        wf_var sum = record_nested_loops(g, i);
         wf_array *out = wf_keep(sum);
         OK(ctx, wf_run(g));
         expect_i32_shape(out, want, sizes[s]);

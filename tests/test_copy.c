@@ -2,7 +2,7 @@
  * launches that remember addresses, and threads that write copies side by side.
  */
 #include "on_devices.h"
-#include <pthread.h>
+#include "side_by_side.h"
 
 enum { N = 1000 };
 
@@ -336,18 +336,17 @@ static void test_threads(void **state)
     wf_array *a = ramp(N, 0);
     worker w[THREADS];
     pthread_t thread[THREADS];
-    for (int i = 0; i < THREADS; ++i) {
+    for (int i = 0; i < THREADS; ++i)
         w[i] = (worker){ wf_copy(a), k, i };
-        assert_int_equal(pthread_create(&thread[i], NULL, write_copies, &w[i]), 0);
-    }
+    start_threads(thread, THREADS, write_copies, w, sizeof *w);
     for (int round = 0; round < 50; ++round) { /* beside them the array itself is written, and copied */
         wf_array *copy = wf_copy(a);
         increase(a, 1);
         EXPECT_RAMP(copy, round);
         wf_release(copy);
     }
+    join_threads(thread, THREADS);
     for (int i = 0; i < THREADS; ++i) {
-        pthread_join(thread[i], NULL);
         EXPECT_RAMP(w[i].array, 50);
         wf_release(w[i].array);
     }

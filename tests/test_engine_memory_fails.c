@@ -5,15 +5,6 @@
 
 enum { N = 8 };
 
-static bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
-{
-    float got[32];
-    if (*status != WF_OK)
-        return true;
-    *status = a ? wf_download(a, got, (size_t)n * sizeof *got) : WF_ERR_MEMORY;
-    return *status != WF_OK || first_difference(WF_F32, got, want, n) < 0;
-}
-
 static void release_all(wf_array **a, size_t n)
 {
     for (size_t i = 0; i < n; ++i)
@@ -151,30 +142,13 @@ static wf_status chosen(wf_context *ctx)
     return status;
 }
 
-static const struct {
-    const char *name;
-    scenario *run;
-} scenarios[] = { { "shares", shares },       { "evaluations", evaluations },
-                  { "sequences", sequences }, { "records", records },
-                  { "scans", scans },         { "chosen", chosen } };
-
-static void test_scenarios(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
-        device = WF_CPU;
-        wf_context *ctx = new_context();
-        OK(ctx, scenarios[i].run(ctx));
-        wf_context_free(ctx);
-#ifdef WEFT_DEBUG_CHECKS
-        device = WF_INTERP;
-        repeat(scenarios[i].name, scenarios[i].run, 1);
-#endif
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_scenarios) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+#define EACH(name)                \
+    {                             \
+#name, name, WF_INTERP, 1 \
+    }
+    static const memory_case cases[] = { EACH(shares),  EACH(evaluations), EACH(sequences),
+                                         EACH(records), EACH(scans),       EACH(chosen) };
+    return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

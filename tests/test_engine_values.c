@@ -1,23 +1,9 @@
 /* test_engine_values.c - what a recording of lazy arrays comes to: what is known stays known, effects that change nothing
  * vanish, values of one scope are no values of another, masks of nested gathers combine, errors leave values as they were.
  */
-#include "on_devices.h"
+#include "with_history.h"
 
 static wf_kernel_info info[16] = { { .size = sizeof *info } };
-
-static int noted(void **state)
-{
-    on_cpu(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
-    return 0;
-}
-
-static int noted_interpreted(void **state)
-{
-    on_interpreter(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
-    return 0;
-}
 
 /* Runs it; how many kernels that took. */
 static size_t kernels_of(wf_graph *g)
@@ -204,6 +190,5 @@ int main(void)
         cmocka_unit_test(test_masked_gathers),
         cmocka_unit_test(test_mistakes_change_nothing),
     };
-    return cmocka_run_group_tests_name("cpu", tests, noted, off) +
-           cmocka_run_group_tests_name("interpreter", tests, noted_interpreted, off);
+    return RUN_WITH_HISTORY(tests);
 }

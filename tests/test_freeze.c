@@ -1,6 +1,6 @@
 /* test_freeze.c - sequences of launches that are noted once and replayed with other arrays. */
 #include "on_devices.h"
-#include <pthread.h>
+#include "side_by_side.h"
 
 enum { N = 1024 };
 
@@ -187,12 +187,10 @@ static void test_threads(void **state)
     worker w[3];
     pthread_t thread[3];
     wf_frozen *f = frozen_three(a, b);
-    for (int i = 0; i < 3; ++i) {
-        w[i] = (worker){ f, 100.0 * i };
-        assert_int_equal(pthread_create(&thread[i], NULL, replay_many, &w[i]), 0);
-    }
     for (int i = 0; i < 3; ++i)
-        pthread_join(thread[i], NULL);
+        w[i] = (worker){ f, 100.0 * i };
+    start_threads(thread, 3, replay_many, w, sizeof *w);
+    join_threads(thread, 3);
     wf_frozen_free(f);
     wf_release(a);
     wf_release(b);

@@ -1,28 +1,14 @@
 /* test_history.c - what a context tells of the kernels that ran: counts of each optimisation, where plans and code came
  * from, how kernels ran, and why one was made again.
  */
-#include "on_devices.h"
+#include "with_history.h"
 #include "base/os.h"
-#include <pthread.h>
+#include "side_by_side.h"
 
 static wf_kernel_info info[64] = { { .size = sizeof *info } };
 
 /* What ran since the last call. */
 static size_t ran(void) { return wf_history(ctx, info, WF__COUNT(info)); }
-
-static int noted(void **state)
-{
-    on_cpu(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
-    return 0;
-}
-
-static int noted_interpreted(void **state)
-{
-    on_interpreter(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
-    return 0;
-}
 
 static bool compiles(void)
 {
@@ -494,10 +480,8 @@ static void test_threads(void **state)
     (void)state;
     wf_kernel *k = copies("threads");
     pthread_t thread[3];
-    for (size_t i = 0; i < WF__COUNT(thread); ++i)
-        assert_int_equal(pthread_create(&thread[i], NULL, launch_many, k), 0);
-    for (size_t i = 0; i < WF__COUNT(thread); ++i)
-        pthread_join(thread[i], NULL);
+    start_threads(thread, WF__COUNT(thread), launch_many, k, 0);
+    join_threads(thread, WF__COUNT(thread));
     ran();
     wf_kernel_free(k);
 }
@@ -521,6 +505,5 @@ int main(void)
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_threads),
     };
-    return cmocka_run_group_tests_name("cpu", tests, noted, off) +
-           cmocka_run_group_tests_name("interpreter", tests, noted_interpreted, off);
+    return RUN_WITH_HISTORY(tests);
 }

@@ -3,10 +3,8 @@
  * virtual arrays of more than 2^31 elements.
  */
 #include "on_devices.h"
+#include "plain_reductions.h"
 #include "weft/array.h"
-#include <complex.h>
-
-typedef double complex number;
 enum { MOST = 1500, ROUNDS = 120, COMPILED = 14 };
 
 /* ---- arrays ---- */
@@ -111,62 +109,6 @@ static void new_sample(void)
 }
 
 /* ---- plain C: what becomes of the elements of a group ---- */
-static number sum(const number *x, int64_t n)
-{
-    number s = 0;
-    for (int64_t i = 0; i < n; ++i)
-        s += x[i];
-    return s;
-}
-static number mean(const number *x, int64_t n) { return n ? sum(x, n) / (double)n : (double)NAN; }
-static number variance(const number *x, int64_t n)
-{
-    number m = mean(x, n), s = 0;
-    for (int64_t i = 0; i < n; ++i)
-        s += creal(x[i] - m) * creal(x[i] - m) + cimag(x[i] - m) * cimag(x[i] - m);
-    return n ? s / (double)n : (double)NAN;
-}
-static number stddev(const number *x, int64_t n)
-{
-    return n > 1 ? sqrt(creal(variance(x, n)) * (double)n / (double)(n - 1)) : (double)NAN;
-}
-static number norm1(const number *x, int64_t n)
-{
-    double s = 0;
-    for (int64_t i = 0; i < n; ++i)
-        s += cabs(x[i]);
-    return s;
-}
-static number norm2(const number *x, int64_t n)
-{
-    double s = 0;
-    for (int64_t i = 0; i < n; ++i)
-        s += cabs(x[i]) * cabs(x[i]);
-    return sqrt(s);
-}
-static int64_t best(const number *x, int64_t n, double sign)
-{
-    for (int64_t i = 0; i < n; ++i)
-        if (isnan(creal(x[i])))
-            return i;
-    int64_t at = 0;
-    for (int64_t i = 1; i < n; ++i)
-        at = sign * creal(x[i]) > sign * creal(x[at]) ? i : at;
-    return at;
-}
-static number least(const number *x, int64_t n) { return x[best(x, n, -1)]; }
-static number most(const number *x, int64_t n) { return x[best(x, n, 1)]; }
-static number where_least(const number *x, int64_t n) { return (double)best(x, n, -1); }
-static number where_most(const number *x, int64_t n) { return (double)best(x, n, 1); }
-static number nonzero(const number *x, int64_t n)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; ++i)
-        count += x[i] != 0;
-    return (double)count;
-}
-static number every(const number *x, int64_t n) { return creal(nonzero(x, n)) == (double)n; }
-static number some(const number *x, int64_t n) { return creal(nonzero(x, n)) > 0; }
 static int ascending(const void *a, const void *b)
 {
     double x = creal(*(const number *)a), y = creal(*(const number *)b);
@@ -193,19 +135,19 @@ static const struct reduction {
     number (*plain)(const number *x, int64_t n);
     bool ordered, some, exact; /* not of complex numbers; of one element or more; without rounding */
 } reductions[] = {
-    { "sum", wf_array_sum, sum, false, false, false },
-    { "mean", wf_array_mean, mean, false, false, false },
-    { "variance", call_variance, variance, false, false, false },
-    { "stddev", call_stddev, stddev, false, false, false },
-    { "norm1", call_norm1, norm1, false, false, false },
-    { "norm2", call_norm2, norm2, false, false, false },
-    { "min", wf_array_min, least, true, true, true },
-    { "max", wf_array_max, most, true, true, true },
-    { "argmin", wf_array_argmin, where_least, true, true, true },
-    { "argmax", wf_array_argmax, where_most, true, true, true },
-    { "count", wf_array_count_nonzero, nonzero, false, false, true },
-    { "all", wf_array_all, every, false, false, true },
-    { "any", wf_array_any, some, false, false, true },
+    { "sum", wf_array_sum, plain_sum, false, false, false },
+    { "mean", wf_array_mean, plain_mean, false, false, false },
+    { "variance", call_variance, plain_variance, false, false, false },
+    { "stddev", call_stddev, plain_stddev1, false, false, false },
+    { "norm1", call_norm1, plain_l1, false, false, false },
+    { "norm2", call_norm2, plain_l2, false, false, false },
+    { "min", wf_array_min, plain_min, true, true, true },
+    { "max", wf_array_max, plain_max, true, true, true },
+    { "argmin", wf_array_argmin, plain_argmin, true, true, true },
+    { "argmax", wf_array_argmax, plain_argmax, true, true, true },
+    { "count", wf_array_count_nonzero, plain_nonzero, false, false, true },
+    { "all", wf_array_all, plain_all, false, false, true },
+    { "any", wf_array_any, plain_any, false, false, true },
     { "median", wf_array_median, median, true, false, false },
 };
 

@@ -240,56 +240,22 @@ static wf_status products(wf_context *ctx)
     return finish();
 }
 
-#define SCENARIOS(X) X(make) X(parts) X(reductions) X(extremes) X(order) X(numbers) X(products)
-
-#define X(name)                           \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
-        device = WF_INTERP;               \
-        whole.ctx = NULL;                 \
-        repeat(#name, name, 1);           \
-    }
-SCENARIOS(X)
-#undef X
-
-static void test_long_rows(void **state)
+static int forget(void **state)
 {
     (void)state;
-    device = WF_INTERP;
     whole.ctx = NULL;
-    repeat("long rows", long_rows, 3);
+    return 0;
 }
 
 int main(void)
 {
-#ifdef WEFT_DEBUG_CHECKS
-    const struct CMUnitTest tests[] = {
-#define X(name) cmocka_unit_test(test_##name),
-        SCENARIOS(X)
-#undef X
-            cmocka_unit_test(test_long_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-#else /* once, with all the memory there is */
-    static scenario *const all[] = {
-#define X(name) name,
-        SCENARIOS(X)
-#undef X
-            long_rows,
-    };
-    WF__UNUSED(test_long_rows);
-#define X(name) WF__UNUSED(test_##name);
-    SCENARIOS(X)
-#undef X
-    int failed = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-        device = WF_CPU;
-        whole.ctx = NULL;
-        wf_context *ctx = new_context();
-        failed += !ctx || all[i](ctx) != WF_OK;
-        wf_context_free(ctx);
+#define EACH(name)                \
+    {                             \
+#name, name, WF_INTERP, 1 \
     }
-    return failed;
-#endif
+    static const memory_case cases[] = {
+        EACH(make),  EACH(parts),   EACH(reductions), EACH(extremes),
+        EACH(order), EACH(numbers), EACH(products),   { "long rows", long_rows, WF_INTERP, 3 },
+    };
+    return run_memory_cases(cases, WF__COUNT(cases), forget);
 }

@@ -3,10 +3,8 @@
  * change no bit.
  */
 #include "on_devices.h"
+#include "plain_reductions.h"
 #include "weft/array.h"
-#include <complex.h>
-
-typedef double complex number;
 enum { MOST = 4096 };
 
 typedef struct sample { /* an array and its elements in C order */
@@ -110,75 +108,6 @@ static void compare(const sample *s, wf_array *got, wf_axes axes, plain fn, doub
         }
     }
     sample_free(r);
-}
-
-static number plain_sum(const number *x, int64_t n)
-{
-    number sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-        sum += x[i];
-    return sum;
-}
-static number plain_mean(const number *x, int64_t n) { return n ? plain_sum(x, n) / (double)n : NAN; }
-static number squares(const number *x, int64_t n)
-{
-    number m = plain_mean(x, n), sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-        sum += cabs(x[i] - m) * cabs(x[i] - m);
-    return sum;
-}
-static number plain_variance(const number *x, int64_t n) { return n ? squares(x, n) / (double)n : NAN; }
-static number plain_stddev1(const number *x, int64_t n) { return n > 1 ? csqrt(squares(x, n) / (double)(n - 1)) : NAN; }
-static number plain_l1(const number *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-        sum += cabs(x[i]);
-    return sum;
-}
-static number plain_l2(const number *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-        sum += cabs(x[i]) * cabs(x[i]);
-    return sqrt(sum);
-}
-static number plain_largest(const number *x, int64_t n)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n; ++i)
-        most = cabs(x[i]) > most || isnan(creal(x[i])) ? cabs(x[i]) : most;
-    return most;
-}
-static int64_t plain_place(const number *x, int64_t n, double sign)
-{
-    int64_t at = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        if (isnan(creal(x[i])))
-            return i;
-        at = sign * creal(x[i]) > sign * creal(x[at]) ? i : at;
-    }
-    return at;
-}
-static number plain_argmin(const number *x, int64_t n) { return (double)plain_place(x, n, -1); }
-static number plain_argmax(const number *x, int64_t n) { return (double)plain_place(x, n, 1); }
-static number plain_min(const number *x, int64_t n) { return x[plain_place(x, n, -1)]; }
-static number plain_max(const number *x, int64_t n) { return x[plain_place(x, n, 1)]; }
-static number plain_nonzero(const number *x, int64_t n)
-{
-    double count = 0;
-    for (int64_t i = 0; i < n; ++i)
-        count += x[i] != 0;
-    return count;
-}
-static number plain_all(const number *x, int64_t n) { return creal(plain_nonzero(x, n)) == (double)n; }
-static number plain_any(const number *x, int64_t n) { return creal(plain_nonzero(x, n)) > 0; }
-static number plain_prod(const number *x, int64_t n)
-{
-    number product = 1;
-    for (int64_t i = 0; i < n; ++i)
-        product *= x[i];
-    return product;
 }
 
 static double tolerance_of(wf_dtype t)

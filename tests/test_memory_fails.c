@@ -4,13 +4,6 @@
  */
 #include "memory_fails.h"
 
-static bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
-{
-    float got[64];
-    *status = wf_download(a, got, (size_t)n * sizeof *got);
-    return *status != WF_OK || first_difference(WF_F32, got, want, n) < 0;
-}
-
 /* ---- scenarios ---- */
 static wf_status contexts(wf_context *ctx)
 {
@@ -390,62 +383,31 @@ static wf_status views(wf_context *ctx)
     return status;
 }
 
-/* name: run on the interpreter, with every allocation failing once */
-#define SCENARIOS(X) \
-    X(contexts)      \
-    X(arrays)        \
-    X(lazy_arrays)   \
-    X(stencil)       \
-    X(reductions)    \
-    X(some_axes) X(kernels) X(wide) X(text) X(accumulation) X(loops) X(table_of_functions) X(streams) X(views)
-
-#define X(name)                           \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
-        device = WF_INTERP;               \
-        repeat(#name, name, 1);           \
-    }
-SCENARIOS(X)
-#undef X
-
-/* With code generation: slow, so only every few allocations. */
-static void test_code_generation(void **state)
-{
-    (void)state;
-    device = WF_CPU;
-    repeat("stencil on the CPU", stencil, 7);
-    repeat("reductions on the CPU", reductions, 7);
-    repeat("reductions over some of the axes on the CPU", some_axes, 23);
-}
-
 int main(void)
 {
-#ifdef WEFT_DEBUG_CHECKS
-    const struct CMUnitTest tests[] = {
-#define X(name) cmocka_unit_test(test_##name),
-        SCENARIOS(X)
-#undef X
-            cmocka_unit_test(test_code_generation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-#else /* once, with all the memory there is */
-    static scenario *const all[] = {
-#define X(name) name,
-        SCENARIOS(X)
-#undef X
-    };
-    WF__UNUSED(test_code_generation);
-#define X(name) WF__UNUSED(test_##name);
-    SCENARIOS(X)
-#undef X
-    int failed = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-        device = WF_CPU;
-        wf_context *ctx = new_context();
-        failed += !ctx || all[i](ctx) != WF_OK;
-        wf_context_free(ctx);
+#define EACH(name)                \
+    {                             \
+#name, name, WF_INTERP, 1 \
     }
-    return failed;
-#endif
+    static const memory_case cases[] = {
+        EACH(contexts),
+        EACH(arrays),
+        EACH(lazy_arrays),
+        EACH(stencil),
+        EACH(reductions),
+        EACH(some_axes),
+        EACH(kernels),
+        EACH(wide),
+        EACH(text),
+        EACH(accumulation),
+        EACH(loops),
+        EACH(table_of_functions),
+        EACH(streams),
+        EACH(views),
+        /* with code generation: slow, so only every few allocations */
+        { "stencil on the CPU", stencil, WF_CPU, 7 },
+        { "reductions on the CPU", reductions, WF_CPU, 7 },
+        { "reductions over some of the axes on the CPU", some_axes, WF_CPU, 23 },
+    };
+    return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

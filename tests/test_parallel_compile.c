@@ -2,7 +2,7 @@
 #include "weft_test.h"
 #include "api/api.h"
 #include "run/engine_internal.h"
-#include <pthread.h>
+#include "side_by_side.h"
 
 enum { STAGES = 6, N = 4096 };
 
@@ -106,10 +106,8 @@ static void test_first_launches(void **state)
         wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_sub(x, wf_reduce(WF_MAX, x, WF_AXES(0))));
         wf_kernel *k = wf_compile(g);
         pthread_t thread[3];
-        for (size_t i = 0; i < WF__COUNT(thread); ++i)
-            assert_int_equal(pthread_create(&thread[i], NULL, launch_first, k), 0);
-        for (size_t i = 0; i < WF__COUNT(thread); ++i)
-            pthread_join(thread[i], NULL);
+        start_threads(thread, WF__COUNT(thread), launch_first, k, 0);
+        join_threads(thread, WF__COUNT(thread));
         wf_kernel_free(k);
         wf_context_free(ctx);
     }

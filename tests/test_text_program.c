@@ -1,4 +1,5 @@
 /* test_text_program.c - operator text with typed locals, blocks and writes by index, against the same in C. */
+#include "nested_loops.h"
 #include "on_devices.h"
 
 enum { H = 13, W = 21, N = H * W };
@@ -76,25 +77,7 @@ static double life(int y, int x)
     return n == 3 || (n == 2 && image[y * W + x] > 0);
 }
 
-static double nested(int y, int x)
-{
-    int sum = 0;
-    for (int a = 0; a < (y + x) % 9; ++a) {
-        if (a == 5)
-            continue;
-        for (int b = 20; b > a; b -= 3) {
-            if ((a + b + x) % 11 == 0)
-                break;
-            if (b % 2)
-                continue;
-            sum += a * b + 1;
-        }
-        if (sum > 300)
-            break;
-        sum += 1000 * a;
-    }
-    return sum;
-}
+static double nested(int y, int x) { return nested_loops(y + x, x); }
 
 static double stepped(int y, int x)
 {

@@ -1,0 +1,23 @@
+/* with_history.h - the group of tests of one file on contexts that note what runs: on the CPU and on the interpreter. */
+#ifndef WEFT_WITH_HISTORY_H
+#define WEFT_WITH_HISTORY_H
+#include "on_devices.h"
+
+static inline int noted(void **state)
+{
+    on_cpu(state);
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    return 0;
+}
+
+static inline int noted_interpreted(void **state)
+{
+    on_interpreter(state);
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    return 0;
+}
+
+#define RUN_WITH_HISTORY(tests)                              \
+    (cmocka_run_group_tests_name("cpu", tests, noted, off) + \
+     cmocka_run_group_tests_name("interpreter", tests, noted_interpreted, off))
+#endif
