@@ -1,7 +1,7 @@
 /* emu_test.c - see emu_test.h. */
 #include "emu_test.h"
+#include "ptxas.h"
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 emu_api cu;
@@ -69,71 +69,21 @@ void emu_status(CUresult got, CUresult want, const char *file, int line)
     _fail(file, line);
 }
 
-static const char *ptxas_path(void)
+static int target_of(const char *text)
 {
-    static const char *const places[] = { "/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas", "/opt/cuda/bin/ptxas" };
-    static char found[256];
-    static bool looked;
-    if (looked)
-        return *found ? found : NULL;
-    looked = true;
-    const char *set = getenv("WEFT_PTXAS");
-    if (set)
-        snprintf(found, sizeof found, "%s", set);
-    for (size_t i = 0; !*found && i < sizeof places / sizeof *places; i++)
-        if (access(places[i], X_OK) == 0)
-            snprintf(found, sizeof found, "%s", places[i]);
-    if (!*found)
-        print_message("ptxas was not found: that it accepts these texts is not checked\n");
-    return *found ? found : NULL;
-}
-
-int emu_ptxas(const char *text, const char *arch, char *log, size_t size)
-{
-    const char *ptxas = ptxas_path();
-    char name[] = "/tmp/weft-ptx-XXXXXX", command[512];
-    if (!ptxas)
-        return -1;
-    int fd = mkstemp(name);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    snprintf(command, sizeof command, "'%s' -O0 -arch=%s -o /dev/null %s 2>&1", ptxas, arch, name);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t n = 0;
-    char rest[512], *at = log ? log : rest;
-    size_t room = log ? size : sizeof rest;
-    for (size_t got; (got = fread(at + n, 1, room - 1 - n, pipe)) > 0;)
-        n += got;
-    at[n] = 0;
-    while (fread(rest, 1, sizeof rest - 1, pipe) > 0)
-        ;
-    int status = pclose(pipe);
-    unlink(name);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static void target_of(const char *text, char *out, size_t size)
-{
-    const char *at = strstr(text, ".target ");
+    const char *at = strstr(text, ".target sm_");
     assert_non_null(at);
-    at += 8;
-    size_t n = strcspn(at, " ,\n");
-    snprintf(out, size, "%.*s", (int)n, at);
+    return atoi(at + 11);
 }
 
 CUmodule emu_load(const char *text)
 {
-    char arch[16], log[4096];
-    target_of(text, arch, sizeof arch);
+    char log[4096];
     CUmodule module;
     CUresult status = cu.cuModuleLoadData(&module, text);
     if (status != CUDA_SUCCESS)
         fail_msg("not loaded: %s", report());
-    if (emu_ptxas(text, arch, log, sizeof log) == 0)
+    if (ptxas_accepts(text, target_of(text), log, sizeof log) == 0)
         fail_msg("ptxas does not accept what the emulator accepts: %s", log);
     return module;
 }
@@ -145,16 +95,15 @@ CUfunction emu_function(CUmodule module, const char *name)
 }
 void emu_refused(const char *text, const char *part)
 {
-    char arch[16], log[4096];
+    char log[4096];
     CUmodule module;
-    target_of(text, arch, sizeof arch);
     cu.weftEmuClearReport();
     CUresult status = cu.cuModuleLoadData(&module, text);
     if (status == CUDA_SUCCESS)
         fail_msg("loaded, though it should not: %s", text);
     if (!strstr(report(), part))
         fail_msg("\"%s\" is not in: %s", part, report());
-    if (emu_ptxas(text, arch, log, sizeof log) == 1)
+    if (ptxas_accepts(text, target_of(text), log, sizeof log) == 1)
         fail_msg("ptxas accepts what the emulator refuses: %s", text);
 }
 

@@ -34,9 +34,7 @@ void emu_status(CUresult got, CUresult want, const char *file, int line);
 #define CU_IS(call, want) emu_status(call, want, __FILE__, __LINE__)
 
 #define PTX_HEAD(sm) ".version 8.0\n.target sm_" #sm "\n.address_size 64\n"
-/* 1: ptxas accepts the text; 0: it does not; -1: there is none here (said once). `log`, if not NULL, gets its words. */
-int emu_ptxas(const char *text, const char *arch, char *log, size_t size);
-CUmodule emu_load(const char *text); /* and ptxas accepts it for the text's target */
+CUmodule emu_load(const char *text); /* and ptxas, where there is one, accepts it for the text's target */
 CUfunction emu_function(CUmodule module, const char *name);
 /* The text does not load: both ptxas and the emulator refuse it, the emulator with `part` in its message. */
 void emu_refused(const char *text, const char *part);

@@ -46,10 +46,21 @@ static int assemble(const char *program, int as, const char *text, wf__str *said
     return status;
 }
 
-/* An assembler for the architecture; false: there is none. */
-static bool find(int as, char *program, size_t cap)
+/* An assembler for the architecture, looked for once; NULL: there is none. */
+static const char *find(int as)
 {
+    static struct {
+        int as;
+        char program[1024];
+    } known[MOST_ARCH];
     char list[4096], empty[128];
+    int k = 0;
+    while (k < MOST_ARCH && known[k].as && known[k].as != as)
+        ++k;
+    assert_true(k < MOST_ARCH);
+    if (known[k].as)
+        return *known[k].program ? known[k].program : NULL;
+    known[k].as = as;
     snprintf(list, sizeof list, "%s", assemblers());
     snprintf(empty, sizeof empty, ".version %s\n.target sm_%d\n.address_size 64\n", as < 100 ? "7.8" : "8.7", as);
     for (char *p = strtok(list, ":"); p; p = strtok(NULL, ":")) {
@@ -57,23 +68,33 @@ static bool find(int as, char *program, size_t cap)
         bool ok = assemble(p, as, empty, &said) == 0;
         wf__str_free(&said);
         if (ok) {
-            snprintf(program, cap, "%s", p);
-            return true;
+            snprintf(known[k].program, sizeof known[k].program, "%s", p);
+            return known[k].program;
         }
     }
-    return false;
+    return NULL;
 }
 
 bool ptxas_found(void)
 {
-    static int found = -1;
-    char program[1024];
-    if (found < 0) {
-        found = find(80, program, sizeof program);
-        if (!found)
-            print_message("no ptxas (%s): PTX is generated, and not assembled\n", assemblers());
-    }
+    static bool said;
+    bool found = find(80) != NULL;
+    if (!found && !said)
+        print_message("no ptxas (%s): PTX is not assembled\n", assemblers());
+    said = true;
     return found;
+}
+
+int ptxas_accepts(const char *text, int as, char *said, size_t size)
+{
+    const char *program = ptxas_found() ? find(as) : NULL;
+    if (!program)
+        return -1;
+    wf__str words = { 0 };
+    int status = assemble(program, as, text, &words);
+    snprintf(said, size, "%s", wf__str_get(&words));
+    wf__str_free(&words);
+    return status == 0;
 }
 
 void ptxas_add(const char *name, int arch, const char *text)
@@ -142,13 +163,13 @@ static void show(const wf__str *text, const wf__str *said)
 
 void ptxas_check(int arch, int as)
 {
-    char program[1024];
+    const char *program = find(as);
     int m = 0;
     while (m < MOST_ARCH && module[m].arch != arch)
         ++m;
     if (m == MOST_ARCH)
         return;
-    if (!find(as, program, sizeof program)) {
+    if (!program) {
         print_message("no ptxas for sm_%d\n", as);
         return;
     }
