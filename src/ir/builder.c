@@ -240,72 +240,6 @@ wf__ref wf__thread_of(wf__ir *ir, int axis, bool count)
 wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis) { return leaf(ir, WF__DIM, WF_I64, slot, (uint32_t)axis); }
 wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype) { return leaf(ir, WF__ARG, dtype, number, 0); }
 
-/* ---- shapes of array graphs ---- */
-uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
-{
-    if (ir->status != WF_OK || shape->rank == 0)
-        return 0;
-    for (uint32_t i = 1; i < ir->shape_n; ++i)
-        if (ir->shape[i].rank == shape->rank &&
-            !memcmp(ir->shape[i].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
-            return i;
-    if (!wf__grow(&ir->shape, &ir->shape_cap, ir->shape_n + 1, sizeof *ir->shape)) {
-        no_memory(ir);
-        return 0;
-    }
-    ir->shape[ir->shape_n] = *shape;
-    return ir->shape_n++;
-}
-
-bool wf__shape_known(const wf__ir *ir, uint32_t shape)
-{
-    for (int d = 0; d < ir->shape[shape].rank; ++d)
-        if (ir->shape[shape].dim[d] < 0)
-            return false;
-    return true;
-}
-
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap)
-{
-    size_t used = (size_t)snprintf(buf, cap, "(");
-    for (int d = 0; d < shape->rank && used < cap; ++d)
-        used += (size_t)snprintf(buf + used, cap - used, shape->dim[d] < 0 ? "%s?" : "%s%lld", d ? ", " : "",
-                                 (long long)shape->dim[d]);
-    if (used < cap)
-        snprintf(buf + used, cap - used, ")");
-}
-
-bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out)
-{
-    const wf_shape *longer = a->rank >= b->rank ? a : b, *shorter = longer == a ? b : a;
-    wf_shape r = *longer;
-    int skip = longer->rank - shorter->rank;
-    for (int d = 0; d < shorter->rank; ++d) {
-        int64_t x = longer->dim[d + skip], y = shorter->dim[d];
-        if (x != y && x != 1 && y != 1 && x >= 0 && y >= 0)
-            return false;
-        r.dim[d + skip] = x == 1 ? y : y == 1 ? x : x < 0 ? y : x;
-    }
-    *out = r;
-    return true;
-}
-
-uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b)
-{
-    if (a == b || !b)
-        return a;
-    if (!a)
-        return b;
-    wf_shape out = { 0 };
-    if (wf__broadcast(&ir->shape[a], &ir->shape[b], &out))
-        return wf__shape_id(ir, &out);
-    char sa[128], sb[128];
-    wf__shape_text(&ir->shape[a], sa, sizeof sa);
-    wf__shape_text(&ir->shape[b], sb, sizeof sb);
-    wf__ir_fail(ir, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", what, sa, sb);
-    return 0;
-}
-
 /* ---- pure operations ---- */
 static wf__ref emit(wf__ir *ir, wf__node *n)
 {
@@ -313,9 +247,9 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
         const char *what = wf__op_table[n->op].name;
         unsigned arity = wf__op_table[n->op].arity;
         n->shape = ir->node[n->a].shape;
-        if (arity > 1)
+        if (arity > 1 && ir->node[n->b].shape != n->shape)
             n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->b].shape);
-        if (arity > 2)
+        if (arity > 2 && ir->node[n->c].shape != n->shape)
             n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->c].shape);
         if (ir->status != WF_OK) {
             name_operands(ir, n);
