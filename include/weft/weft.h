@@ -107,9 +107,10 @@ WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF
 typedef int32_t wf_device; /* 0: the context's default */
 #define WF_CPU ((wf_device)1)
 #define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
-/* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same bits
- * as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A GPU's
- * arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Work on one GPU is done in order. */
+/* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same
+ * bits as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A
+ * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Work on one GPU
+ * is done in order. */
 #define WF_GPU(n) ((wf_device)(256 + (n)))
 /* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine; finds
  * accesses out of bounds, reads of memory that nothing has written, data races. */
@@ -273,12 +274,12 @@ WF_API wf_array *wf_view_permute(wf_array *array, const int *axes);    /* axis d
 WF_API wf_array *wf_view_reshape(wf_array *array, wf_shape shape);   /* one -1 is inferred; error if it needs a copy */
 WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape); /* NumPy's rule; the view is read-only */
 
-/* A new array with the same contents. Copies share memory until one of them is written; then the array that was copied stays
- * where it is and its copies get memory of their own, or the copy that is written does; the last one left writes in place.
- * Each write moves a copy once at most. Views alias what they are views of: a view of a copy moves with the copy, a copy of a view is a copy.
- * O(1), but for these, which are copied at once, to C order: memory of the caller's (wf_wrap), memory that wf_map has given
- * away (nobody sees what is written there), views whose elements do not lie together. NULL without memory. From any
- * thread: copies are independent arrays. */
+/* A new array with the same contents. Copies share memory until one of them is written; then the array that was copied
+ * stays where it is and its copies get memory of their own, or the copy that is written does; the last one left writes
+ * in place. Each write moves a copy once at most. Views alias what they are views of: a view of a copy moves with the
+ * copy, a copy of a view is a copy. O(1), but for these, which are copied at once, to C order: memory of the caller's
+ * (wf_wrap), memory that wf_map has given away (nobody sees what is written there), views whose elements do not lie
+ * together. NULL without memory. From any thread: copies are independent arrays. */
 WF_API wf_array *wf_copy(const wf_array *array);
 /* Which memory the array uses now: equal for views and for copies not yet separated; another one after a copy has moved.
  * 0: NULL or a formal. */
@@ -356,11 +357,12 @@ typedef struct wf_space {
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */
-/* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become ready,
- * for any graph; values that an array holds now, and all results of reductions that were needed, are not computed again;
- * other values stay what they were, but for those that would read an array which has been overwritten: these are out of
- * use. On error nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are never computed. A graph
- * keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is found again: a loop of evaluations makes new kernels in its first two turns only. */
+/* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become
+ * ready, for any graph; values that an array holds now, and all results of reductions that were needed, are not
+ * computed again; other values stay what they were, but for those that would read an array which has been overwritten:
+ * these are out of use. On error nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are
+ * never computed. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is
+ * found again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
@@ -461,15 +463,16 @@ WF_API wf_val wf_get(wf_var var);
 WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
 WF_API void wf_inc(wf_var var, wf_val value);
 
-/* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and
- * WF_FOR(g, i, lo, hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points
- * is a real branch. All branches are recorded: these functions return true, always. Values of a block are not seen
- * after it, variables are. `here` names the source line for messages and is borrowed until the recording ends.
- * In array graphs a condition is a whole array, of which each element decides for its own; variables broadcast against it: one
- * that a block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects (wf_out,
- * wf_write, ...) take place once, where lanes are on. In a block memory is as in an index space: what its effects write,
- * its reads see only of the same element or point, wf_accumulate not at all; what comes after the block sees all. A loop,
- * what feeds it and what follows are one kernel as far as they have one shape. Not in a block: wf_reduce, wf_keep. */
+/* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and WF_FOR(g, i, lo,
+ * hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points is a real
+ * branch. All branches are recorded: these functions return true, always. Values of a block are not seen after it,
+ * variables are. `here` names the source line for messages and is borrowed until the recording ends. In array graphs a
+ * condition is a whole array, of which each element decides for its own; variables broadcast against it: one that a
+ * block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects (wf_out,
+ * wf_write, ...) take place once, where lanes are on. In a block memory is as in an index space: what its effects
+ * write, its reads see only of the same element or point, wf_accumulate not at all; what comes after the block sees
+ * all. A loop, what feeds it and what follows are one kernel as far as they have one shape. Not in a block: wf_reduce,
+ * wf_keep. */
 WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
 WF_API bool wf_else_(wf_graph *graph, const char *here);
 WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
@@ -496,15 +499,15 @@ WF_API wf_val wf_block_size(wf_graph *graph, int axis);
  * are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
 WF_API wf_val wf_block_id(wf_graph *graph, int axis);
 WF_API wf_val wf_grid_size(wf_graph *graph, int axis);
-/* All threads of the block come before one goes on; what they have written is seen after it. WF_ERR_CONTRACT inside a block
- * of control flow. Between the sections there is one. On a GPU in WF_CALL: WF_ERR_UNSUPPORTED where threads have more than one
- * point, or blocks one thread. */
+/* All threads of the block come before one goes on; what they have written is seen after it. WF_ERR_CONTRACT inside a
+ * block of control flow. Between the sections there is one. On a GPU in WF_CALL: WF_ERR_UNSUPPORTED where threads have
+ * more than one point, or blocks one thread. */
 WF_API void wf_barrier(wf_graph *graph);
 
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
-/* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign
- * `x = join(x, ...)` (wf_inc for WF_ADD; complex variables add or multiply); in WF_POST it holds the result. Of dtype f16 or bf16: the variable is f32, and
- * wf_out rounds the result once. */
+/* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign `x =
+ * join(x, ...)` (wf_inc for WF_ADD; complex variables add or multiply); in WF_POST it holds the result. Of dtype f16 or
+ * bf16: the variable is f32, and wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
 typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_section_id;
 /* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
@@ -513,11 +516,12 @@ typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_
  * cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
- * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make up,
- * else a box of .block (those at the ends of axes may be smaller), else all points together. There wf_read, wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be
- * had. Memory of the block, for all three sections, borrowed from the graph: read, written and accumulated into by index
- * like any array; undefined at the start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the threads
- * of a block share, if a block's has at most 48 KiB in all. NULL poisons. */
+ * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make
+ * up, else a box of .block (those at the ends of axes may be smaller), else all points together. There wf_read,
+ * wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had. wf_scratch: memory of the block, for all three
+ * sections, borrowed from the graph: read, written and accumulated into by index like any array; undefined at the
+ * start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the threads of a
+ * block share, if a block's has at most 48 KiB in all. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 /* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables. Partial
  * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
@@ -604,8 +608,9 @@ typedef enum wf_dump {
 } wf_dump;
 /* The PTX for GPUs of compute capability arch/10 and later: 70, 75, 80, 86, 90, 100, ... */
 #define WF_DUMP_PTX_FOR(arch) ((wf_dump)(WF_DUMP_PTX + 256 * (arch)))
-/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR after each pass (PASSES), and of the code made for the layouts of
- * `args`. At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
+/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR after each pass (PASSES), and of the code
+ * made for the layouts of `args`. At most cap bytes with the final 0 are written to buf; *len is the full length
+ * without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
 
@@ -617,10 +622,10 @@ WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
  * the host did in between is no part of it, nor are wf_host_apply, downloads and uploads. */
 WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
 /* Does all launches again, with the same parameter values, on `inputs`: as many arrays of the same dtypes, shapes and
- * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept ones and
- * intermediate ones, are used again, and written again: the frozen sequence keeps them. Synchronous; from any thread, one
- * replay at a time (others wait). With the inputs of the last replay a launch of one small kernel costs some tens of
- * nanoseconds. Not noted in the history. */
+ * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept
+ * ones and intermediate ones, are used again, and written again: the frozen sequence keeps them. Synchronous; from any
+ * thread, one replay at a time (others wait). With the inputs of the last replay a launch of one small kernel costs
+ * some tens of nanoseconds. Not noted in the history. */
 WF_API wf_status wf_frozen_replay(wf_frozen *frozen, wf_arrays inputs);
 WF_API void wf_frozen_free(wf_frozen *frozen); /* NULL: no-op */
 
