@@ -189,10 +189,11 @@ typedef struct wf_info {
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 
 /* ---- streams ------------------------------------------------------------------------------------------------
- * Without a stream a launch is done when the call returns; on a GPU it may be under way, in order with all that is given
- * to that GPU later (copies to the host, too), and what goes wrong in it is reported by one of the next calls. A stream is a queue of launches that are done one after the
- * other, on the processor by a thread of its own (which uses the context's threads for large ones). What is given to
- * wf_run, wf_launch and whatever uses them goes into the stream that the call names, else into the thread's current one.
+ * Without a stream a launch is done when the call returns; on a GPU it may be under way, in order with all that is
+ * given to that GPU later (copies to the host, too), and what goes wrong in it is reported by one of the next calls. A
+ * stream is a queue of launches that are done one after the other, on the processor by a thread of its own (which uses
+ * the context's threads for large ones). What is given to wf_run, wf_launch and whatever uses them goes into the stream
+ * that the call names, else into the thread's current one.
  *
  * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays may be
  *   freed right after it. Memory given to wf_wrap must live until its release function is called.
@@ -518,10 +519,10 @@ WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
  * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make
  * up, else a box of .block (those at the ends of axes may be smaller), else all points together. There wf_read,
- * wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had. wf_scratch: memory of the block, for all three
- * sections, borrowed from the graph: read, written and accumulated into by index like any array; undefined at the
- * start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the threads of a
- * block share, if a block's has at most 48 KiB in all. NULL poisons. */
+ * wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had. wf_scratch: memory of the block,
+ * for all three sections, borrowed from the graph: read, written and accumulated into by index like any array;
+ * undefined at the start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the
+ * threads of a block share, if a block's has at most 48 KiB in all. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 /* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables. Partial
  * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
