@@ -1,7 +1,7 @@
 # Real files, where WEFT_TEST_DATA names a folder that has them (EMDB maps, particle stacks); skipped otherwise.
 . "$(dirname "$0")/lib.bash" || exit 1
-data=${WEFT_TEST_DATA:-$WEFT_SOURCE/../shared/data}
-if [ ! -e "$data/EMD-3197.map" ]; then
+data=${WEFT_TEST_DATA-}
+if [ -z "$data" ] || [ ! -e "$data/EMD-3197.map" ]; then
     echo "skipped: no real files (WEFT_TEST_DATA)"
     exit 0
 fi
