@@ -347,6 +347,8 @@ static int32_t one_pass(int64_t i) { return (int32_t)(3 * i); }
 static void test_handle(void **state)
 {
     (void)state;
+    if (is_on_gpu())
+        skip(); /* test_team has the handle of GPUs */
     wf_array *out = wf_empty(ctx, WF_I32, WF_SHAPE(100));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
     wf_val k;
