@@ -22,7 +22,7 @@ enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
 #if defined __SANITIZE_THREAD__
 enum { TEST_EVERY = 5 };
 #elif defined __SANITIZE_ADDRESS__
-enum { TEST_EVERY = 2 };
+enum { TEST_EVERY = 3 };
 #else
 enum { TEST_EVERY = 1 };
 #endif
