@@ -109,7 +109,7 @@ static void test_sizes(void **state)
     (void)state;
     static const int64_t points[] = { 1, 2, 15, 17, 100, 4099, 70001 }, bins[] = { 1, 3, 100, 20000 };
     for (size_t p = 0; p < sizeof points / sizeof *points; ++p)
-        for (size_t b = 0; b < sizeof bins / sizeof *bins; ++b)
+        for (size_t b = p % TEST_EVERY; b < sizeof bins / sizeof *bins; b += TEST_EVERY)
             for (int m = 0; m < 4; ++m) {
                 check(WF_ADD, modes[m], WF_U32, points[p], bins[b], false, p + b);
                 check(WF_ADD, modes[m], WF_F32, points[p], bins[b], true, p + b);
