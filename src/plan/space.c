@@ -197,8 +197,8 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     bool ok = copy_of && slot_of;
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
-        const wf__slot *slot = &ir->slot[load->op == WF__LOAD ? load->a : 0];
-        bool of_array = load->op == WF__LOAD && (slot->object < s->rec->objects || slot->scratch); /* else: results */
+        const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
+        bool of_array = slot && (slot->object < s->rec->objects || slot->scratch); /* else: results */
         if (!of_array || (s->team.threads && slot->scratch) || !needs_copy(s, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
