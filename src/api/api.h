@@ -175,8 +175,6 @@ void wf__array_wait(const wf_array *a); /* for queued work on it */
 /* For access by the host: waits. false: there are no contents, or work that should have written them failed, which is
  * reported once. */
 bool wf__array_arrived(const wf_array *a, const char *function);
-/* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
-bool wf__shape_count(const wf_shape *shape, int64_t *out);
 
 /* ---- recordings ---- */
 typedef struct wf__object {    /* an array named by a recording */

@@ -1,19 +1,6 @@
 /* array.c - arrays: reference-counted handles over reference-counted memory. */
 #include "api/api.h"
 
-bool wf__shape_count(const wf_shape *shape, int64_t *out)
-{
-    int64_t n = 1;
-    bool zero = false, fits = shape->rank >= 0 && shape->rank <= WF_MAX_RANK;
-    for (int d = 0; fits && d < shape->rank; ++d) {
-        zero = zero || shape->dim[d] == 0;
-        fits = shape->dim[d] >= 0 && (shape->dim[d] == 0 || wf__mul_i64(n, shape->dim[d], &n));
-    }
-    if (fits)
-        *out = zero ? 0 : n;
-    return fits;
-}
-
 void wf__c_order(const wf_shape *shape, int64_t *stride)
 {
     int64_t step = 1;

@@ -317,6 +317,8 @@ uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
 bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is -1 */
 /* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
+/* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
+bool wf__shape_count(const wf_shape *shape, int64_t *out);
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);

@@ -18,6 +18,19 @@ uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
     return ir->shape_n++;
 }
 
+bool wf__shape_count(const wf_shape *shape, int64_t *out)
+{
+    int64_t n = 1;
+    bool zero = false, fits = shape->rank >= 0 && shape->rank <= WF_MAX_RANK;
+    for (int d = 0; fits && d < shape->rank; ++d) {
+        zero = zero || shape->dim[d] == 0;
+        fits = shape->dim[d] >= 0 && (shape->dim[d] == 0 || wf__mul_i64(n, shape->dim[d], &n));
+    }
+    if (fits)
+        *out = zero ? 0 : n;
+    return fits;
+}
+
 bool wf__shape_known(const wf__ir *ir, uint32_t shape)
 {
     for (int d = 0; d < ir->shape[shape].rank; ++d)

@@ -172,15 +172,6 @@ uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape
 void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* without an address */
 /* The space with extent 1 along the reduced axes. */
 wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);
-/* false: more points than can be counted. */
-static inline bool wf__points(const wf_shape *s, int64_t *out)
-{
-    *out = 1;
-    for (int d = 0; d < s->rank; ++d)
-        if (!wf__mul_i64(*out, s->dim[d], out))
-            return false;
-    return true;
-}
 static inline bool wf__has_one_point(const wf_shape *s)
 {
     bool one = true;

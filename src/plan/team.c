@@ -162,7 +162,7 @@ static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all
             bool first = slot->zeroed || wf__size(b->dtype) < 4; /* updates read whole words */
             if (first != (zeroed != 0))
                 continue;
-            if (own.rank == 0 || !wf__points(&own, &n) || (size_t)n > most_shared)
+            if (own.rank == 0 || !wf__shape_count(&own, &n) || (size_t)n > most_shared)
                 return false;
             all->at[i].shared = (uint32_t)at + 1;
             at = (at + (size_t)n * wf__size(b->dtype) + ALIGNED - 1) / ALIGNED * ALIGNED;
