@@ -77,15 +77,17 @@ static int shared_rows(const wf__stage *stage)
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
     enum { LARGE = 1 << 22, PAGE = 4096 };
-    int row = body->rank - 2;
+    int row = body->rank - 2, best = 4;
     int64_t n = stage->block[row];
     for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
         int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
-        if (body->slot[s].element && bytes && bytes > -PAGE && bytes < PAGE)
-            return 1; /* the processor foresees one stream in a page, not several */
+        if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
+            continue;
+        if (bytes > -PAGE / 2 && bytes < PAGE / 2)
+            return 1; /* the processor foresees one or two streams in a page, not several */
+        best = 3;
     }
-    int best = 4;
-    for (int rows = 3; rows > 1 && n < 16; --rows)
+    for (int rows = best - 1; rows > 1 && n < 16; --rows)
         if (n % rows < n % best || n < best)
             best = rows;
     return n > 1 ? best : 1;
