@@ -1,7 +1,7 @@
 /* gpu.c - weft-bench-gpu: Weft on one GPU, beside what the same run measures of the driver's own copy from device memory to
  * device memory. Every result is checked before it is measured. tools/bench_gpu runs it and keeps the report.
  */
-#include "weft/weft.h"
+#include "weft/array.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@ typedef struct row {
     double bytes; /* moved by a call; 0: a latency */
     wf_kernel *kernel;
     wf_args args;
+    wf_array *(*function)(const wf_array *array); /* in place of a kernel, of its first argument */
     bool (*check)(bench *b, const struct row *row);
     wf_array *out;
 } row;
@@ -125,6 +126,15 @@ static double copy_speed(const bench *b, int number)
 }
 
 /* ---- rows ---- */
+static wf_status call_once(const row *r)
+{
+    if (!r->function)
+        return wf_launch(r->kernel, r->args);
+    wf_array *result = r->function(r->args.at[0].as.array);
+    wf_release(result);
+    return result ? WF_OK : WF_ERR_ARG;
+}
+
 /* Median seconds of a call, of a few calls between two waits. */
 static double measure(bench *b, const row *r)
 {
@@ -133,7 +143,7 @@ static double measure(bench *b, const row *r)
     for (; n < 3 || (n < MOST_ROUNDS && now() < end); ++n) {
         double start = now();
         for (int k = 0; k < calls; ++k)
-            if (wf_launch(r->kernel, r->args) != WF_OK)
+            if (call_once(r) != WF_OK)
                 return fail(b, r->name, wf_message(b->ctx));
         if (wf_sync(b->ctx) != WF_OK)
             return fail(b, r->name, wf_message(b->ctx));
@@ -145,7 +155,7 @@ static double measure(bench *b, const row *r)
 
 static void run(bench *b, row *r)
 {
-    if (!r->kernel || wf_launch(r->kernel, r->args) != WF_OK)
+    if ((!r->kernel && !r->function) || call_once(r) != WF_OK)
         fail(b, r->name, wf_message(b->ctx));
     else if (!r->check(b, r))
         fail(b, r->name, "wrong result");
@@ -233,6 +243,19 @@ static bool check_counts(bench *b, const row *r)
         right = x[i] == (float)key_count(i, b);
     free(x);
     return right;
+}
+static wf_array *sort(const wf_array *a) { return wf_array_sort(a, 0, false); }
+static bool check_sorted(bench *b, const row *r) /* the numbers 0 to 250, each as often as there were */
+{
+    wf_array *sorted = sort(r->args.at[0].as.array);
+    float *x = values(sorted);
+    int64_t at = 0;
+    for (int64_t k = 0; x && k < 251; ++k)
+        for (int64_t end = at + (int64_t)key_count(k, b); at < end && x[at] == (float)k; ++at)
+            ;
+    free(x);
+    wf_release(sorted);
+    return at == b->n;
 }
 static bool check_window(bench *b, const row *r)
 {
@@ -325,6 +348,12 @@ static void run_rows(bench *b)
     RUN("sum_columns", "the first axis", bytes, summing(b, WF_AXES(0), "sum of columns"), check_columns, grid, wide);
     RUN("histogram", "251 bins, f32", bytes, counting(b), check_counts, a, counts);
     RUN("window_11", "sum of 11 x 11 neighbours", 2 * bytes, window(b), check_window, grid, grid_out);
+    run(b, &(row){ .name = "sort",
+                   .what = "all f32 as one row",
+                   .bytes = 2 * bytes,
+                   .function = sort,
+                   .args = WF_ARGS(WF_ARG("a", a)),
+                   .check = check_sorted });
     RUN("launch", "prepared kernel of 1024 elements", 0, elementwise(b, false), check_same, few, one);
     const wf_array *all[] = { odd, odd_out, grid, grid_out, a, out, few, one, sum, high, wide, counts };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)

@@ -1,7 +1,6 @@
 /* test_gpu_refused.c - what a GPU does not do, and what is said then: the table of docs/gpu.md. Each leaves the device and the
  * arrays as they were. */
 #include "on_devices.h"
-#include "weft/array.h"
 
 static void refuses(void record(wf_graph *g, wf_array *a), uint32_t flags, const char *what)
 {
@@ -42,14 +41,6 @@ static void test_contents(void **state)
     REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), nothing, NULL), WF_ERR_DEVICE, "memory of a GPU");
     assert_null(wf_wrap(ctx, &data, WF_F32, WF_SHAPE(1), NULL, NULL, .device = wf_array_device(a)));
     REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_wrap: memory of a GPU");
-    assert_null(wf_array_sort(a, 0, false));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_array_sort: not on a GPU yet");
-    assert_null(wf_array_argsort(a, 0, false));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_array_argsort: not on a GPU yet");
-    assert_null(wf_array_median(a, WF_AXES(0)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_array_median: not on a GPU yet");
-    REFUSED(ctx, wf_array_random_poisson(a, (wf_random){ .seed = 1 }, 5), WF_ERR_UNSUPPORTED,
-            "wf_array_random_poisson: not on a GPU yet");
     wf_release(a);
 }
 

@@ -220,8 +220,6 @@ static void check_reductions(int64_t one)
             continue;
         for (int64_t i = 0; i < kept; ++i)
             want[i] = r->plain(parts + i * it.group, it.group);
-        if (r->call == wf_array_median && is_on_gpu())
-            continue;
         wf_array *got = r->call(it.array, it.axes | (below(2) ? WF_DROP : 0));
         expect(got, want, kept, r->exact ? 0 : tolerance(), r->name);
         wf_release(got);
@@ -309,8 +307,6 @@ static void check_extract(void)
 
 static void check_rows(void)
 {
-    if (is_on_gpu()) /* refused: test_gpu_refused.c */
-        return;
     static number sorted[MOST], summed[MOST], row[MOST];
     int axis = (int)below(it.shape.rank);
     int64_t length = it.shape.dim[axis], step = 1;

@@ -128,15 +128,17 @@ typedef enum wf_normalize {
 WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
 
 /* ---- order ------------------------------------------------------------------------------------------------------
- * Along an axis (negative: from the end). On the host, parallel over rows; the array is copied first. Not complex.
+ * Along an axis (negative: from the end), where the array is; the results are there, too. Not complex.
  * Order is that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost
- * O(n) per row, of 64 bits twice that. */
+ * O(n) per row, of 64 bits twice that. On the processor parallel over rows and parts of long ones; the array is copied
+ * first. On a GPU a few passes for each 8 bits of an element, in memory of 8 bytes an element (of 64 bits: 16), 8 more
+ * for indices and 2 more for rows of more than 2048; rows of up to 64 are one pass. */
 /* The elements in ascending or descending order. */
 WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending);
 /* i64: the indices along the axis that would sort it; equal elements keep their order, NaNs too. */
 WF_API wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending);
 /* The middle element along the axes, or the mean of the two middle ones; dtype as a mean, computed in f64. NaN if
- * there is one, or nothing. WF_DROP as for reductions. O(n). */
+ * there is one, or nothing. WF_DROP as for reductions. O(n). On a GPU as much as sorting. */
 WF_API wf_array *wf_array_median(const wf_array *array, wf_axes axes);
 /* The element at q (n - 1), 0 <= q <= 1, in ascending order, interpolated linearly between its neighbours; else as the
  * median, which is q = 0.5. */
@@ -177,7 +179,7 @@ WF_API wf_status wf_array_random_normal(wf_array *array, wf_random random, doubl
 /* Floats: exp of a normal distribution of this mean and deviation. */
 WF_API wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double mean, double deviation);
 /* Any real dtype, converted as a cast: of a Poisson distribution, 0 <= mean <= 1e9, by inversion of the
- * distribution. Needs 16 bytes per element and a table of about 20 sqrt(mean) entries. */
+ * distribution: each a function of one uniform f64 number. Needs a table of about 20 sqrt(mean) entries of 8 bytes. */
 WF_API wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean);
 
 /* ---- products --------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ prints 0 "$WEFT" calc 'max(abs(a - b))' a=cuda.mrc b=cpu.mrc
 prints "$("$WEFT" calc 'sum(a)' a=a.npy)" "$WEFT" calc 'sum(a)' a=a.npy --device cuda-emu
 prints "$("$WEFT" calc 'a * 2' a=a.npy)" "$WEFT" calc 'a * 2' a=a.npy --device cuda-emu
 prints '0 1 2 3' "$WEFT" calc x --shape 4 --device cuda-emu
-prints "$("$WEFT" stats --json a.npy)" "$WEFT" stats --json a.npy --device cuda-emu
+prints "$("$WEFT" stats --json --median a.npy)" "$WEFT" stats --json --median a.npy --device cuda-emu
 
 # --- refused
 refuses 1 '^weft: .*cuda:0: no NVIDIA driver was found (WEFT_CUDA: /no/such.so: ' \

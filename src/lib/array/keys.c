@@ -1,8 +1,8 @@
 /* keys.c - elements to keys and back. Unsigned integers are their own keys, signed ones get their sign flipped; of
- * floats, the positive get the sign bit and the negative all bits flipped. A descending key is the complement.
+ * floats, the positive get the sign bit and the negative all bits flipped. A descending key is the complement. Twice:
+ * as loops over memory, for rows that the processor sorts in its cache, and as values of a recording.
  */
 #include "keys.h"
-#include <math.h>
 
 /* The loops have the facts of their dtype as constants, and so become vector code. U: elements as bits; K: keys. */
 #define TO_KEYS(U, K, is_signed, infinity)                                                           \
@@ -76,63 +76,59 @@ void wf__keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, v
 
 void wf__keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to) { FOR_DTYPE(dtype, FROM_KEYS) }
 
-bool wf__key_is_nan(wf_dtype dtype, uint64_t key)
+/* ---- of values ---- */
+typedef struct facts { /* of a dtype; bits as those of a key */
+    wf_dtype bits, key;
+    bool is_signed;
+    uint64_t infinity, quiet, sign, all;
+} facts;
+
+static facts facts_of(wf_dtype dtype)
 {
-    return wf__is_float_dtype(dtype) && key == ~(uint64_t)0 >> (64 - 8 * wf_dtype_size(dtype));
+    static const wf_dtype bits[] = { [1] = WF_U8, [2] = WF_U16, [4] = WF_U32, [8] = WF_U64 };
+    facts f = { .bits = bits[wf_dtype_size(dtype)], .key = wf__key_dtype(dtype), .all = wf__largest_key(dtype) };
+    f.sign = f.all ^ f.all >> 1;
+#define FACTS(U, K, has_sign, inf) \
+    f.is_signed = has_sign;        \
+    f.infinity = inf
+    FOR_DTYPE(dtype, FACTS)
+    f.quiet = f.infinity | (f.infinity & (0 - f.infinity)) >> 1;
+    return f;
 }
 
-static double half_value(uint64_t bits, int exponent_bits, int fraction_bits) /* finite or infinite */
+static wf_val bits_of(wf_graph *g, const facts *f, uint64_t bits) { return wf_const_i64(g, f->key, (int64_t)bits); }
+
+wf_val wf__key_of(wf_val x, bool descending)
 {
-    int bias = (1 << (exponent_bits - 1)) - 1, exponent = (int)(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
-    double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = (double)(1 << fraction_bits);
-    double x = exponent == 2 * bias + 1 ? (double)INFINITY
-               : exponent               ? ldexp((one + fraction) / one, exponent - bias)
-                                        : ldexp(fraction / one, 1 - bias);
-    return bits >> (exponent_bits + fraction_bits) & 1 ? -x : x;
+    wf_graph *g = x.h.graph;
+    wf_dtype dtype = wf_val_dtype(x);
+    if (dtype == WF_NONE) /* poison */
+        return x;
+    facts f = facts_of(dtype);
+    wf_val bits = wf_cast(wf__is_float_dtype(dtype) ? wf_bitcast(x, f.bits) : wf_cast(x, f.bits), f.key);
+    wf_val all = bits_of(g, &f, f.all), sign = bits_of(g, &f, f.sign), key = bits;
+    if (f.infinity)
+        key = wf_xor(bits, wf_select(wf_ge(bits, sign), all, sign));
+    else if (f.is_signed)
+        key = wf_xor(bits, sign);
+    if (descending)
+        key = wf_xor(key, all);
+    if (!f.infinity)
+        return key;
+    wf_val size = wf_and(bits, bits_of(g, &f, f.all ^ f.sign));
+    return wf_select(wf_gt(size, bits_of(g, &f, f.infinity)), all, key);
 }
 
-double wf__key_value(wf_dtype dtype, uint64_t key)
+wf_val wf__element_of(wf_val key, wf_dtype dtype, bool descending)
 {
-    uint32_t low = (uint32_t)key;
-    union {
-        int8_t i8;
-        uint8_t u8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        int64_t i64;
-        uint64_t u64;
-        float f32;
-        double f64;
-    } x;
-    if (wf__key_is_nan(dtype, key))
-        return (double)NAN;
-    wf__keys_to(dtype, false, wf__key_is_wide(dtype) ? (const void *)&key : &low, 1, &x);
-    switch (dtype) {
-    case WF_I8:
-        return x.i8;
-    case WF_I16:
-        return x.i16;
-    case WF_U16:
-        return x.u16;
-    case WF_I32:
-        return x.i32;
-    case WF_U32:
-        return x.u32;
-    case WF_I64:
-        return (double)x.i64;
-    case WF_U64:
-        return (double)x.u64;
-    case WF_F16:
-        return half_value(x.u16, 5, 10);
-    case WF_BF16:
-        return half_value(x.u16, 8, 7);
-    case WF_F32:
-        return (double)x.f32;
-    case WF_F64:
-        return x.f64;
-    default:
-        return x.u8;
-    }
+    wf_graph *g = key.h.graph;
+    facts f = facts_of(dtype);
+    wf_val all = bits_of(g, &f, f.all), sign = bits_of(g, &f, f.sign), up = descending ? wf_xor(key, all) : key;
+    wf_val bits = up;
+    if (f.infinity)
+        bits = wf_select(wf_eq(key, all), bits_of(g, &f, f.quiet), wf_xor(up, wf_select(wf_ge(up, sign), sign, all)));
+    else if (f.is_signed)
+        bits = wf_xor(up, sign);
+    bits = wf_cast(bits, f.bits);
+    return wf__is_float_dtype(dtype) ? wf_bitcast(bits, dtype) : wf_cast(bits, dtype);
 }

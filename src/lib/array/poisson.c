@@ -1,20 +1,33 @@
 /* poisson.c - Poisson numbers: uniform ones looked up in the table of the distribution. The table is made by the
  * ratio of neighbouring probabilities, outwards from the largest, with nothing but products and quotients: the same
- * on every machine.
+ * on every machine. It is made on the processor and looked up where the array is.
  */
-#include "array_internal.h"
+#include "random.h"
 #include <math.h>
 
 enum { GUIDES = 1024 };
 
 typedef struct table {
-    wf_array *memory; /* of sum */
-    double *sum;      /* [n]: probability of first + i or less */
     int64_t first, n;
-    int64_t guide[GUIDES + 1]; /* where to begin for u in [k, k + 1) / GUIDES */
+    wf_array *sum;   /* f64 [n]: probability of first + i or less */
+    wf_array *guide; /* i64 [GUIDES + 1]: where to begin for u in [k, k + 1) / GUIDES */
 } table;
 
-static bool make_table(table *t, wf_context *ctx, double mean)
+static void free_table(table *t)
+{
+    wf_release(t->sum);
+    wf_release(t->guide);
+}
+
+/* Consumes an array of the processor's; the same in the device's memory. */
+static wf_array *moved(wf_array *array, wf_device device)
+{
+    wf_array *there = wf_copy_to(array, device);
+    wf_release(array);
+    return there;
+}
+
+static bool make_table(table *t, wf_context *ctx, double mean, wf_device device)
 {
     const double tiny = 0x1p-70;
     int64_t mode = (int64_t)mean, low = mode, high = mode;
@@ -26,47 +39,48 @@ static bool make_table(table *t, wf_context *ctx, double mean)
     for (w = 1; w * mean / (double)(high + 1) > tiny; ++high)
         w = w * mean / (double)(high + 1);
     t->n = high - low + 1;
-    void *data = NULL;
-    t->memory = wf__array_scratch(ctx, t->n, sizeof *t->sum, &data);
-    t->sum = data;
-    if (!t->memory)
+    void *sums = NULL, *guides = NULL;
+    t->sum = wf_empty(ctx, WF_F64, WF_SHAPE(t->n), .device = WF_CPU);
+    t->guide = wf_empty(ctx, WF_I64, WF_SHAPE(GUIDES + 1), .device = WF_CPU);
+    if (!t->sum || !t->guide || wf_map(t->sum, &sums, NULL) != WF_OK || wf_map(t->guide, &guides, NULL) != WF_OK)
         return false;
+    double *sum = sums;
+    int64_t *guide = guides;
     for (int64_t i = 0; i < t->n; ++i) {
         total += weight;
-        t->sum[i] = total;
+        sum[i] = total;
         weight = weight * mean / (double)(low + i + 1);
     }
     for (int64_t i = 0, k = 0; i < t->n; ++i) {
-        t->sum[i] = i == t->n - 1 ? 1 : t->sum[i] / total;
-        for (; k <= GUIDES && (double)k / GUIDES < t->sum[i]; ++k)
-            t->guide[k] = i;
+        sum[i] = i == t->n - 1 ? 1 : sum[i] / total;
+        for (; k <= GUIDES && (double)k / GUIDES < sum[i]; ++k)
+            guide[k] = i;
         if (i == t->n - 1)
             for (; k <= GUIDES; ++k)
-                t->guide[k] = i;
+                guide[k] = i;
     }
-    return true;
+    if (device >= WF_GPU(0)) {
+        t->sum = moved(t->sum, device);
+        t->guide = moved(t->guide, device);
+    }
+    return t->sum && t->guide;
 }
 
 /* The smallest i with u < sum[i]. */
-static int64_t look_up(const table *t, double u)
+static wf_val look_up(wf_graph *g, wf_val u, const void *user)
 {
-    int64_t k = (int64_t)(u * GUIDES), lo = t->guide[k], hi = t->guide[k + 1];
-    while (lo < hi) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (u < t->sum[mid])
-            hi = mid;
-        else
-            lo = mid + 1;
+    const table *t = user;
+    wf_val k = wf_cast(wf_mul(u, GUIDES), WF_I64);
+    wf_var lo = wf_local(g, WF_I64, wf_read(g, t->guide, k)),
+           hi = wf_local(g, WF_I64, wf_read(g, t->guide, wf_add(k, 1)));
+    WF_WHILE (g, wf_lt(lo, hi)) {
+        wf_val from = wf_get(lo), to = wf_get(hi), middle = wf_add(from, wf_shr(wf_sub(to, from), 1));
+        wf_val below = wf_lt(u, wf_read(g, t->sum, middle));
+        wf_set(hi, wf_select(below, middle, to));
+        wf_set(lo, wf_select(below, from, wf_add(middle, 1)));
     }
-    return t->first + lo;
-}
-
-static void draw(const wf_chunk *chunk, void *user)
-{
-    const double *u = chunk->in[0];
-    int64_t *out = chunk->out[0];
-    for (int64_t i = 0; i < chunk->n; ++i)
-        out[i] = look_up(user, u[i]);
+    WF_END(g);
+    return wf_add(lo, wf_param(g, "least", WF_I64, (double)t->first));
 }
 
 wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean)
@@ -78,22 +92,11 @@ wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean
         return wf__array_fail(ctx, mean >= 0 && mean <= 1e9 ? WF_ERR_DTYPE : WF_ERR_ARG,
                               "wf_array_random_poisson: %s, mean %g; needs a real dtype and a mean from 0 to 1e9",
                               wf_dtype_name(wf_array_dtype(array)), mean);
-    table t;
     if (mean == 0)
         return wf_array_fill(array, 0);
-    if (!wf__array_on_host(array, "wf_array_random_poisson"))
-        return WF_ERR_UNSUPPORTED;
-    if (!make_table(&t, ctx, mean))
-        return wf__array_error(ctx);
-    wf_shape shape = wf_array_shape(array);
-    wf_array *u = wf_empty_with(ctx, WF_F64, shape, NULL), *n = wf_empty_with(ctx, WF_I64, shape, NULL);
-    wf_status status = u && n ? wf_array_random_uniform(u, random, 0, 1) : wf__array_error(ctx);
-    if (status == WF_OK)
-        status = wf_host_apply(ctx, WF_ARRAYS(u), WF_ARRAYS(n), draw, &t);
-    if (status == WF_OK)
-        status = wf_array_assign(array, n);
-    wf_release(u);
-    wf_release(n);
-    wf_release(t.memory);
+    table t = { .first = 0 };
+    bool made = make_table(&t, ctx, mean, wf_array_device(array));
+    wf_status status = made ? wf__array_random_mapped(array, random, look_up, &t) : wf__array_error(ctx);
+    free_table(&t);
     return status;
 }

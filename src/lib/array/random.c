@@ -1,21 +1,23 @@
 /* random.c - Philox4x32-10 as a recording. A counter gives 4 words, which go to rows of 64 elements that lie 64
  * apart: so stores are contiguous, no word is wasted, and the place of an element says its counter.
  */
-#include "array_internal.h"
+#include "random.h"
 #include <float.h>
 #include <math.h>
 
 enum { LANES = 64 };
-typedef enum kind { BITS, UNIFORM, NORMAL, LOGNORMAL } kind;
+typedef enum kind { BITS, UNIFORM, NORMAL, LOGNORMAL, MAPPED } kind;
 
 typedef struct generator {
     wf_context *ctx;
     wf_random random;
     kind kind;
     wf_dtype dtype;
-    bool wide;   /* values take two words */
-    int values;  /* elements of one counter */
-    double a, b; /* lo and hi, or mean and deviation */
+    bool wide;       /* values take two words */
+    int values;      /* elements of one counter */
+    double a, b;     /* lo and hi, or mean and deviation */
+    wf__of_unit *of; /* MAPPED */
+    const void *user;
 } generator;
 
 static wf_val word(wf_graph *g, const char *name, uint64_t x) { return wf_param(g, name, WF_U32, (double)(uint32_t)x); }
@@ -92,6 +94,8 @@ static void draw(wf_graph *g, const generator *r, const wf_val *w, wf_val *out)
             out[i] = w[i];
         else if (r->kind == UNIFORM)
             out[i] = uniform(g, r, w + i * step);
+        else if (r->kind == MAPPED)
+            out[i] = r->of(g, unit(r, w + i * step, false), r->user);
         else if (i % 2 == 0)
             normals(g, r, w + i * step, out + i);
 }
@@ -146,7 +150,8 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     }
     if (status != WF_OK || !rest)
         return status;
-    wf_array *spare = wf_empty(r->ctx, r->dtype, WF_SHAPE(per)), *block = spare ? blocks_of(spare, 1, r->values) : NULL;
+    wf_array *spare = wf_empty(r->ctx, r->dtype, WF_SHAPE(per), .device = wf_array_device(flat)),
+             *block = spare ? blocks_of(spare, 1, r->values) : NULL;
     status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wf__array_error(r->ctx);
     wf_array *to = wf_view_slice(flat, 0, whole * per, n, 1),
              *from = spare ? wf_view_slice(spare, 0, 0, rest, 1) : NULL;
@@ -161,7 +166,8 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
 static wf_status generate(generator *r, wf_array *array)
 {
     bool complex = wf__is_complex_dtype(r->dtype);
-    r->wide = r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128);
+    r->wide =
+        r->kind == MAPPED || (r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128));
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
     /* The array itself, or another to be copied from. */
     wf_array *packed = wf_array_is_packed(array)
@@ -247,4 +253,14 @@ wf_status wf_array_random_normal(wf_array *array, wf_random random, double mean,
 wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double mean, double deviation)
 {
     return normal(array, random, LOGNORMAL, mean, deviation, "wf_array_random_lognormal");
+}
+
+wf_status wf__array_random_mapped(wf_array *array, wf_random random, wf__of_unit *of, const void *user)
+{
+    generator r;
+    if (start(&r, array, random, MAPPED, 0, 0) != WF_OK)
+        return WF_ERR_ARG;
+    r.of = of;
+    r.user = user;
+    return generate(&r, array);
 }

@@ -2,8 +2,10 @@
  * first element, through the address of the whole array.
  */
 #include "rows.h"
+#include "keys.h"
 
-bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+/* The array with its axes as those of the rows. */
+static wf_array *permuted(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
 {
     wf_shape shape = wf_array_shape(array);
     *rows = (wf__rows){ .ctx = wf_array_context(array), .size = wf_dtype_size(dtype), .axes = axes };
@@ -15,7 +17,12 @@ bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *
                 rows->from[n++] = d;
         rows->kept = of_rows ? rows->kept : n;
     }
-    wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* only read */
+    return wf_view_permute((wf_array *)array, rows->from); /* only read */
+}
+
+bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+{
+    wf_array *view = permuted(array, axes, dtype, rows);
     rows->array = view ? wf_array_cast(view, dtype) : NULL;
     wf_release(view);
     void *data = NULL;
@@ -24,6 +31,17 @@ bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *
     if (!ok)
         wf__rows_free(rows);
     return ok;
+}
+
+bool wf__rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wf__rows *rows)
+{
+    wf_array *view = permuted(array, axes, wf__key_dtype(wf_array_dtype(array)), rows);
+    if (!view)
+        return false;
+    wf_graph *g = wf_begin(rows->ctx);
+    rows->array = wf__array_run(g, wf_keep(wf__key_of(wf_in(g, view), descending)));
+    wf_release(view);
+    return rows->array != NULL;
 }
 
 void wf__rows_free(wf__rows *rows)
@@ -72,13 +90,21 @@ wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn 
     return status;
 }
 
-wf_array *wf__rows_back(const wf__rows *rows, wf_array *array)
+wf_array *wf__rows_back_view(const wf__rows *rows, wf_array *array)
 {
-    int back[WF_MAX_RANK], rank = wf_array_shape(array).rank;
+    int back[WF_MAX_RANK], rank = wf_array_shape(rows->array).rank;
     for (int d = 0; d < rank; ++d)
         back[rows->from[d]] = d;
-    wf_array *view = array ? wf_view_permute(array, back) : NULL, *out = view ? wf_array_contiguous(view) : NULL;
-    wf_release(view);
+    wf_array *shaped = array ? wf_view_reshape(array, wf_array_shape(rows->array)) : NULL;
+    wf_array *view = shaped ? wf_view_permute(shaped, back) : NULL;
+    wf_release(shaped);
     wf_release(array);
+    return view;
+}
+
+wf_array *wf__rows_back(const wf__rows *rows, wf_array *array)
+{
+    wf_array *view = wf__rows_back_view(rows, array), *out = view ? wf_array_contiguous(view) : NULL;
+    wf_release(view);
     return out;
 }

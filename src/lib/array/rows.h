@@ -16,12 +16,16 @@ typedef struct wf__rows {
 
 /* A private copy of another dtype, to be released by wf__rows_free. False: error. */
 bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows);
+/* Of an array of a GPU: its keys (keys.h), u32 or u64, there; `data` stays NULL. */
+bool wf__rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wf__rows *rows);
 void wf__rows_free(wf__rows *rows);
 /* Calls fn for each row, from all threads, with `scratch` bytes of private memory. */
 typedef void wf__row_fn(const wf__rows *rows, int64_t row, void *scratch, void *user);
 wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user);
 /* Calls fn(NULL, i, ...) for i below n: tasks worth microseconds or more. */
 wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn *fn, void *user);
-/* Consumes an array of the shape of rows->array and returns it with its axes where they were, in C order. */
+/* Consumes an array in C order, of as many elements as rows->array; a view of it with the axes where they were. */
+wf_array *wf__rows_back_view(const wf__rows *rows, wf_array *array);
+/* The same in C order. */
 wf_array *wf__rows_back(const wf__rows *rows, wf_array *array);
 #endif

@@ -73,15 +73,6 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes)
     return view;
 }
 
-bool wf__array_on_host(const wf_array *array, const char *function)
-{
-    if (!wf__on_gpu(array))
-        return true;
-    wf__array_fail(wf_array_context(array), WF_ERR_UNSUPPORTED,
-                   "%s: not on a GPU yet; wf_copy_to moves the array to the processor", function);
-    return false;
-}
-
 wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data)
 {
     wf_array *memory = wf_empty(ctx, WF_U8, WF_SHAPE(n, (int64_t)size), .device = WF_CPU); /* checks the product */

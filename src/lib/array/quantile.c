@@ -1,0 +1,234 @@
+/* quantile.c - medians and quantiles along axes: for each the two elements between which it lies, as keys (keys.h),
+ * found by selection in rows of the processor's memory or by sorting rows of a GPU's, then interpolated by a recording.
+ */
+#include "keys.h"
+#include "rows.h"
+#include <math.h>
+
+enum { MANY = 4 }; /* quantiles for which a row is sorted rather than searched */
+
+typedef struct selection {
+    wf_context *ctx;
+    wf_device device;
+    wf_dtype dtype;
+    bool wide;
+    int64_t n;             /* quantiles */
+    wf_array *at, *part;   /* [n, 1]: i64, f64: quantile i is `part` of the way from element `at` to the next one */
+    const int64_t *rank;   /* elements of `at`, */
+    const double *between; /* and of `part`, in the processor's memory */
+    void *low, *high;      /* [n, rows]: keys of these two */
+} selection;
+
+static void store(const selection *s, void *keys, int64_t i, uint64_t key)
+{
+    if (s->wide)
+        ((uint64_t *)keys)[i] = key;
+    else
+        ((uint32_t *)keys)[i] = (uint32_t)key;
+}
+
+static uint64_t key_at(const selection *s, const void *keys, int64_t i)
+{
+    return s->wide ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
+}
+
+/* The keys of quantile i of a row, to element `to` of the results. */
+static void pick(const selection *s, const void *keys, void *other, int64_t length, int64_t i, int64_t to)
+{
+    int64_t k = s->rank[i];
+    bool sorted = s->n >= MANY;
+    int bits = 8 * (int)wf_dtype_size(s->dtype);
+    uint64_t key = sorted    ? key_at(s, keys, k)
+                   : s->wide ? wf__select64(keys, other, length, k, bits)
+                             : wf__select32(keys, other, length, k, bits);
+    uint64_t next = !(s->between[i] > 0) ? key
+                    : sorted             ? key_at(s, keys, k + 1)
+                    : s->wide            ? wf__next64(keys, length, k, key)
+                                         : wf__next32(keys, length, k, (uint32_t)key);
+    store(s, s->low, to, key);
+    store(s, s->high, to, next);
+}
+
+/* NaN is the largest key. */
+static bool any_nan(const selection *s, const void *keys, int64_t n)
+{
+    const uint64_t *wide = keys;
+    const uint32_t *narrow = keys, nan = (uint32_t)wf__largest_key(s->dtype);
+    bool found = false;
+    if (s->wide)
+        for (int64_t i = 0; i < n; ++i)
+            found |= wide[i] == ~(uint64_t)0;
+    else
+        for (int64_t i = 0; i < n; ++i)
+            found |= narrow[i] == nan;
+    return found;
+}
+
+static void select_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
+{
+    const selection *s = user;
+    int64_t n = rows->length;
+    void *other = (char *)scratch + (size_t)n * (s->wide ? 8 : 4);
+    wf__keys_of(s->dtype, false, rows->data + (size_t)(row * n) * rows->size, n, scratch);
+    bool nan = wf__is_float_dtype(s->dtype) && any_nan(s, scratch, n);
+    if (!nan && s->n >= MANY && s->wide)
+        wf__sort64(scratch, other, NULL, NULL, n, 64);
+    else if (!nan && s->n >= MANY)
+        wf__sort32(scratch, other, NULL, NULL, n, 8 * (int)rows->size);
+    for (int64_t i = 0; i < s->n; ++i) {
+        int64_t to = i * rows->rows + row;
+        if (nan) {
+            store(s, s->low, to, wf__largest_key(s->dtype));
+            store(s, s->high, to, wf__largest_key(s->dtype));
+        } else
+            pick(s, scratch, other, n, i, to);
+    }
+}
+
+/* The quantiles, f64, as many as there are keys `low` and `high`. */
+static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val high)
+{
+    wf_val x = wf_cast(wf__element_of(low, s->dtype, false), WF_F64);
+    wf_val y = wf_cast(wf__element_of(high, s->dtype, false), WF_F64), t = wf_in(g, s->part), way = wf_sub(y, x);
+    wf_val nearer = wf_select(wf_lt(t, 0.5), wf_add(x, wf_mul(way, t)), wf_sub(y, wf_mul(way, wf_sub(1, t))));
+    wf_val between = wf_select(wf_eq(t, 0.5), wf_add(wf_div(x, 2), wf_div(y, 2)), nearer);
+    return wf_select(wf_or(wf_eq(t, 0), wf_eq(x, y)), x, between); /* infinities are equal, too */
+}
+
+/* Records the quantiles of rows in the processor's memory. */
+static bool record_selected(selection *s, const wf__rows *rows, wf_graph *g, wf_val *value)
+{
+    wf_array *keys[2];
+    void *data[2] = { NULL };
+    bool ok = true;
+    for (int k = 0; k < 2; ++k) {
+        keys[k] = wf_empty(s->ctx, wf__key_dtype(s->dtype), WF_SHAPE(s->n, rows->rows), .device = WF_CPU);
+        ok = ok && keys[k] && wf_map(keys[k], &data[k], NULL) == WF_OK;
+    }
+    s->low = data[0];
+    s->high = data[1];
+    ok = ok && wf__rows_each(rows, (size_t)rows->length * (s->wide ? 16 : 8), select_row, s) == WF_OK;
+    if (ok)
+        *value = interpolated(s, g, wf_in(g, keys[0]), wf_in(g, keys[1]));
+    wf_release(keys[0]);
+    wf_release(keys[1]);
+    return ok;
+}
+
+/* Likewise of rows of keys in a GPU's memory. */
+static bool record_sorted(const selection *s, const wf__rows *rows, wf_graph *g, wf_val *value)
+{
+    wf_array *keys = wf_view_reshape(rows->array, WF_SHAPE(rows->rows, rows->length));
+    wf_array *sorted = keys ? wf__sort_gpu(keys, 8 * (int)wf_dtype_size(s->dtype), false) : NULL;
+    if (!sorted)
+        return false;
+    wf_val row = wf_iota(g, WF_SHAPE(s->n, rows->rows), 1), k = wf_in(g, s->at);
+    wf_val last = wf_const_i64(g, WF_I64, rows->length - 1);
+    wf_val low = wf_read(g, sorted, row, k), high = wf_read(g, sorted, row, wf_min(wf_add(k, 1), last));
+    if (wf__is_float_dtype(s->dtype)) { /* where there is one, the last is NaN */
+        wf_val nan = wf_const_i64(g, wf__key_dtype(s->dtype), (int64_t)wf__largest_key(s->dtype));
+        low = wf_select(wf_eq(wf_read(g, sorted, row, last), nan), nan, low);
+    }
+    *value = interpolated(s, g, low, high);
+    wf_release(sorted);
+    return true;
+}
+
+/* Where quantiles of `length` elements lie: `at` and `part`. */
+static bool place(selection *s, const double *q, int64_t length)
+{
+    void *rank = NULL, *between = NULL;
+    wf_array *at = wf_empty(s->ctx, WF_I64, WF_SHAPE(s->n, 1), .device = WF_CPU);
+    wf_array *part = wf_empty(s->ctx, WF_F64, WF_SHAPE(s->n, 1), .device = WF_CPU);
+    bool ok = at && part && wf_map(at, &rank, NULL) == WF_OK && wf_map(part, &between, NULL) == WF_OK;
+    for (int64_t i = 0; ok && i < s->n; ++i) {
+        double place = q[i] * (double)(length - 1), low = floor(place);
+        ((int64_t *)rank)[i] = (int64_t)low;
+        ((double *)between)[i] = place - low;
+    }
+    bool copied = ok && s->device >= WF_GPU(0);
+    s->at = ok ? copied ? wf_copy_to(at, s->device) : wf_retain(at) : NULL;
+    s->part = ok ? copied ? wf_copy_to(part, s->device) : wf_retain(part) : NULL;
+    s->rank = rank;
+    s->between = between;
+    wf_release(at);
+    wf_release(part);
+    return s->at && s->part;
+}
+
+/* To `out`, [n, rows] in C order. */
+static wf_status find(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
+{
+    bool gpu = s->device >= WF_GPU(0);
+    wf__rows rows;
+    if (!(gpu ? wf__rows_of_keys(array, axes, false, &rows) : wf__rows_of(array, axes, s->dtype, &rows)))
+        return wf__array_error(s->ctx);
+    wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
+    wf_graph *g = wf_begin(s->ctx, .flags_off = WF_FAST_MATH);
+    wf_val value;
+    bool ok = to && place(s, q, rows.length) &&
+              (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));
+    if (ok)
+        wf_out(g, to, value);
+    wf_status status = ok ? wf_run(g) : wf__array_error(s->ctx);
+    if (!ok)
+        wf_drop(g);
+    wf_array *all[] = { to, s->at, s->part };
+    for (int i = 0; i < 3; ++i)
+        wf_release(all[i]);
+    wf__rows_free(&rows);
+    return status;
+}
+
+/* The results as [n, kept axes, ones], or without the first or the last. */
+static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
+                           const char *function)
+{
+    wf_shape shape = wf_array_shape(array), result = { .rank = 0 };
+    wf_context *ctx = wf_array_context(array);
+    bool drop;
+    if (!wf__array_ordered(array, function) || !wf__axes_of(ctx, &shape, &axes, &drop, function))
+        return NULL;
+    if (!one)
+        result.dim[result.rank++] = n;
+    for (int d = 0; d < shape.rank; ++d)
+        if (!drop || !(axes >> d & 1)) {
+            if (result.rank == WF_MAX_RANK) {
+                wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the result has more than %d axes", function, WF_MAX_RANK);
+                return NULL;
+            }
+            result.dim[result.rank++] = axes >> d & 1 ? 1 : shape.dim[d];
+        }
+    bool right = n >= 0 && (q || !n);
+    for (int64_t i = 0; right && i < n; ++i)
+        right = q[i] >= 0 && q[i] <= 1;
+    if (!right) {
+        wf__array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
+        return NULL;
+    }
+    selection s = { .ctx = ctx, .device = wf_array_device(array), .dtype = wf_array_dtype(array), .n = n };
+    s.wide = wf__key_is_wide(s.dtype);
+    wf_array *out = wf_empty(ctx, wf__mean_dtype(s.dtype), result, .device = s.device);
+    wf_status status = out ? WF_OK : WF_ERR_MEMORY;
+    if (out && wf_array_count(out))
+        status = wf_array_count(array) ? find(&s, array, axes, q, out) : wf_array_fill(out, (double)NAN);
+    if (status == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}
+
+wf_array *wf_array_median(const wf_array *array, wf_axes axes)
+{
+    return quantiles(array, &(double){ 0.5 }, 1, true, axes, "wf_array_median");
+}
+
+wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes)
+{
+    return quantiles(array, &q, 1, true, axes, "wf_array_quantile");
+}
+
+wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes)
+{
+    return quantiles(array, q, n, false, axes, "wf_array_quantiles");
+}
