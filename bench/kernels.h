@@ -21,6 +21,12 @@ typedef struct bench_nest {
     int kept;
 } bench_nest;
 
+/* Rows of values in memory: from one row to the next in x and in the results, and from one value of x to the next. */
+typedef struct bench_rows_of {
+    int64_t width, row, step, out_row;
+} bench_rows_of;
+enum { HISTOGRAM_BINS = 128 };
+
 #define BENCH_PLAIN(set)                                                                                           \
     /* out = a*b + c */                                                                                            \
     void set##_triad(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);          \
@@ -37,6 +43,23 @@ typedef struct bench_nest {
     void set##_mandelbrot(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);                        \
     /* out = a, five times multiplied by b and increased by c: 10 operations */                                    \
     void set##_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
+/* plain_arrays.c, where each is explained; lo and hi: of rows, or of values */
+#define BENCH_ARRAYS(set)                                                                                \
+    /* out = x * 2 + 1 */                                                                                \
+    void set##_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);        \
+    void set##_blocks_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi); \
+    void set##_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);              \
+    void set##_blocks_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);       \
+    int64_t set##_argmax(const float *x, int64_t lo, int64_t hi);                                        \
+    int64_t set##_blocks_argmax(const float *x, int64_t lo, int64_t hi);                                 \
+    void set##_moments(double out[2], const float *x, int64_t lo, int64_t hi);                           \
+    void set##_blocks_moments(double out[2], const float *x, int64_t lo, int64_t hi);                    \
+    void set##_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);         \
+    void set##_blocks_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);  \
+    /* cumulative sums that begin with `sum`; returns the last */                                        \
+    double set##_scan(float *out, const float *x, double sum, int64_t lo, int64_t hi);
+BENCH_ARRAYS(plain)
+BENCH_ARRAYS(fast)
 BENCH_PLAIN(plain)
 BENCH_PLAIN(fast)
 BENCH_PLAIN(best)

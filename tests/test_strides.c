@@ -61,11 +61,13 @@ static void free_operand(operand *o)
 
 static wf_shape random_shape(void)
 {
-    static const int64_t dims[] = { 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 100, 0 };
+    static const int64_t dims[] = {
+        1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 100, 300, 0
+    }; /* beyond 256 lanes: strips */
     wf_shape s = { .rank = (int)below(9) };
     int64_t left = MOST;
     for (int d = 0; d < s.rank; ++d) {
-        s.dim[d] = dims[below(below(20) == 0 ? 18 : 17)];
+        s.dim[d] = dims[below(below(20) == 0 ? 19 : 18)];
         s.dim[d] = s.dim[d] > left ? 1 : s.dim[d];
         left /= s.dim[d] > 0 ? s.dim[d] : 1;
     }

@@ -1,6 +1,7 @@
 /* blocks.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
  * reductions. */
 #include "plan/plan.h"
+#include <stdlib.h>
 
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
 {
@@ -62,6 +63,34 @@ static void cut_reduction(wf__stage *stage)
     stage->blocks = boxes * stage->parts;
 }
 
+/* Boxes for memory whose neighbours lie along another axis than lanes do, as in a transposition: strips of a few lanes, so
+ * that the lines of the cache that a row of the strip touches are still there for the rows after it. */
+static bool cut_strips(wf__stage *stage)
+{
+    enum { LINE = 64, LANES = 64, STRIP_BYTES = 256, ROWS = 256, HELD = 256 /* lines in the first-level cache */ };
+    const wf__ir *body = &stage->body;
+    int lane = body->rank - 1, across = -1;
+    int64_t lanes = LANES;
+    for (uint32_t i = 0; i < body->slot_n; ++i) {
+        const int64_t *stride = stage->mem[i].stride;
+        int64_t size = (int64_t)wf__size(body->slot[i].dtype);
+        if (!body->slot[i].element)
+            continue;
+        lanes = STRIP_BYTES / size > lanes ? STRIP_BYTES / size : lanes;
+        if (llabs(stride[lane]) * size < LINE)
+            continue;
+        for (int d = lane - 1; d >= 0 && across < 0; --d)
+            if (stride[d] && llabs(stride[d]) * size < LINE && stage->extent[d] > 1)
+                across = d;
+    }
+    if (across < 0 || stage->extent[lane] <= HELD)
+        return false;
+    stage->blocks = cut(stage, lane, lanes);
+    for (int d = 0; d < lane; ++d)
+        stage->blocks *= cut(stage, d, d == across ? ROWS : 1);
+    return true;
+}
+
 /* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
  * into up to 64 parts that are worth a thread's while. */
 static void cut_blocks(wf__stage *stage)
@@ -83,6 +112,8 @@ static void cut_blocks(wf__stage *stage)
         return;
     }
     if (!stage->body.red_n && points) {
+        if (cut_strips(stage))
+            return;
         int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
         left = points / PARTS > least ? points / PARTS : least;
     }

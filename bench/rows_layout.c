@@ -1,0 +1,143 @@
+/* rows_layout.c - x * 2 + 1 over 2^26 values in memory of every order: what a layout costs beside the packed one, and beside C
+ * that was written for it. */
+#include "bench.h"
+#include "kernels.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 8192, PADDED = SIDE - 64 };
+
+typedef void rows_fn(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);
+typedef struct layout_row {
+    bench_stream s;    /* memory of x, and of the results */
+    wf_array *x, *out; /* views of it */
+    wf_kernel *kernel;
+    const float *from; /* x[0, 0] */
+    bench_rows_of of;
+    bool copy;
+    rows_fn *fn;
+} layout_row;
+
+static void weft(void *data)
+{
+    layout_row *r = data;
+    bench_ok(r->s.b, wf_launch(r->kernel, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
+}
+
+static void part(void *arg, int part, int parts)
+{
+    const layout_row *r = arg;
+    int64_t lo, hi;
+    bench_part(SIDE, 32, part, parts, &lo, &hi);
+    if (r->copy)
+        memcpy(r->s.at[1] + lo * SIDE, r->from + lo * SIDE, (size_t)(hi - lo) * SIDE * sizeof(float));
+    else
+        r->fn(r->s.at[1], r->from, &r->of, lo, hi);
+}
+
+static void parallel(layout_row *r, rows_fn *fn)
+{
+    r->fn = fn;
+    bench_pool_run(r->s.b->pool, part, r);
+}
+static void plain(void *data) { parallel(data, plain_rows); }
+static void blocks(void *data) { parallel(data, plain_blocks_rows); }
+
+static void clear(void *data)
+{
+    layout_row *r = data;
+    bench_stream_spoil(&r->s, 1);
+}
+
+static bool check(void *data, char *why, size_t cap)
+{
+    const layout_row *r = data;
+    for (int64_t i = 0; i < SIDE; ++i)
+        for (int64_t j = 0; j < r->of.width; ++j) {
+            float x = r->from[i * r->of.row + j * r->of.step], want = r->copy ? x : x * 2 + 1;
+            float got = r->s.at[1][i * r->of.out_row + j];
+            if (got == want)
+                continue;
+            snprintf(why, cap, "element [%lld, %lld] is %.9g, not %.9g", (long long)i, (long long)j, (double)got,
+                     (double)want);
+            return false;
+        }
+    return true;
+}
+
+static void done(void *data)
+{
+    layout_row *r = data;
+    wf_kernel_free(r->kernel);
+    wf_release(r->x);
+    wf_release(r->out);
+    bench_stream_free(&r->s);
+    free(r);
+}
+
+typedef enum layout { COPY, F_ORDER, TRANSPOSED, PADDED_ROWS, BROADCAST, REVERSED } layout;
+
+/* Takes the array; a view of it. */
+static wf_array *then(wf_array *array, wf_array *view)
+{
+    wf_release(array);
+    return view;
+}
+
+static wf_array *view_of(wf_array *memory, layout how, bool is_out)
+{
+    wf_array *a = wf_view_reshape(memory, WF_SHAPE(SIDE, SIDE));
+    if (how == F_ORDER || (how == TRANSPOSED && !is_out))
+        return then(a, wf_view_permute(a, (const int[]){ 1, 0 }));
+    if (how == PADDED_ROWS)
+        return then(a, wf_view_slice(a, 1, 0, PADDED, 1));
+    if (how == REVERSED && !is_out)
+        return then(a, wf_view_slice(a, 1, -1, WF_END_INDEX, -1));
+    if (how == BROADCAST && !is_out) {
+        a = then(a, wf_view_slice(a, 0, 0, 1, 1));
+        return then(a, wf_view_broadcast(a, WF_SHAPE(SIDE, SIDE)));
+    }
+    return a;
+}
+
+static bool setup(bench *b, bench_case *c, layout how)
+{
+    layout_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 2, 0, 1);
+    if (!r)
+        return false;
+    c->clear = clear;
+    c->check = check;
+    c->done = done;
+    r->x = view_of(r->s.array[0], how, false);
+    r->out = view_of(r->s.array[1], how, true);
+    r->copy = how == COPY;
+    r->from = r->s.at[0] + (how == REVERSED ? SIDE - 1 : 0);
+    r->of = (bench_rows_of){ .width = how == PADDED_ROWS ? PADDED : SIDE, .row = SIDE, .step = 1, .out_row = SIDE };
+    if (how == TRANSPOSED)
+        r->of.row = 1, r->of.step = SIDE;
+    if (how == BROADCAST)
+        r->of.row = 0;
+    if (how == REVERSED)
+        r->of.step = -1;
+    wf_graph *g = wf_begin(b->ctx);
+    wf_val x = wf_in(g, r->x);
+    wf_out(g, r->out, r->copy ? x : wf_add(wf_mul(x, 2), 1));
+    r->kernel = wf_compile(g);
+    if (!r->kernel)
+        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_compile");
+    bench_add(c, "weft", "", weft);
+    bench_add(c, "plain", r->copy ? "memcpy" : "", plain);
+    if (how == TRANSPOSED)
+        bench_add(c, "best", "blocks of 32 x 32", blocks);
+    return true;
+}
+
+#define ROW(name, what, how)                                                       \
+    static bool setup_##name(bench *b, bench_case *c) { return setup(b, c, how); } \
+    const bench_row bench_##name = { #name, what, "ms", 1e3, "<= C", setup_##name };
+ROW(copy_64m, "a copy, n = 2^26 f32", COPY)
+ROW(layout_f, "x * 2 + 1 in F order, 8192 x 8192", F_ORDER)
+ROW(layout_transposed, "x * 2 + 1, x transposed, 8192 x 8192", TRANSPOSED)
+ROW(layout_padded, "x * 2 + 1, rows of 8128 in 8192", PADDED_ROWS)
+ROW(layout_broadcast, "x * 2 + 1, one row for 8192", BROADCAST)
+ROW(layout_reversed, "x * 2 + 1, rows from their ends, 8192 x 8192", REVERSED)
