@@ -196,8 +196,6 @@ static void test_refused(void **state)
     (void)state;
     wf_array *a = ramp(WF_GPU(0), WF_F32, WF_SHAPE(8));
     REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), double_it, NULL), WF_ERR_DEVICE, "memory of a GPU");
-    assert_null(wf_wrap(ctx, &a, WF_F32, WF_SHAPE(1), NULL, NULL, .device = WF_GPU(0)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_wrap");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(1), .device = WF_GPU(50)));
     REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "no cuda:50");
     wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);

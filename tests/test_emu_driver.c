@@ -152,6 +152,21 @@ static void memory(void **state)
     unsigned type;
     CU(cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 10));
     assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
+    CUcontext owner, now;
+    int device = -1;
+    unsigned managed = 9;
+    size_t range = 0;
+    CU(cu.cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, p + 999));
+    CU(cu.cuCtxGetCurrent(&now));
+    assert_ptr_equal(owner, now);
+    CU(cu.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p + 10));
+    assert_int_equal(device, 0);
+    CU(cu.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
+    assert_int_equal(managed, 0);
+    CU(cu.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + 999));
+    CU(cu.cuPointerGetAttribute(&range, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p + 999));
+    assert_true(base == p && range == 1000);
+    CU_IS(cu.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p - 1), CUDA_ERROR_INVALID_VALUE);
     CU_IS(cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 1000), CUDA_ERROR_INVALID_VALUE);
     CU_IS(cu.cuMemFree_v2(p + 8), CUDA_ERROR_INVALID_VALUE);
     CU(cu.cuMemFree_v2(p));
@@ -165,6 +180,8 @@ static void memory(void **state)
     CU_IS(cu.cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
     CU(cu.cuMemAllocManaged(&p, 64, 1));
     ((int *)(uintptr_t)p)[3] = 9; /* the host may touch it */
+    CU(cu.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p + 63));
+    assert_int_equal(managed, 1);
     CU(cu.cuMemFree_v2(p));
     CU(cu.cuMemAllocAsync(&p, 64, NULL));
     CU(cu.cuMemFreeAsync(p, NULL));

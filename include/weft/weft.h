@@ -248,7 +248,12 @@ WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double st
 /* Empty, with the dtype, shape and context of `array`, in C order. */
 WF_API wf_array *wf_like(const wf_array *array);
 /* The caller's memory, zero copy, naturally aligned. `release(user)` runs once, from any thread, after the last use,
- * also when wf_wrap itself fails; may be NULL. */
+ * also when wf_wrap itself fails; may be NULL. With `.device` a GPU: `data` is an address that the GPU can reach: its own
+ * memory (of the device's primary context, which the CUDA runtime uses), managed or pinned memory; the driver is asked
+ * whether it is, and whether it is long enough. What the program does there on CUDA streams of its own must be done
+ * before Weft is given work on it, and the other way round wf_sync comes between, unless the stream is shared
+ * (wf_stream_wrap). `release` waits until the GPU has done what it was given. wf_accumulate and wf_atomic read and
+ * write elements below 4 bytes with all of the aligned 4 bytes that they are in. */
 WF_API wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                               void (*release)(void *user), void *user);
 WF_API wf_array *wf_retain(const wf_array *array);
@@ -296,6 +301,11 @@ WF_API wf_array *wf_copy_to(const wf_array *array, wf_device device);
  * Valid until the array is released. Separates the array from its copies first (wf_copy), for good. WF_ERR_DEVICE for arrays
  * of GPUs. */
 WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
+/* The same for an array of a GPU: an address in its memory (a CUdeviceptr), for libraries such as cuBLAS. Waits until
+ * the GPU has done what it was given. Later launches that use the array are Weft's to order among themselves alone: before
+ * the program's own streams use what they write comes wf_sync, and what those streams do must be done before such a
+ * launch, unless they share a stream (wf_stream_wrap). WF_ERR_DEVICE for arrays of the processor. */
+WF_API wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides);
 
 /* ---- values -------------------------------------------------------------------------------------------------
  * Passed in two registers. graph == NULL: the number `num`, weakly typed. Otherwise `num` is the id of a node (> 0),

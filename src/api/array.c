@@ -94,12 +94,15 @@ static void release_buffer(wf_context *ctx, wf__buffer *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (b->gpu)
+    if (b->bytes && b->gpu)
         wf__gpu_free(b->gpu, b->data, b->bytes);
     else if (b->bytes)
         wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
-    else if (b->release)
+    else if (b->release) {
+        if (b->gpu) /* launches may be under way */
+            wf__gpu_settle(b->gpu);
         b->release(b->user);
+    }
     wf__free(b);
 }
 
@@ -243,15 +246,26 @@ wf_array *wf_like(const wf_array *array)
     return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device) : NULL;
 }
 
+/* Is what an array wraps memory of this GPU? Then it is the array's device. */
+static bool is_there(wf_array *a, wf_device device)
+{
+    wf__failure f = { 0 };
+    wf__gpu *gpu = wf__gpu_of(a->ctx, "wf_wrap", device);
+    bool ok = gpu && (a->lo == a->hi || wf__gpu_reaches(gpu, a->lo, a->hi, &f));
+    if (gpu && !ok)
+        wf__error(a->ctx, f.status, "wf_wrap: %s", wf__str_get(&f.text));
+    wf__str_free(&f.text);
+    a->device = device;
+    a->buffer->gpu = gpu;
+    return ok;
+}
+
 wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                        void (*release)(void *user), void *user)
 {
     int64_t count, lo, hi;
     wf_array *a = NULL;
-    bool host = !place || !wf__is_gpu(place->device);
-    if (ctx && !host)
-        wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_wrap: memory of a GPU cannot be wrapped yet");
-    if (ctx && host && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+    if (ctx && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
         if (!data && count)
             wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
         else if ((uintptr_t)data % wf_dtype_size(dtype))
@@ -273,15 +287,22 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         drop_handle(a);
         a = NULL;
     }
+    if (a) {
+        a->buffer->data = a->base = data;
+        wf__array_span(a);
+    }
+    if (a && place && wf__is_gpu(place->device) && !is_there(a, place->device)) {
+        release_buffer(ctx, a->buffer);
+        drop_handle(a);
+        a = NULL;
+    }
     if (!a) {
         if (release)
             release(user);
         return NULL;
     }
-    a->buffer->data = a->base = data;
     a->buffer->release = release;
     a->buffer->user = user;
-    wf__array_span(a);
     return a;
 }
 
@@ -521,6 +542,13 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
     return status;
 }
 
+static void give_map(const wf_array *array, void **data, int64_t *strides)
+{
+    *data = array->base;
+    if (strides)
+        memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
+}
+
 wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
 {
     if (!array || !data)
@@ -530,13 +558,32 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
     char device[32];
     if (wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
-                         "wf_map: the array is in the memory of %s; say wf_download or wf_copy_to",
+                         "wf_map: the array is in the memory of %s; say wf_download, wf_copy_to or wf_map_device",
                          wf__device_name(array->device, device));
     if (!wf__array_expose((wf_array *)array))
         return WF_ERR_MEMORY;
-    *data = array->base;
-    if (strides)
-        memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
+    give_map(array, data, strides);
+    return WF_OK;
+}
+
+wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
+{
+    if (!array || !data)
+        return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map_device: data is NULL") : WF_ERR_ARG;
+    if (!wf__array_arrived(array, "wf_map_device"))
+        return WF_ERR_ARG;
+    if (!wf__is_gpu(array->device))
+        return wf__error(array->ctx, WF_ERR_DEVICE,
+                         "wf_map_device: the array is in the processor's memory; say wf_map");
+    wf__failure f = { 0 };
+    if (!wf__array_expose((wf_array *)array))
+        return WF_ERR_MEMORY;
+    if (!wf__gpu_finish(array->buffer->gpu, &f)) {
+        wf_status status = wf__error(array->ctx, f.status, "wf_map_device: %s", wf__str_get(&f.text));
+        wf__str_free(&f.text);
+        return status;
+    }
+    give_map(array, data, strides);
     return WF_OK;
 }
 

@@ -25,6 +25,12 @@ bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, st
 bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);
 
+/* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver knows?
+ * Else the failure says what is there. */
+bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *failure);
+/* Waits for all work without asking how it went: failures stay for later calls. */
+void wf__gpu_settle(wf__gpu *gpu);
+
 /* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
 bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
                  struct wf__note *notes, struct wf__failure *failure);
