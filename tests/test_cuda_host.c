@@ -1,7 +1,10 @@
 /* test_cuda_host.c - a host program that uses CUDA itself, beside Weft: here through the PTX emulator's driver API. Its memory
- * as arrays, and arrays' addresses for its kernels.
+ * as arrays, arrays' addresses for its kernels, its streams for Weft's launches. The emulator does all work at once, so the
+ * order of streams is looked at in the calls that the library makes.
  */
+#include "api/api.h"
 #include "emu_test.h"
+#include "run/gpu_internal.h"
 #include "weft_test.h"
 
 #define GPU WF_GPU_EMU(0)
@@ -220,6 +223,239 @@ static void test_map_device(void **state)
     wf_release(a), wf_release(copy), wf_release(view), wf_release(cpu);
 }
 
+/* ---- streams of the program ---- */
+/* What the library has the driver do, and which of its work is surely over before a stream goes on. */
+enum { MOST_STREAMS = 8 };
+static wf__cuda real;
+static struct {
+    void *stream[MOST_STREAMS], *event[MOST_STREAMS];
+    uint64_t before[MOST_STREAMS], recorded[MOST_STREAMS]; /* works, as bits */
+    uint64_t launches[MOST_STREAMS];
+    int streams, events, works, disorder, waits;
+} seen;
+
+static int number_of(void **all, int *n, void *it)
+{
+    for (int i = 0; i < *n; ++i)
+        if (all[i] == it)
+            return i;
+    assert_true(*n < MOST_STREAMS);
+    all[*n] = it;
+    return (*n)++;
+}
+static int stream_number(void *s) { return number_of(seen.stream, &seen.streams, s); }
+
+static void work_in(void *stream)
+{
+    int s = stream_number(stream);
+    assert_true(seen.works < 64);
+    uint64_t all = ((uint64_t)1 << seen.works) - 1;
+    seen.disorder += (seen.before[s] & all) != all;
+    seen.before[s] |= (uint64_t)1 << seen.works++;
+}
+
+static int see_launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, void *stream, void **params, void **extra)
+{
+    work_in(stream);
+    ++seen.launches[stream_number(stream)];
+    return real.LaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+static int see_up(uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    work_in(stream);
+    return real.MemcpyHtoD(to, from, bytes, stream);
+}
+static int see_down(void *to, uint64_t from, size_t bytes, void *stream)
+{
+    work_in(stream);
+    return real.MemcpyDtoH(to, from, bytes, stream);
+}
+static int see_set(uint64_t to, unsigned char value, size_t n, void *stream)
+{
+    work_in(stream);
+    return real.MemsetD8(to, value, n, stream);
+}
+static int see_record(void *event, void *stream)
+{
+    seen.recorded[number_of(seen.event, &seen.events, event)] = seen.before[stream_number(stream)];
+    return real.EventRecord(event, stream);
+}
+static int see_wait(void *stream, void *event, unsigned flags)
+{
+    ++seen.waits;
+    seen.before[stream_number(stream)] |= seen.recorded[number_of(seen.event, &seen.events, event)];
+    return real.StreamWaitEvent(stream, event, flags);
+}
+
+static void begin_seeing(void)
+{
+    wf__cuda *table = (wf__cuda *)(uintptr_t)wf__gpu_of(ctx, "test", GPU)->cuda;
+    OK(ctx, wf_sync(ctx));
+    memset(&seen, 0, sizeof seen);
+    real = *table;
+    table->LaunchKernel = see_launch;
+    table->MemcpyHtoD = see_up;
+    table->MemcpyDtoH = see_down;
+    table->MemsetD8 = see_set;
+    table->EventRecord = see_record;
+    table->StreamWaitEvent = see_wait;
+}
+
+static int end_seeing(void **state)
+{
+    wf__gpu *gpu = wf__gpu_of(ctx, "test", GPU);
+    if (real.Init)
+        *(wf__cuda *)(uintptr_t)gpu->cuda = real;
+    memset(&real, 0, sizeof real);
+    return still_current(state);
+}
+
+static wf_array *sum_in(wf_stream *s, wf_array *a)
+{
+    wf_graph *g = wf_begin(ctx, .stream = s);
+    wf_array *kept = wf_keep(wf_div(wf_in(g, a), wf_sum(wf_in(g, a), WF_ALL_AXES)));
+    OK(ctx, wf_run(g));
+    return kept;
+}
+
+/* Wherever it goes, all work comes after all work before it; nothing is waited for while one stream has all of it. */
+static void test_order_of_streams(void **state)
+{
+    (void)state;
+    CUstream one, two;
+    CU(cu.cuStreamCreate(&one, 1));
+    CU(cu.cuStreamCreate(&two, 0));
+    wf_stream *a = wf_stream_wrap(ctx, 0, one), *b = wf_stream_wrap(ctx, GPU, two),
+              *zero = wf_stream_wrap(ctx, GPU, NULL);
+    assert_true(a && b && zero);
+    wf_array *x = wf_arange(ctx, WF_F64, 40, 1, 1);
+    begin_seeing();
+    wf_array *k0 = sum_in(NULL, x), *k1 = sum_in(a, k0);
+    assert_int_equal(seen.waits, 1);
+    wf_array *k2 = sum_in(a, k1), *k3 = sum_in(b, k2), *k4 = sum_in(zero, k3), *k5 = sum_in(NULL, k4);
+    assert_int_equal(seen.waits, 4);
+    uint64_t each = seen.launches[stream_number(two)];
+    assert_true(each >= 2 && seen.launches[stream_number(NULL)] == each &&
+                seen.launches[stream_number(one)] == 2 * each);
+    double *got = contents(k5);
+    for (int i = 0; i < 40; ++i)
+        assert_true(fabs(got[i] - (i + 1) / 820.) < 1e-15);
+    free(got);
+    assert_int_equal(seen.disorder, 0);
+    assert_true(seen.works > 6 * (int)each);
+    wf_array *all[] = { x, k0, k1, k2, k3, k4, k5 };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+    wf_stream_free(a), wf_stream_free(b), wf_stream_free(zero);
+    int waits = seen.waits;
+    CU(cu.cuStreamDestroy_v2(one)); /* nothing asks for them any more */
+    CU(cu.cuStreamDestroy_v2(two));
+    x = wf_full(ctx, WF_F32, WF_SHAPE(3), 4);
+    EXPECT_F32(x, 4, 4, 4);
+    wf_release(x);
+    assert_int_equal(seen.waits, waits);
+}
+
+/* What the program puts into a stream before and after a launch comes before and after it. */
+static void test_program_order(void **state)
+{
+    (void)state;
+    CUstream mine;
+    CU(cu.cuStreamCreate(&mine, 1));
+    CUfunction twice = emu_function(emu_load(doubling), "twice");
+    const float x[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    CUdeviceptr at = emu_upload(x, sizeof x);
+    void *params[] = { &at };
+    wf_array *a = wrapped(at, WF_F32, WF_SHAPE(8), NULL);
+    wf_stream *s = wf_stream_wrap(ctx, GPU, mine);
+    OK(ctx, wf_set_stream(ctx, 0, s));
+    begin_seeing();
+    for (int turn = 0; turn < 2; ++turn) {
+        CU(cu.cuLaunchKernel(twice, 1, 1, 1, 8, 1, 1, 0, mine, params, NULL));
+        change(a, one);
+        assert_int_equal(seen.launches[stream_number(mine)], turn + 1); /* before the call returned */
+    }
+    CU(cu.cuLaunchKernel(twice, 1, 1, 1, 8, 1, 1, 0, mine, params, NULL));
+    OK(ctx, wf_stream_sync(s));
+    expect_at(at, (float[]){ 10, 42, 74, 106, 138, 170, 202, 234 }, 8);
+    OK(ctx, wf_set_stream(ctx, 0, NULL));
+    wf_stream_free(s);
+    wf_release(a);
+    CU(cu.cuMemFree_v2(at));
+    CU(cu.cuStreamDestroy_v2(mine));
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    CUstream mine[2];
+    wf_stream *s[2], *queue = wf_stream_new(ctx, GPU);
+    for (int i = 0; i < 2; ++i) {
+        CU(cu.cuStreamCreate(&mine[i], 1));
+        assert_non_null(s[i] = wf_stream_wrap(ctx, GPU, mine[i]));
+    }
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1);
+    wf_event *queued, *first, *second;
+    begin_seeing();
+    OK(ctx, wf_set_stream(ctx, 0, queue));
+    change(a, one);
+    assert_non_null(queued = wf_event_record(queue));
+    OK(ctx, wf_set_stream(ctx, 0, NULL));
+    OK(ctx, wf_stream_wait(s[0], queued)); /* blocks */
+    assert_int_equal(seen.works, 1);
+    assert_non_null(first = wf_event_record(s[0]));
+    int waits = seen.waits;
+    OK(ctx, wf_stream_wait(s[1], first)); /* does not: the driver waits */
+    assert_int_equal(seen.waits, waits + 1);
+    assert_non_null(second = wf_event_record(s[1]));
+    OK(ctx, wf_stream_wait(queue, second));
+    OK(ctx, wf_event_sync(second));
+    double seconds = -1;
+    OK(ctx, wf_event_elapsed(first, second, &seconds));
+    assert_true(seconds >= 0 && seconds < 600);
+    REFUSED(ctx, wf_event_elapsed(queued, second, &seconds), WF_ERR_ARG, "no clock in common");
+    OK(ctx, wf_stream_sync(queue));
+    OK(ctx, wf_sync(ctx));
+    EXPECT_F32(a, 3, 3, 3, 3);
+    wf_event_free(queued), wf_event_free(first), wf_event_free(second);
+    wf_stream_free(queue), wf_stream_free(s[0]), wf_stream_free(s[1]);
+    CU(cu.cuStreamDestroy_v2(mine[0]));
+    CU(cu.cuStreamDestroy_v2(mine[1]));
+    wf_release(a);
+}
+
+static void test_refused_streams(void **state)
+{
+    (void)state;
+    CUcontext own;
+    CUstream other, mine;
+    int none = 0;
+    assert_null(wf_stream_wrap(ctx, WF_CPU, NULL));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU");
+    assert_null(wf_stream_wrap(ctx, GPU, &none));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_BACKEND, "wf_stream_wrap: cuda-emu:0: asking for the stream's context");
+    CU(cu.cuCtxCreate_v2(&own, 0, 0));
+    CU(cu.cuStreamCreate(&other, 0));
+    assert_null(wf_stream_wrap(ctx, GPU, other));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "the stream is none of the primary context of cuda-emu:0");
+    CU(cu.cuCtxDestroy_v2(own));
+    CU(cu.cuStreamCreate(&mine, 0));
+    wf_stream *s = wf_stream_wrap(ctx, GPU, mine);
+    wf_graph *g = wf_begin(ctx, .stream = s, .device = WF_CPU);
+    wf_keep(wf_const(g, WF_F32, 4));
+    REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "the stream is one of another device");
+    CU(cu.cuStreamDestroy_v2(mine)); /* too early: the launch says so, and nothing is lost */
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1);
+    g = wf_begin(ctx, .stream = s);
+    wf_out(g, a, wf_add(wf_in(g, a), 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_BACKEND, "ordering streams");
+    wf_stream_free(s);
+    change(a, one);
+    EXPECT_F32(a, 3, 3, 3, 3);
+    wf_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +465,10 @@ int main(void)
         cmocka_unit_test_teardown(test_refused, still_current),
         cmocka_unit_test_teardown(test_shared_with_host, still_current),
         cmocka_unit_test_teardown(test_map_device, still_current),
+        cmocka_unit_test_teardown(test_order_of_streams, end_seeing),
+        cmocka_unit_test_teardown(test_program_order, end_seeing),
+        cmocka_unit_test_teardown(test_events, end_seeing),
+        cmocka_unit_test_teardown(test_refused_streams, end_seeing),
     };
     if (!getenv("WEFT_CUDA_EMU")) {
         print_message("WEFT_CUDA_EMU names no emulator: nothing to test\n");

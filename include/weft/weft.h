@@ -211,6 +211,18 @@ WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 /* A new stream of a device (0: the context's default). NULL: no such device, no memory, no thread. From any thread, also
  * several at once with one stream. */
 WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
+/* A CUDA stream of the program's own (CUstream, cudaStream_t; NULL: the default stream) on a GPU (0: the context's default) as
+ * a stream; it must live until wf_stream_free, which does not destroy it. Of the device's primary context, which the CUDA
+ * runtime uses, and not being captured. Launches are given to it by the calling thread before the call returns, so they come
+ * after what the program has put there before, and before what it puts there later; those that need results of
+ * reductions on the host wait for them. All that Weft does on one GPU stays in order: where its work goes from one stream
+ * to another, the GPU waits (an event, some microseconds). So work in other streams of Weft's, copies to the host and
+ * memory that is used again need no events of the program's; these are for what the program itself does: wf_event_record
+ * is an event of the driver's, for which wf_stream_wait makes another such stream wait; with an event of another kind it
+ * blocks the caller. A failure is reported by a later call, as without a stream. wf_stream_sync waits for the program's
+ * work in it, too. NULL: no such device, or a stream of another context.
+ *     wf_stream *s = wf_stream_wrap(ctx, WF_GPU(0), cuda_stream); */
+WF_API wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream);
 WF_API void wf_stream_free(wf_stream *stream);      /* waits; NULL: no-op. It is nobody's current stream any more */
 WF_API wf_status wf_stream_sync(wf_stream *stream); /* waits for what was queued before; reports what failed */
 /* Waits for all streams and GPUs of the context; reports the first that failed, and forgets the failures of others. */
@@ -225,7 +237,8 @@ WF_API wf_event *wf_event_record(wf_stream *stream);
 /* What is queued later waits for the event, which may be one of another stream of the context. Does not block. */
 WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
 WF_API wf_status wf_event_sync(const wf_event *event); /* blocks the caller until it is reached */
-/* *seconds from a to b, by the device's clock; blocks until both are reached. */
+/* *seconds from a to b, by the device's clock; blocks until both are reached. Two of CUDA streams (wf_stream_wrap) of one
+ * GPU, or none. */
 WF_API wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds);
 WF_API void wf_event_free(wf_event *event); /* at any time; NULL: no-op */
 

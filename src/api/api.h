@@ -134,7 +134,7 @@ const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 /* wf__engine_run, or on the GPU. */
-bool wf__run_on(wf_context *ctx, wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base,
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
@@ -386,7 +386,7 @@ typedef struct wf__request { /* to run a program */
     wf_array *const *kept;
     uint32_t kept_n;
     const char *here;  /* for messages, where there is no name; may be NULL */
-    wf_stream *stream; /* NULL: now, on this thread */
+    wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
     wf__limits limits;
 } wf__request;
 wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
@@ -413,8 +413,9 @@ struct wf_stream {
     wf_context *ctx;
     wf_stream *next, *prev; /* in ctx->streams, under the context's lock */
     wf_device device;
-    wf__queue *queue;
-    wf__mutex lock; /* of what follows */
+    wf__queue *queue; /* NULL: a CUDA stream of the program's */
+    wf__gpu_on cuda;  /* then: that */
+    wf__mutex lock;   /* of what follows */
     /* Reports divide time into periods. What was queued in the period of a failure, or before, is dropped from then on;
      * the report ends the period. */
     uint64_t period, failed; /* failed: period of the latest failure; 0: none */

@@ -287,8 +287,8 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__run_on(f->ctx, s->gpu, &s->plan->plan, s->name, s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL,
-                    &failure))
+    if (!wf__run_on(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, s->base, s->param,
+                    &(wf__limits){ 0 }, s->interpret, NULL, &failure))
         status = wf__error(f->ctx, failure.status, "%s%s%s", s->name ? s->name : "", s->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);

@@ -158,22 +158,24 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 }
 
 /* ---- running ---- */
-bool wf__run_on(wf_context *ctx, wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base,
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
 {
-    return gpu ? wf__gpu_run(gpu, plan, label, base, param, notes, failure)
-               : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+    return on.gpu ? wf__gpu_run(on, plan, label, base, param, notes, failure)
+                  : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
 }
 
-static wf_status run_plan(wf_context *ctx, const wf__program *p, wf__plan_entry *e, char *const *base,
-                          const uint64_t *param, const wf__limits *limits, wf__note *notes)
+static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry *e, char *const *base, wf__note *notes)
 {
+    const wf__program *p = r->program;
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
-    if (wf__is_gpu(p->device) && !gpu)
+    wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
+    if (wf__is_gpu(p->device) && !on.gpu)
         return wf_check(ctx);
-    if (!wf__run_on(ctx, gpu, &e->plan, p->name, base, param, limits, p->device == WF_INTERP, notes, &failure))
+    if (r->stream)
+        on = r->stream->cuda;
+    if (!wf__run_on(ctx, on, &e->plan, p->name, base, r->param, &r->limits, p->device == WF_INTERP, notes, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
@@ -299,12 +301,12 @@ static wf_status run_planned(wf_context *ctx, const wf__request *r, wf__memo *me
     for (uint32_t i = 0; i < p->object_n; ++i)
         base[i] = r->arrays[i]->base;
     if (memo)
-        status = run_plan(ctx, p, memo->entry, base, r->param, &r->limits, NULL);
+        status = run_plan(ctx, r, memo->entry, base, NULL);
     else {
         wf__launch_note note;
         wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
         if (e) {
-            status = run_plan(ctx, p, e, base, r->param, &r->limits, note.stage);
+            status = run_plan(ctx, r, e, base, note.stage);
             wf__note_run(ctx, e, &note);
             if (wf__is_noted(ctx))
                 wf__freeze_note(ctx, p, e, r->arrays, r->param, status);
@@ -358,13 +360,15 @@ static wf_status run_sharing(wf_context *ctx, const wf__request *r)
 wf_status wf__program_run(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
+    wf__request given;
     bool streaming = atomic_load_explicit(&ctx->streaming, memory_order_acquire);
     if (streaming) {
-        wf__request queued = *r;
-        if (!queued.stream)
-            queued.stream = wf__stream_current(ctx, r->program->device);
-        if (queued.stream)
-            return wf__request_queue(ctx, &queued);
+        given = *r;
+        r = &given;
+        if (!given.stream)
+            given.stream = wf__stream_current(ctx, r->program->device);
+        if (given.stream && given.stream->queue)
+            return wf__request_queue(ctx, r);
         status = wf__request_arrays(ctx, r, true);
         if (status != WF_OK)
             return status;

@@ -112,8 +112,8 @@ static void run(wf__work *work, bool dropped)
     wf_context *ctx = work->stream->ctx;
     wf__failure failure = { 0 };
     bool done = !dropped &&
-                wf__run_on(ctx, q->gpu, &q->plan->plan, q->label, q->base, q->param, &q->limits, q->interpret,
-                           q->note.stage, &failure) &&
+                wf__run_on(ctx, (wf__gpu_on){ .gpu = q->gpu }, &q->plan->plan, q->label, q->base, q->param, &q->limits,
+                           q->interpret, q->note.stage, &failure) &&
                 (!q->gpu || wf__gpu_finish(q->gpu, &failure)); /* events say that it is done */
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);

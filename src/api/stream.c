@@ -1,6 +1,7 @@
 /* stream.c - streams and events. A stream of the processor is a queue with a thread of its own (src/run/queue.c), which
- * launches kernels as any caller does: large ones use the context's pool. What differs between devices is what stands
- * behind wf_stream.queue; periods, reports, events and the current stream are the same for all.
+ * launches kernels as any caller does: large ones use the context's pool. Streams of GPUs that are Weft's are such queues,
+ * too. A CUDA stream of the program's has no queue: what it gets is given to the driver at once, and events are the
+ * driver's.
  */
 #include "api/api.h"
 
@@ -8,7 +9,9 @@ struct wf_event {
     _Atomic int64_t refs; /* the owner, the stream that will reach it, streams that wait for it */
     wf_context *ctx;
     _Atomic bool reached;
-    double at; /* wf__now */
+    double at;    /* wf__now */
+    wf__gpu *gpu; /* of one in a CUDA stream of the program's: where it is; else NULL */
+    void *cuda;
 };
 
 struct wf__current { /* of one thread, for one device */
@@ -19,28 +22,20 @@ struct wf__current { /* of one thread, for one device */
 };
 
 /* ---- life ---- */
-wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
+static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device device, wf__gpu_on cuda)
 {
-    if (!ctx)
-        return NULL;
-    device = device ? device : ctx->device;
-    if (wf__is_gpu(device) && !wf__gpu_of(ctx, "wf_stream_new", device))
-        return NULL;
-    if (device != WF_CPU && device != WF_INTERP && !wf__is_gpu(device)) {
-        wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
-        return NULL;
-    }
     wf_stream *s = wf__alloc0(sizeof *s);
     bool locked = s && wf__mutex_init(&s->lock);
-    if (locked)
+    if (locked && !cuda.foreign)
         s->queue = wf__queue_new(&ctx->progress);
-    if (!s || !s->queue) {
+    if (!locked || (!s->queue && !cuda.foreign)) {
         if (locked)
             wf__mutex_free(&s->lock);
         wf__free(s);
-        wf__error(ctx, WF_ERR_MEMORY, "wf_stream_new: out of memory or threads");
+        wf__error(ctx, WF_ERR_MEMORY, "%s: out of memory or threads", function);
         return NULL;
     }
+    s->cuda = cuda;
     atomic_init(&s->refs, 1);
     s->ctx = ctx;
     s->device = device;
@@ -54,6 +49,45 @@ wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
     wf__mutex_unlock(&ctx->lock);
     atomic_store(&ctx->streaming, true);
     return s;
+}
+
+wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
+{
+    if (!ctx)
+        return NULL;
+    device = device ? device : ctx->device;
+    if (wf__is_gpu(device) && !wf__gpu_of(ctx, "wf_stream_new", device))
+        return NULL;
+    if (device != WF_CPU && device != WF_INTERP && !wf__is_gpu(device)) {
+        wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
+        return NULL;
+    }
+    return new_stream(ctx, "wf_stream_new", device, (wf__gpu_on){ 0 });
+}
+
+/* The context's error, or WF_OK; empties the failure. */
+static wf_status said(wf_context *ctx, const char *function, bool ok, wf__failure *f)
+{
+    wf_status status = ok ? WF_OK : wf__error(ctx, f->status, "%s: %s", function, wf__str_get(&f->text));
+    wf__str_free(&f->text);
+    return status;
+}
+
+wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream)
+{
+    wf__failure f = { 0 };
+    if (!ctx)
+        return NULL;
+    device = device ? device : ctx->device;
+    if (!wf__is_gpu(device)) {
+        wf__error(ctx, WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU; the device is not");
+        return NULL;
+    }
+    wf__gpu *gpu = wf__gpu_of(ctx, "wf_stream_wrap", device);
+    if (!gpu || said(ctx, "wf_stream_wrap", wf__gpu_takes_stream(gpu, cuda_stream, &f), &f) != WF_OK)
+        return NULL;
+    return new_stream(ctx, "wf_stream_wrap", device,
+                      (wf__gpu_on){ .gpu = gpu, .foreign = true, .stream = cuda_stream });
 }
 
 static void unlink_stream(wf_stream *s)
@@ -153,6 +187,14 @@ void wf_stream_free(wf_stream *s)
     if (!s)
         return;
     nobodys_current(s);
+    if (!s->queue) { /* what it has got comes before whatever comes next; nothing more is asked of it */
+        wf__failure f = { 0 };
+        if (!wf__gpu_finish(s->cuda.gpu, &f) && s->ctx->log)
+            s->ctx->log(1, wf__str_get(&f.text), s->ctx->log_user);
+        wf__str_free(&f.text);
+        release_stream(s);
+        return;
+    }
     wf__queue_wait(s->queue);
     wf__mutex_lock(&s->lock);
     if (s->error.status != WF_OK && s->ctx->log)
@@ -163,8 +205,11 @@ void wf_stream_free(wf_stream *s)
 
 wf_status wf_stream_sync(wf_stream *s)
 {
+    wf__failure f = { 0 };
     if (!s)
         return WF_ERR_ARG;
+    if (!s->queue)
+        return said(s->ctx, "wf_stream_sync", wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f), &f);
     wf__queue_wait(s->queue);
     return report_locked(s, "wf_stream_sync");
 }
@@ -188,8 +233,9 @@ static wf_status wait_for_all(wf_context *ctx, bool reporting)
 {
     wf_status first = WF_OK;
     for (wf_stream *s = next_stream(ctx, NULL), *next; s; s = next) {
-        wf__queue_wait(s->queue);
-        wf_status status = reporting ? report_locked(s, "wf_sync") : WF_OK;
+        if (s->queue)
+            wf__queue_wait(s->queue);
+        wf_status status = reporting && s->queue ? report_locked(s, "wf_sync") : WF_OK;
         first = first != WF_OK ? first : status;
         next = next_stream(ctx, s);
         release_stream(s);
@@ -283,6 +329,8 @@ void wf_event_free(wf_event *e)
     if (!e || atomic_fetch_sub(&e->refs, 1) != 1)
         return;
     wf_context *ctx = e->ctx;
+    if (e->cuda)
+        wf__gpu_free_event(e->gpu, e->cuda);
     wf__free(e);
     wf__context_release(ctx);
 }
@@ -317,14 +365,33 @@ static void reach(wf__work *work, bool dropped)
 
 static bool is_reached(void *event) { return atomic_load(&((wf_event *)event)->reached); }
 
-static void wait_for_event(const wf_event *e) { wf__progress_wait(&e->ctx->progress, is_reached, (void *)e); }
+/* false: work before it failed, which the failure says. */
+static bool wait_for_event(const wf_event *e, wf__failure *f)
+{
+    if (e->cuda)
+        return wf__gpu_reached(e->gpu, e->cuda, f);
+    wf__progress_wait(&e->ctx->progress, is_reached, (void *)e);
+    return true;
+}
 
 static void await(wf__work *work, bool dropped)
 {
     event_work *w = (event_work *)work;
-    if (!dropped)
-        wait_for_event(w->event);
+    wf__failure f = { 0 };
+    if (!dropped && !wait_for_event(w->event, &f))
+        wf__stream_fail(work, f.status, wf__str_get(&f.text));
+    wf__str_free(&f.text);
     free_event_work(w);
+}
+
+static wf_event *record_at_once(wf_stream *s, wf_event *e)
+{
+    wf__failure f = { 0 };
+    e->cuda = wf__gpu_record(e->gpu, s->cuda.stream, &f);
+    if (said(s->ctx, "wf_event_record", e->cuda != NULL, &f) == WF_OK)
+        return e;
+    wf_event_free(e);
+    return NULL;
 }
 
 wf_event *wf_event_record(wf_stream *s)
@@ -335,8 +402,11 @@ wf_event *wf_event_record(wf_stream *s)
     if (e) {
         atomic_init(&e->refs, 1);
         e->ctx = s->ctx;
+        e->gpu = s->cuda.gpu;
         wf__context_retain(e->ctx);
     }
+    if (e && !s->queue)
+        return record_at_once(s, e);
     event_work *w = e ? new_event_work(e, reach) : NULL;
     if (!w)
         wf__error(s->ctx, WF_ERR_MEMORY, "wf_event_record: out of memory");
@@ -355,6 +425,12 @@ wf_status wf_stream_wait(wf_stream *s, const wf_event *event)
     if (!event || event->ctx != s->ctx)
         return wf__error(s->ctx, WF_ERR_ARG, "wf_stream_wait: %s",
                          event ? "the event belongs to another context" : "the event is NULL");
+    if (!s->queue) {
+        wf__failure f = { 0 };
+        bool ok = event->cuda ? wf__gpu_await(s->cuda.gpu, s->cuda.stream, event->gpu, event->cuda, &f)
+                              : wait_for_event(event, &f);
+        return said(s->ctx, "wf_stream_wait", ok, &f);
+    }
     event_work *w = new_event_work((wf_event *)event, await);
     if (!w)
         return wf__error(s->ctx, WF_ERR_MEMORY, "wf_stream_wait: out of memory");
@@ -366,10 +442,8 @@ wf_status wf_stream_wait(wf_stream *s, const wf_event *event)
 
 wf_status wf_event_sync(const wf_event *e)
 {
-    if (!e)
-        return WF_ERR_ARG;
-    wait_for_event(e);
-    return WF_OK;
+    wf__failure f = { 0 };
+    return e ? said(e->ctx, "wf_event_sync", wait_for_event(e, &f), &f) : WF_ERR_ARG;
 }
 
 wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds)
@@ -378,8 +452,13 @@ wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds
         wf_context *ctx = a ? a->ctx : b ? b->ctx : NULL;
         return wf__error(ctx, WF_ERR_ARG, "wf_event_elapsed: needs two events of one context, and seconds");
     }
-    wait_for_event(a);
-    wait_for_event(b);
+    wf__failure f = { 0 };
+    if (a->gpu != b->gpu)
+        return wf__error(a->ctx, WF_ERR_ARG, "wf_event_elapsed: the two events have no clock in common");
+    if (a->cuda)
+        return said(a->ctx, "wf_event_elapsed", wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f), &f);
+    wait_for_event(a, &f);
+    wait_for_event(b, &f);
     *seconds = b->at - a->at;
     return WF_OK;
 }

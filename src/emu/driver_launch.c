@@ -10,6 +10,12 @@ bool wf__emu_stream_known(CUstream stream)
            wf__emu_known(stream, EMU_OBJ_STREAM);
 }
 
+/* Is it a stream of this context? Default streams are of any. */
+static bool is_stream_of(CUstream stream, CUcontext c)
+{
+    return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);
+}
+
 EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     (void)priority;
@@ -124,7 +130,7 @@ EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !wf__emu_stream_known(stream)))
+    if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS) {
         event->recorded = true;
@@ -153,7 +159,7 @@ EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
     if (status != CUDA_SUCCESS)
         return status;
     wf__mutex_lock(&wf__emu_driver.lock);
-    if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2))
+    if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2) || start->context != end->context)
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
     *ms = (float)((end->time - start->time) * 1e3);
     return wf__emu_leave(CUDA_SUCCESS);
@@ -268,7 +274,7 @@ static CUresult launch(CUfunction f, emu_launch *l, CUstream stream, void **para
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !wf__emu_stream_known(stream)))
+    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !is_stream_of(stream, c)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && f->module->context != c)
         status = CUDA_ERROR_INVALID_CONTEXT;

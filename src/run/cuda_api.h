@@ -15,6 +15,7 @@ typedef struct wf__cuda {
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
     WF__CUDA_STREAM_NON_BLOCKING = 1,
+    WF__CUDA_EVENT_DISABLE_TIMING = 2,
     WF__CUDA_JIT_INPUT_PTX = 1,
     WF__CUDA_JIT_ERROR_LOG = 5,
     WF__CUDA_JIT_ERROR_LOG_BYTES = 6,

@@ -28,11 +28,26 @@ bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *fail
 /* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver knows?
  * Else the failure says what is there. */
 bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *failure);
+/* Of streams of the host program's. Is it one of this GPU's? From then on it may get work. */
+bool wf__gpu_takes_stream(wf__gpu *gpu, void *stream, wf__failure *failure);
+bool wf__gpu_finish_stream(wf__gpu *gpu, void *stream, wf__failure *failure); /* with what the program has in it */
+/* Events: recorded in such a stream (NULL: failure), waited for by one or by the caller, freed. */
+void *wf__gpu_record(wf__gpu *gpu, void *stream, wf__failure *failure);
+bool wf__gpu_await(wf__gpu *gpu, void *stream, wf__gpu *of, void *event, wf__failure *failure);
+bool wf__gpu_reached(wf__gpu *gpu, void *event, wf__failure *failure);
+bool wf__gpu_elapsed(wf__gpu *gpu, void *from, void *to, double *seconds, wf__failure *failure);
+void wf__gpu_free_event(wf__gpu *gpu, void *event);
 /* Waits for all work without asking how it went: failures stay for later calls. */
 void wf__gpu_settle(wf__gpu *gpu);
 
+/* Where work is done: on the processor (gpu NULL), a GPU, or a stream of the host program's there. */
+typedef struct wf__gpu_on {
+    wf__gpu *gpu;
+    bool foreign;
+    void *stream; /* then: a CUstream, also NULL */
+} wf__gpu_on;
 /* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
-bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
+bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
                  struct wf__note *notes, struct wf__failure *failure);
 bool wf__gpu_finish(wf__gpu *gpu, struct wf__failure *failure); /* waits for all of it */
 void wf__engine_finish_gpus(struct wf__engine *engine,

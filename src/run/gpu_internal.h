@@ -12,9 +12,14 @@ struct wf__gpu {
     wf__engine *engine;
     const wf__cuda *cuda;
     int device, arch; /* arch: compute capability times 10 */
-    void *context, *stream;
-    wf__map *modules; /* PTX -> wf__gpu_kernel */
-    wf__mutex lock;   /* held by whoever works on it */
+    void *context;
+    /* All work is in order, whichever stream it is given to: when it goes from one to another, that one waits for the
+     * event `turn`. So memory that is given back may be taken by whatever comes next. */
+    void *own, *stream; /* stream: of the work in hand */
+    void *latest;       /* stream that got work last */
+    void *turn;         /* NULL: there are no other streams */
+    wf__map *modules;   /* PTX -> wf__gpu_kernel */
+    wf__mutex lock;     /* held by whoever works on it */
     bool has_lock, lost, emulated;
     char name[24]; /* "cuda:0" */
     char model[96];
@@ -31,8 +36,11 @@ typedef struct wf__gpu_kernel { /* one module */
 } wf__gpu_kernel;
 
 /* Between these two the context is current, and nobody else works on it. */
-bool wf__gpu_begin(wf__gpu *gpu, wf__failure *failure);
+bool wf__gpu_begin(wf__gpu *gpu, wf__failure *failure);                  /* work goes to its own stream */
+bool wf__gpu_begin_on(wf__gpu *gpu, void *stream, wf__failure *failure); /* to this one */
+bool wf__gpu_enter(wf__gpu *gpu, wf__failure *failure);                  /* no work is given to it */
 void wf__gpu_end(wf__gpu *gpu);
+void wf__gpu_settle_here(wf__gpu *gpu); /* within these: waits for all work, whatever has become of it */
 /* Is the result of a driver call good? Else the failure says what it was. */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 /* Within begin and end: */

@@ -1,4 +1,4 @@
-/* gpu_memory.c - a GPU's memory. All work on it is in one stream, so memory that is given back may be taken by whatever is
+/* gpu_memory.c - a GPU's memory. All work on it is in order, so memory that is given back may be taken by whatever is
  * launched next, without waiting. Blocks are kept by size class up to a bound; when memory runs out, all of them are
  * given to the driver before the call fails. An emulator gets every block exactly as long as it was asked for, and
  * back at once, so that it sees what goes past the end or comes too late.
@@ -107,7 +107,7 @@ void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
 
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
-    if (!wf__gpu_begin(gpu, f))
+    if (!(bytes % 4 ? wf__gpu_begin(gpu, f) : wf__gpu_enter(gpu, f))) /* then it writes */
         return NULL;
     char *at = wf__gpu_take(gpu, bytes, f);
     wf__gpu_end(gpu);
@@ -117,7 +117,7 @@ char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__failure *f)
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes)
 {
     wf__failure ignored = { 0 };
-    if (at && wf__gpu_begin(gpu, &ignored)) {
+    if (at && wf__gpu_enter(gpu, &ignored)) {
         wf__gpu_give(gpu, at, bytes);
         wf__gpu_end(gpu);
     }

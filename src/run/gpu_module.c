@@ -8,7 +8,7 @@ void wf__gpu_free_kernel(void *value)
 {
     wf__gpu_kernel *k = value;
     if (k->module) {
-        k->gpu->cuda->StreamSynchronize(k->gpu->stream); /* it may be running */
+        wf__gpu_settle_here(k->gpu); /* it may be running */
         k->gpu->cuda->ModuleUnload(k->module);
     }
     wf__free(k);

@@ -39,7 +39,7 @@ void wf__gpu_free_stage_code(void *engine, void *code)
     WF__UNUSED(engine);
     if (kernel) {
         wf__gpu *gpu = kernel->gpu;
-        bool current = wf__gpu_begin(gpu, &ignored);
+        bool current = wf__gpu_enter(gpu, &ignored);
         wf__map_let_go(gpu->modules, c->module);
         if (current)
             wf__gpu_end(gpu);
@@ -332,13 +332,14 @@ static void note_label(wf__gpu *gpu, const char *label)
         snprintf(gpu->recent[gpu->recent_n++ % WF__GPU_RECENT], sizeof *gpu->recent, "%s", label ? label : "unnamed");
 }
 
-bool wf__gpu_run(wf__gpu *gpu, wf__plan *plan, const char *label, char *const *given, const uint64_t *param,
+bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *given, const uint64_t *param,
                  wf__note *notes, wf__failure *f)
 {
+    wf__gpu *gpu = on.gpu;
     uint32_t objects = plan->objects + plan->temp_n, temps = 0;
     char **base = wf__alloc0((objects + 1) * sizeof *base);
     uint64_t *all = wf__alloc0((plan->params + plan->most_reds + 1) * sizeof *all);
-    bool ok = ((base && all) || no_memory(f)) && wf__gpu_begin(gpu, f);
+    bool ok = ((base && all) || no_memory(f)) && wf__gpu_begin_on(gpu, on.foreign ? on.stream : gpu->own, f);
     bool begun = ok;
     for (uint32_t i = 0; ok && i < plan->objects; ++i)
         base[i] = given[i];
