@@ -139,6 +139,12 @@ bool wf__ptx_wide_node(gen *g, wf__ref r); /* is it part of an access for all co
 val wf__ptx_from_lane(gen *g, unsigned dtype, val v, const char *how, val by, val members);
 /* Of the lanes here with the same address one leads, and has the values of all of them joined. */
 val wf__ptx_meet(gen *g, val address, unsigned join, unsigned dtype, val v, val *leads);
+/* ---- watch.c: debug mode ---- */
+bool wf__ptx_watches(const gen *g);
+/* Where `when` holds (V_NONE: always) and the index of an access is not inside. */
+void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside);
+/* Before a store to an address where `when` holds: where it takes place. */
+val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val value);
 /* ---- team.c ---- */
 void wf__ptx_team(gen *g, val exit);
 #endif

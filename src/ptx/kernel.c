@@ -263,8 +263,6 @@ static void finish(gen *g)
 static void check(gen *g)
 {
     const wf__ir *ir = g->ir;
-    if (ir->flags & WF_DEBUG)
-        wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "debug mode on a GPU; run this recording on the CPU");
     if (g->options->arch < WF__PTX_OLDEST)
         wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "a GPU of compute capability %d.%d; 7.0 is the oldest that will do",
                      g->options->arch / 10, g->options->arch % 10);

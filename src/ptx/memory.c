@@ -7,10 +7,10 @@ typedef struct place { /* where a node's element is */
     gen *g;
     const wf__node *n;
     const wf__slot *slot;
-    val offset;    /* of the terms so far; V_NONE: none */
-    int64_t fixed; /* elements, known */
-    val ok;        /* V_NONE: always */
-    bool narrow;
+    val offset;           /* of the terms so far; V_NONE: none */
+    int64_t fixed;        /* elements, known */
+    val ok;               /* V_NONE: always */
+    bool narrow, watched; /* watched: the index must be inside, or is reported */
 } place;
 
 static unsigned index_dtype(bool narrow) { return narrow ? WF_I32 : WF_I64; }
@@ -131,6 +131,9 @@ static void add_axis(place *p, int k, wf__ref i)
             return;
         }
     }
+    if (p->watched)
+        both(p, in_range(p, p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i),
+                         wf__ptx_field_value(g, WF__PTX_DIM, p->n->a, k, p->narrow)));
     if (!split_constant(p, k, i, &x))
         x = p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i);
     add_term(p, k, x);
@@ -157,10 +160,16 @@ val wf__ptx_address(gen *g, const wf__node *n, val *ok)
     for (uint32_t k = 0; k < rank; ++k)
         p.narrow = p.narrow && wf__ptx_uses_narrow(g, wf__tuple_at(g->ir, n->b)[k]);
     wf__ref when = n->op == WF__LOAD ? wf__when(g->ir, n) : n->d;
+    val on = { 0 };
     if (when)
-        p.ok = wf__ptx_as_is(g, when);
+        on = wf__ptx_as_is(g, when);
+    p.watched = wf__ptx_watches(g) && !p.slot->element && (n->op != WF__LOAD || n->aux == WF_BORDER_NONE);
     for (uint32_t k = 0; k < rank; ++k)
         add_axis(&p, (int)k, wf__tuple_at(g->ir, n->b)[k]);
+    if (p.watched && p.ok.kind != V_NONE)
+        wf__ptx_watch_index(g, n, on, p.ok);
+    if (on.kind != V_NONE)
+        both(&p, on);
     uint32_t at = p.slot->shared;
     val base = at ? wf__ptx_shared(g) : wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false), r = wf__ptx_reg(g, V_D);
     int64_t bytes = p.fixed * size + (at ? at - 1 : 0);
@@ -271,5 +280,7 @@ void wf__ptx_store(gen *g, const wf__node *n)
     val ok, address = wf__ptx_address(g, n, &ok), re = wf__ptx_use(g, n->c), im = { 0 };
     if (wf__is_complex(n->dtype))
         im = g->node[n->c].more;
+    if (wf__ptx_watches(g))
+        ok = wf__ptx_watch_store(g, n, address, ok, re);
     wf__ptx_store_element(g, n->dtype, address, wf__ptx_space(&g->ir->slot[n->a]), ok, re, im);
 }

@@ -31,8 +31,23 @@ typedef enum wf__ptx_what {
     WF__PTX_WARPS,   /* that have something to do */
     WF__PTX_KEPT,    /* points of the kept axes */
     WF__PTX_ALIGNED, /* 1: points side by side may be read and written by one access (wide, below) */
-    WF__PTX_RESULT   /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
+    WF__PTX_RESULT,  /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
+    WF__PTX_REPORT,  /* debug mode: of WF__PTX_REPORT_WORDS words of 8 bytes, 0 at first */
+    WF__PTX_WRITERS  /* debug mode, number: slot. Of words, 0 at first, one for each element: this is that of element
+                        [0, ..., 0]; 0: they are not kept */
 } wf__ptx_what;
+
+/* Debug mode: what was found first, 0: nothing, and at which node, by which point; where two points write one element, by
+ * which other one (1 + its number); the index outside. Point and index: as many words as there are axes. */
+typedef enum wf__ptx_finding { WF__PTX_OUTSIDE = 1, WF__PTX_SAME, WF__PTX_NAN } wf__ptx_finding;
+enum {
+    WF__PTX_REPORT_WHAT,
+    WF__PTX_REPORT_NODE,
+    WF__PTX_REPORT_OTHER,
+    WF__PTX_REPORT_POINT,
+    WF__PTX_REPORT_INDEX = WF__PTX_REPORT_POINT + WF_MAX_RANK,
+    WF__PTX_REPORT_WORDS = WF__PTX_REPORT_INDEX + WF_MAX_RANK
+};
 
 typedef struct wf__ptx_field {
     uint8_t what, axis;

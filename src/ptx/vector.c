@@ -43,7 +43,7 @@ int wf__ptx_width(const wf__ir *ir, wf__ptx_code *code)
 {
     int width = 1;
     code->wide_n = 0;
-    if (ir->red_n || ir->loops || ir->n > MOST_NODES || !is_plain(ir))
+    if (ir->red_n || ir->loops || ir->flags & WF_DEBUG || ir->n > MOST_NODES || !is_plain(ir))
         return 1;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

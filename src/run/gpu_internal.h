@@ -51,5 +51,12 @@ bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *failure);
 wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note,
                          wf__failure *failure); /* note: or NULL */
 void wf__gpu_free_kernel(void *kernel);
+/* ---- debug mode (gpu_watch.c), within begin and end ---- */
+typedef struct wf__gpu_watch wf__gpu_watch;
+wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const wf__mem *mem, wf__failure *failure);
+uint64_t wf__gpu_watch_field(const wf__gpu_watch *watch, const wf__ptx_field *field);
+/* After the launch: false if something was found, which is the failure. Outputs left unset go to the log. */
+bool wf__gpu_watch_look(wf__gpu_watch *watch, wf__failure *failure);
+void wf__gpu_watch_end(wf__gpu_watch *watch); /* NULL: no-op */
 static inline uint64_t wf__gpu_address(const char *at) { return (uint64_t)(uintptr_t)at; }
 #endif

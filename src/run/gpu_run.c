@@ -21,6 +21,7 @@ typedef struct gpu_launch {
     char **result; /* of reductions: device memory */
     int64_t tiles, rows, warps;
     unsigned block_x, block_y;
+    wf__gpu_watch *watch; /* of debug mode; else NULL */
     wf__failure *failure;
 } gpu_launch;
 
@@ -144,6 +145,9 @@ static uint64_t field(const gpu_launch *l, const wf__ptx_field *f)
         return (uint64_t)stage->kept;
     case WF__PTX_ALIGNED:
         return is_aligned(l);
+    case WF__PTX_REPORT:
+    case WF__PTX_WRITERS:
+        return wf__gpu_watch_field(l->watch, f);
     default:
         return wf__gpu_address(l->result[f->number]);
     }
@@ -293,7 +297,11 @@ static bool run_stage(wf__gpu *gpu, wf__stage *stage, char *const *base, const u
     } else if (ok) {
         wf__stage_mem(stage, base, mem);
         l.code = code_of(gpu, stage, mem, note, f);
-        ok = l.code && make_results(&l, base) && launch(&l);
+        ok = l.code && make_results(&l, base);
+        if (ok && body->flags & WF_DEBUG)
+            ok = (l.watch = wf__gpu_watch_begin(gpu, stage, mem, f)) != NULL;
+        ok = ok && launch(&l) && (!l.watch || wf__gpu_watch_look(l.watch, f));
+        wf__gpu_watch_end(l.watch);
         if (ok && body->red_n && !stage->reduce)
             ok = join_boxes(&l, result);
         else if (ok && body->red_n && stage->parts > 1)

@@ -115,26 +115,38 @@ static bool is_nan(unsigned dtype, const void *value)
     return isnan(x);
 }
 
+void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_CONTRACT))
+        return;
+    wf__str_add(&w->text, "two points, ");
+    add_point(w, &w->text, (int64_t)writer - 1);
+    wf__str_add(&w->text, " and ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+    wf__str_add(&w->text, ", write the same element of ");
+    add_array(w, &w->text, n->a);
+    wf__str_add(&w->text, "; say wf_accumulate, or write different ones");
+}
+
+void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_ARG))
+        return;
+    wf__str_add(&w->text, "a NaN is stored in ");
+    add_array(w, &w->text, n->a);
+    wf__str_add(&w->text, ", by point ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+}
+
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point)
 {
     wf__watch_slot *s = &w->slot[n->a];
     uint64_t me = (uint64_t)number_of(w, point) + 1;
     uint64_t *writer = s->writer && offset >= s->first && offset <= s->last ? &s->writer[offset - s->first] : NULL;
-    if (writer && *writer && *writer != me && !w->stage->body.red_n && is_first(w, WF_ERR_CONTRACT)) {
-        wf__str_add(&w->text, "two points, ");
-        add_point(w, &w->text, (int64_t)*writer - 1);
-        wf__str_add(&w->text, " and ");
-        add_tuple(&w->text, point, w->stage->body.rank);
-        wf__str_add(&w->text, ", write the same element of ");
-        add_array(w, &w->text, n->a);
-        wf__str_add(&w->text, "; say wf_accumulate, or write different ones");
-    }
-    if (w->nan && is_nan(n->dtype, value) && is_first(w, WF_ERR_ARG)) {
-        wf__str_add(&w->text, "a NaN is stored in ");
-        add_array(w, &w->text, n->a);
-        wf__str_add(&w->text, ", by point ");
-        add_tuple(&w->text, point, w->stage->body.rank);
-    }
+    if (writer && *writer && *writer != me && !w->stage->body.red_n)
+        wf__watch_same(w, n, *writer, point);
+    if (w->nan && is_nan(n->dtype, value))
+        wf__watch_nan(w, n, point);
     if (writer)
         *writer = me;
     return w->status == WF_OK;

@@ -1,5 +1,5 @@
-/* watch.h - what debug mode looks for while the interpreter runs a stage. The first finding is kept; the access that it is
- * about does not take place.
+/* watch.h - what debug mode looks for while a stage runs, in the interpreter or on a GPU. The first finding is kept; the access
+ * that it is about does not take place.
  */
 #ifndef WEFT_WATCH_H
 #define WEFT_WATCH_H
@@ -26,6 +26,9 @@ void wf__watch_end(wf__watch *w);
 
 /* An index of `index` is not inside the array of the access. */
 void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point);
+/* The findings of stores: `writer`, 1 + the number of its point, was there before; a NaN is stored. */
+void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point);
+void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point);
 /* A store to `offset`; false: it must not take place. */
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point);
 #endif

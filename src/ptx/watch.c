@@ -1,0 +1,118 @@
+/* watch.c - debug mode: kernels look at every index, and at who writes which element. The first finding takes the report in
+ * device memory by a compare-and-swap and says there what it is about; the host makes text of it (run/gpu_watch.c). The
+ * access itself does not take place.
+ */
+#include "ptx/gen.h"
+
+/* Words of 8 bytes; see ptx.h. */
+static void put(gen *g, val report, int word, val v)
+{
+    EMIT(g, "st.global.b64 [$0+$1], $2", report, v_int(8 * (int64_t)word), wf__ptx_in_register(g, WF_I64, v));
+}
+
+static val coordinate(gen *g, int d)
+{
+    if (g->index[d].kind != V_R)
+        return g->index[d];
+    val wide = wf__ptx_reg(g, V_D);
+    EMIT(g, "cvt.u64.u32 $0, $1", wide, g->index[d]);
+    return wide;
+}
+
+/* For threads that get here. */
+static void report(gen *g, const wf__node *n, wf__ptx_finding what, val other)
+{
+    val at = wf__ptx_field_value(g, WF__PTX_REPORT, 0, 0, false), taken = wf__ptx_reg(g, V_P);
+    val was = wf__ptx_reg(g, V_R), none = wf__ptx_reg(g, V_R), mine = wf__ptx_reg(g, V_R), over = wf__ptx_new_label(g);
+    uint32_t widened = g->widened_n;
+    EMIT(g, "mov.b32 $0, 0", none);
+    EMIT(g, "mov.b32 $0, $1", mine, v_int(what));
+    EMIT(g, "atom.global.cas.b32 $0, [$1], $2, $3", was, at, none, mine);
+    EMIT(g, "setp.ne.s32 $0, $1, 0", taken, was);
+    EMIT(g, "@$0 bra $1", taken, over);
+    put(g, at, WF__PTX_REPORT_NODE, v_int(n - g->ir->node));
+    put(g, at, WF__PTX_REPORT_OTHER, other);
+    for (int d = 0; d < g->ir->rank; ++d)
+        put(g, at, WF__PTX_REPORT_POINT + d, coordinate(g, d));
+    for (uint32_t k = 0; what == WF__PTX_OUTSIDE && k < wf__tuple_len(g->ir, n->b); ++k)
+        put(g, at, WF__PTX_REPORT_INDEX + (int)k, wf__ptx_use(g, wf__tuple_at(g->ir, n->b)[k]));
+    wf__ptx_forget(g, widened);
+    wf__ptx_label(g, over);
+}
+
+bool wf__ptx_watches(const gen *g) { return g->ir->flags & WF_DEBUG && !g->inner; }
+
+void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside)
+{
+    val over = wf__ptx_new_label(g);
+    if (when.kind != V_NONE)
+        EMIT(g, "@!$0 bra $1", when, over);
+    EMIT(g, "@$0 bra $1", inside, over);
+    report(g, n, WF__PTX_OUTSIDE, v_int(0));
+    wf__ptx_label(g, over);
+}
+
+/* ---- stores ---- */
+/* 1 + the number of the point. */
+static val writer(gen *g)
+{
+    val me = wf__ptx_reg(g, V_D);
+    EMIT(g, "mov.b64 $0, $1", me, coordinate(g, 0));
+    for (int d = 1; d < g->ir->rank; ++d)
+        EMIT(g, "mad.lo.u64 $0, $0, $1, $2", me, wf__ptx_field_value(g, WF__PTX_EXTENT, 0, d, false), coordinate(g, d));
+    EMIT(g, "add.u64 $0, $0, 1", me);
+    return me;
+}
+
+static void watch_nan(gen *g, const wf__node *n, val x, val good, val over)
+{
+    val fine = wf__ptx_new_label(g), nan = wf__ptx_reg(g, V_P);
+    bool half = wf__is_half(n->dtype);
+    x = half ? wf__ptx_cast(g, WF_F32, n->dtype, x) : wf__ptx_in_register(g, n->dtype, x);
+    EMIT(g, "setp.nan.$1 $0, $2, $2", nan, wf__ptx_type(half ? WF_F32 : n->dtype), x);
+    EMIT(g, "@!$0 bra $1", nan, fine);
+    report(g, n, WF__PTX_NAN, v_int(0));
+    EMIT(g, "not.pred $0, $0", good);
+    EMIT(g, "bra $0", over);
+    wf__ptx_label(g, fine);
+}
+
+static void watch_writers(gen *g, const wf__node *n, val address, val good, val over)
+{
+    val table = wf__ptx_field_value(g, WF__PTX_WRITERS, n->a, 0, false), none = wf__ptx_reg(g, V_P);
+    val at = wf__ptx_reg(g, V_D), was = wf__ptx_reg(g, V_D), me = writer(g);
+    int shift = 0;
+    while (wf__size(g->ir->slot[n->a].dtype) >> shift > 1)
+        ++shift;
+    EMIT(g, "setp.eq.s64 $0, $1, 0", none, table);
+    EMIT(g, "@$0 bra $1", none, over);
+    EMIT(g, "sub.s64 $0, $1, $2", at, address, wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false));
+    EMIT(g, "shr.s64 $0, $0, $1", at, v_int(shift));
+    EMIT(g, "shl.b64 $0, $0, 3", at);
+    EMIT(g, "add.s64 $0, $0, $1", at, table);
+    EMIT(g, "atom.global.exch.b64 $0, [$1], $2", was, at, me);
+    if (g->ir->red_n) /* points come to one element by design */
+        return;
+    val another = wf__ptx_reg(g, V_P), somebody = wf__ptx_reg(g, V_P);
+    EMIT(g, "setp.ne.s64 $0, $1, 0", somebody, was);
+    EMIT(g, "setp.ne.s64 $0, $1, $2", another, was, me);
+    EMIT(g, "and.pred $0, $0, $1", another, somebody);
+    EMIT(g, "@!$0 bra $1", another, over);
+    report(g, n, WF__PTX_SAME, was);
+    EMIT(g, "not.pred $0, $0", good);
+}
+
+val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val value)
+{
+    val good = wf__ptx_reg(g, V_P), over = wf__ptx_new_label(g);
+    if (when.kind != V_NONE)
+        EMIT(g, "mov.pred $0, $1", good, when);
+    else
+        EMIT(g, "setp.eq.s64 $0, $1, $1", good, address);
+    EMIT(g, "@!$0 bra $1", good, over);
+    if (g->ir->flags & WF_TRAP_NAN && wf__is_float(n->dtype))
+        watch_nan(g, n, value, good, over);
+    watch_writers(g, n, address, good, over);
+    wf__ptx_label(g, over);
+    return good;
+}
