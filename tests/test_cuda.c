@@ -185,17 +185,10 @@ static void test_kernels(void **state)
     wf_release(host);
 }
 
-static void double_it(const wf_chunk *chunk, void *user)
-{
-    (void)chunk;
-    (void)user;
-}
-
 static void test_refused(void **state)
 {
     (void)state;
     wf_array *a = ramp(WF_GPU(0), WF_F32, WF_SHAPE(8));
-    REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), double_it, NULL), WF_ERR_DEVICE, "memory of a GPU");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(1), .device = WF_GPU(50)));
     REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "no cuda:50");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));

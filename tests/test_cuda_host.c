@@ -7,7 +7,7 @@
 #include "run/gpu_internal.h"
 #include "weft_test.h"
 
-#define GPU WF_GPU_EMU(0)
+#define GPU WF_GPU(0) /* WEFT_CUDA names the emulator: so work is not waited for at each step, as on a GPU */
 static wf_context *ctx;
 static CUcontext primary;
 
@@ -145,17 +145,17 @@ static void test_refused(void **state)
     float here[4] = { 0 };
     CUdeviceptr at = emu_upload(NULL, 64), other;
     CUcontext second, own;
-    refused(at, WF_F32, 17, WF_ERR_ARG, "of cuda-emu:0 has less than the 68 bytes that the array spans");
+    refused(at, WF_F32, 17, WF_ERR_ARG, "of cuda:0 has less than the 68 bytes that the array spans");
     refused(at + 2, WF_F32, 2, WF_ERR_ARG, "wf_wrap: data is not aligned for f32");
     refused(0, WF_F32, 2, WF_ERR_ARG, "wf_wrap: data is NULL");
-    refused((CUdeviceptr)(uintptr_t)here, WF_F32, 4, WF_ERR_ARG, "cuda-emu:0 can reach: the driver does not know it");
+    refused((CUdeviceptr)(uintptr_t)here, WF_F32, 4, WF_ERR_ARG, "cuda:0 can reach: the driver does not know it");
     refused(at + 64, WF_F32, 1, WF_ERR_ARG, "the driver does not know it");
     CU(cu.cuDevicePrimaryCtxRetain(&second, 1));
     CU(cu.cuCtxPushCurrent_v2(second));
     other = emu_upload(NULL, 64);
     CU(cu.cuCtxPopCurrent_v2(NULL));
-    refused(other, WF_F32, 4, WF_ERR_DEVICE, "no memory that cuda-emu:0 can reach: it is that of device 1");
-    wf_array *there = wf_wrap(ctx, host(other), WF_F32, WF_SHAPE(4), NULL, NULL, .device = WF_GPU_EMU(1));
+    refused(other, WF_F32, 4, WF_ERR_DEVICE, "no memory that cuda:0 can reach: it is that of device 1");
+    wf_array *there = wf_wrap(ctx, host(other), WF_F32, WF_SHAPE(4), NULL, NULL, .device = WF_GPU(1));
     assert_non_null(there);
     wf_release(there);
     CU(cu.cuDevicePrimaryCtxRelease_v2(1));
@@ -230,7 +230,7 @@ static wf__cuda real;
 static struct {
     void *stream[MOST_STREAMS], *event[MOST_STREAMS];
     uint64_t before[MOST_STREAMS], recorded[MOST_STREAMS]; /* works, as bits */
-    uint64_t launches[MOST_STREAMS];
+    uint64_t launches[MOST_STREAMS], over;                 /* over: waited for by the library */
     int streams, events, works, disorder, waits;
 } seen;
 
@@ -287,6 +287,18 @@ static int see_wait(void *stream, void *event, unsigned flags)
     seen.before[stream_number(stream)] |= seen.recorded[number_of(seen.event, &seen.events, event)];
     return real.StreamWaitEvent(stream, event, flags);
 }
+static int see_sync(void *stream)
+{
+    seen.over |= seen.before[stream_number(stream)];
+    return real.StreamSynchronize(stream);
+}
+static int see_event_sync(void *event)
+{
+    seen.over |= seen.recorded[number_of(seen.event, &seen.events, event)];
+    return real.EventSynchronize(event);
+}
+static bool all_is_over(void) { return seen.over == ((uint64_t)1 << seen.works) - 1; }
+static void look_if_over(void *user) { *(int *)user = all_is_over() ? 1 : -1; }
 
 static void begin_seeing(void)
 {
@@ -300,6 +312,8 @@ static void begin_seeing(void)
     table->MemsetD8 = see_set;
     table->EventRecord = see_record;
     table->StreamWaitEvent = see_wait;
+    table->StreamSynchronize = see_sync;
+    table->EventSynchronize = see_event_sync;
 }
 
 static int end_seeing(void **state)
@@ -367,7 +381,8 @@ static void test_program_order(void **state)
     const float x[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     CUdeviceptr at = emu_upload(x, sizeof x);
     void *params[] = { &at };
-    wf_array *a = wrapped(at, WF_F32, WF_SHAPE(8), NULL);
+    int over = 0;
+    wf_array *a = wf_wrap(ctx, host(at), WF_F32, WF_SHAPE(8), look_if_over, &over, .device = GPU);
     wf_stream *s = wf_stream_wrap(ctx, GPU, mine);
     OK(ctx, wf_set_stream(ctx, 0, s));
     begin_seeing();
@@ -377,11 +392,25 @@ static void test_program_order(void **state)
         assert_int_equal(seen.launches[stream_number(mine)], turn + 1); /* before the call returned */
     }
     CU(cu.cuLaunchKernel(twice, 1, 1, 1, 8, 1, 1, 0, mine, params, NULL));
+    assert_false(all_is_over());
     OK(ctx, wf_stream_sync(s));
+    assert_true(all_is_over());
     expect_at(at, (float[]){ 10, 42, 74, 106, 138, 170, 202, 234 }, 8);
     OK(ctx, wf_set_stream(ctx, 0, NULL));
+    change(a, one); /* in Weft's own stream */
+    assert_false(all_is_over());
+    wf_release(a); /* the program may free its memory now */
+    assert_int_equal(over, 1);
+    wf_array *b = wf_full(ctx, WF_F32, WF_SHAPE(4), 1);
+    wf_graph *g = wf_begin(ctx, .stream = s);
+    wf_out(g, b, wf_add(wf_in(g, b), 1));
+    OK(ctx, wf_run(g));
+    void *data;
+    assert_false(all_is_over());
+    OK(ctx, wf_map_device(b, &data, NULL));
+    assert_true(all_is_over());
+    wf_release(b);
     wf_stream_free(s);
-    wf_release(a);
     CU(cu.cuMemFree_v2(at));
     CU(cu.cuStreamDestroy_v2(mine));
 }
@@ -434,11 +463,11 @@ static void test_refused_streams(void **state)
     assert_null(wf_stream_wrap(ctx, WF_CPU, NULL));
     REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU");
     assert_null(wf_stream_wrap(ctx, GPU, &none));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BACKEND, "wf_stream_wrap: cuda-emu:0: asking for the stream's context");
+    REFUSED(ctx, wf_check(ctx), WF_ERR_BACKEND, "wf_stream_wrap: cuda:0: asking for the stream's context");
     CU(cu.cuCtxCreate_v2(&own, 0, 0));
     CU(cu.cuStreamCreate(&other, 0));
     assert_null(wf_stream_wrap(ctx, GPU, other));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "the stream is none of the primary context of cuda-emu:0");
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "the stream is none of the primary context of cuda:0");
     CU(cu.cuCtxDestroy_v2(own));
     CU(cu.cuStreamCreate(&mine, 0));
     wf_stream *s = wf_stream_wrap(ctx, GPU, mine);
@@ -475,5 +504,6 @@ int main(void)
         return 0;
     }
     setenv("WEFT_EMU_DEVICES", "2", 1);
+    setenv("WEFT_CUDA", getenv("WEFT_CUDA_EMU"), 1);
     return cmocka_run_group_tests(tests, on, off);
 }

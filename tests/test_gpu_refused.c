@@ -17,19 +17,12 @@ static void test_barrier_in_debug_mode(void **state)
     wf_release(a);
 }
 
-static void nothing(const wf_chunk *chunk, void *user)
-{
-    (void)chunk;
-    (void)user;
-}
-
 static void test_contents(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(70), 2);
     void *data = NULL;
     REFUSED(ctx, wf_map(a, &data, NULL), WF_ERR_DEVICE, "wf_map: the array is in the memory of cuda");
-    REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), nothing, NULL), WF_ERR_DEVICE, "memory of a GPU");
     assert_null(wf_wrap(ctx, &data, WF_F32, WF_SHAPE(1), NULL, NULL, .device = wf_array_device(a)));
     REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "can reach: the driver does not know it");
     wf_release(a);

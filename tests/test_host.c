@@ -113,5 +113,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_strides), cmocka_unit_test(test_overlap),
                                         cmocka_unit_test(test_no_outputs) };
-    return RUN_ON_CPU(tests);
+    return RUN_ON_ALL(tests);
 }

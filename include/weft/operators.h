@@ -105,7 +105,8 @@ typedef struct wf_chunk { /* filled by the library; later versions may append me
 /* Calls fn(chunk, user) until every element of the outputs (without outputs: of the inputs' common shape) was in one
  * chunk. Outputs have one shape, to which inputs broadcast; any dtypes and strides; up to 32 arrays. An output may be
  * an input too; inputs that overlap it otherwise are read as they were before. Synchronous. Contiguous arrays are not
- * copied. The number of elements in a chunk depends on the number of threads. */
+ * copied. The number of elements in a chunk depends on the number of threads. Arrays of GPUs take part as copies on the
+ * processor, all of them downloaded before and outputs uploaded after it; on failure these stay as they were. */
 WF_API wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out,
                                void (*fn)(const wf_chunk *chunk, void *user), void *user);
 

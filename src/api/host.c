@@ -35,8 +35,6 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
         return refuse(h, WF_ERR_ARG, role, i, "is NULL");
     if (a->ctx != h->ctx)
         return refuse(h, WF_ERR_ARG, role, i, "belongs to another context");
-    if (wf__is_gpu(a->device))
-        return refuse(h, WF_ERR_DEVICE, role, i, "is in the memory of a GPU; wf_copy_to moves it");
     wf__array_wait(a);
     if (wf_array_state(a) != WF_READY)
         return refuse(h, WF_ERR_ARG, role, i, "has no contents: it is a formal, or its recording has not run");
@@ -223,6 +221,36 @@ static void run_all(host *h)
     wf__pool_run(wf__engine_pool(h->ctx->engine), blocks, do_run, h);
 }
 
+/* ---- arrays of GPUs ---- */
+static bool any_on_gpu(const host *h)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < h->n; ++i)
+        any = any || wf__is_gpu(h->op[i].array->device);
+    return any;
+}
+
+/* Copies of them on the processor take part; outputs are written back. */
+static wf_status apply_to_copies(host *h)
+{
+    wf_array *copy[MOST] = { NULL };
+    wf_status status = check_outputs(h);
+    for (uint32_t i = 0; i < h->n && status == WF_OK; ++i) {
+        copy[i] = wf__is_gpu(h->op[i].array->device) ? wf_copy_to(h->op[i].array, WF_CPU) : wf_retain(h->op[i].array);
+        status = copy[i] ? WF_OK : wf_check(h->ctx);
+    }
+    if (status == WF_OK)
+        status = wf_host_apply(h->ctx, (wf_arrays){ copy, h->n_in }, (wf_arrays){ copy + h->n_in, h->n - h->n_in },
+                               h->fn, h->user);
+    for (uint32_t i = h->n_in; i < h->n && status == WF_OK; ++i)
+        if (copy[i] != h->op[i].array)
+            status = wf_upload((wf_array *)h->op[i].array, copy[i]->base,
+                               (size_t)wf_array_count(copy[i]) * wf_dtype_size(copy[i]->dtype));
+    for (uint32_t i = 0; i < h->n; ++i)
+        wf_release(copy[i]);
+    return status;
+}
+
 wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)(const wf_chunk *chunk, void *user),
                         void *user)
 {
@@ -239,6 +267,8 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
             return status;
         h.op[h.n++] = (operand){ .array = a };
     }
+    if (any_on_gpu(&h))
+        return apply_to_copies(&h);
     wf_array *copy[MOST] = { NULL }, *array[MOST];
     wf__buffer *pinned[MOST];
     bool written[MOST];
