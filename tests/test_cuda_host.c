@@ -439,12 +439,12 @@ static void test_events(void **state)
     assert_int_equal(seen.waits, waits + 1);
     assert_non_null(second = wf_event_record(s[1]));
     OK(ctx, wf_stream_wait(queue, second));
+    OK(ctx, wf_stream_sync(queue));
     OK(ctx, wf_event_sync(second));
     double seconds = -1;
     OK(ctx, wf_event_elapsed(first, second, &seconds));
     assert_true(seconds >= 0 && seconds < 600);
     REFUSED(ctx, wf_event_elapsed(queued, second, &seconds), WF_ERR_ARG, "no clock in common");
-    OK(ctx, wf_stream_sync(queue));
     OK(ctx, wf_sync(ctx));
     EXPECT_F32(a, 3, 3, 3, 3);
     wf_event_free(queued), wf_event_free(first), wf_event_free(second);
