@@ -199,6 +199,30 @@ static void test_large(void **state)
     wf_release(row);
 }
 
+/* Kernels that look at indices, at writers of elements of every size, and at NaNs. */
+static void test_debug_mode(void **state)
+{
+    (void)state;
+    const wf_dtype dtypes[] = { WF_BOOL, WF_F16, WF_BF16, WF_F32, WF_F64, WF_C128 };
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; ++t) {
+        wf_array *a = made(dtypes[t], WF_SHAPE(30)), *out = made(dtypes[t], WF_SHAPE(30, 4));
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(30, 4), .flags_on = WF_DEBUG | WF_TRAP_NAN);
+        wf_val i = wf_index(g, 0), j = wf_index(g, 1);
+        WF_IF (g, wf_lt(j, 2)) {
+            wf_write(g, out, wf_read(g, a, wf_mul(i, (int64_t)1 << 32)), i, wf_sub(j, 1));
+        }
+        WF_END(g);
+        take(g, "debug mode", "atom.global.exch.b64"); /* the report of indices stands before it */
+        wf_release(a), wf_release(out);
+    }
+    wf_array *a = made(WF_F32, WF_SHAPE(30, 7));
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_array *sums =
+        wf_keep(wf_sum(wf_read(g, a, wf_iota(g, WF_SHAPE(9, 1), 0), wf_iota(g, WF_SHAPE(5), 0)), WF_AXES(1)));
+    take(g, "sums in debug mode", "atom.global.cas.b32");
+    wf_release(a), wf_release(sums);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -215,14 +239,6 @@ static void test_refused(void **state)
             "no dump");
     REFUSED(ctx, wf_kernel_dump(k, WF_NO_ARGS, (wf_dump)99, text, sizeof text, &n), WF_ERR_ARG, "no dump 99");
     wf_kernel_free(k);
-    g = wf_begin(ctx, .flags_on = WF_DEBUG);
-    wf_out(g, a, wf_add(wf_in(g, a), 1));
-    k = wf_compile(g);
-    assert_non_null(k);
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PTX, text, sizeof text, &n));
-    assert_non_null(strstr(text, "atom.global.exch.b64")); /* who writes the element */
-    assert_non_null(strstr(text, "atom.global.cas.b32"));  /* the report */
-    wf_kernel_free(k);
     wf_release(a);
 }
 
@@ -236,10 +252,10 @@ static void test_assembled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements), cmocka_unit_test(test_reductions), cmocka_unit_test(test_custom_join),
-        cmocka_unit_test(test_updates),  cmocka_unit_test(test_swaps),      cmocka_unit_test(test_alone_and_complex),
-        cmocka_unit_test(test_loops),    cmocka_unit_test(test_borders),    cmocka_unit_test(test_large),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_assembled),
+        cmocka_unit_test(test_elements),   cmocka_unit_test(test_reductions), cmocka_unit_test(test_custom_join),
+        cmocka_unit_test(test_updates),    cmocka_unit_test(test_swaps),      cmocka_unit_test(test_alone_and_complex),
+        cmocka_unit_test(test_loops),      cmocka_unit_test(test_borders),    cmocka_unit_test(test_large),
+        cmocka_unit_test(test_debug_mode), cmocka_unit_test(test_refused),    cmocka_unit_test(test_assembled),
     };
     int failed = cmocka_run_group_tests(tests, on_default, off);
     ptxas_forget();
