@@ -150,6 +150,40 @@ static void test_bounds_elsewhere(void **state)
     wf_release(a), wf_release(out), wf_release(total);
 }
 
+/* Of blocks, which on a GPU are blocks of threads: scratch is handed on, its indices are looked at, too. */
+static void test_scratch(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 3; ++fault) {
+        wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(25), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(25), .block = WF_SHAPE(10), .name = "turned");
+        wf_array *tile = wf_scratch(g, WF_I64, WF_SHAPE(10), true); /* a fault leaves no element unwritten */
+        wf_val i = wf_index(g, 0), at = wf_sub(i, wf_mul(wf_block_id(g, 0), 10)), v = i;
+        wf_write(g, tile, i, fault == 1 ? wf_add(at, 1) : at);
+        if (wf_is_gpu(g)) {
+            wf_barrier(g);
+            v = wf_read(g, tile, wf_sub(wf_sub(wf_block_size(g, 0), 1), at));
+        }
+        wf_write(g, out, v, fault == 2 ? wf_idiv(i, 12) : i);
+        wf_status status = wf_run(g);
+        if (fault == 1)
+            REFUSED(ctx, status, WF_ERR_BOUNDS, /* in memory of all blocks, or of each block's own */
+                    is_on_gpu() ? "turned: wf_write: index (10,) is outside" : "turned: wf_write: index (0, 10) is");
+        else if (fault == 2)
+            REFUSED(ctx, status, WF_ERR_CONTRACT, in_order("two points, (0,) and (1,), write the same element of"));
+        else {
+            OK(ctx, status);
+            float *x = contents(out);
+            for (int k = 0; k < 25; ++k) {
+                int begin = k / 10 * 10, end = begin + 10 < 25 ? begin + 10 : 25;
+                assert_true(x[k] == (is_on_gpu() ? begin + end - 1 - k : k));
+            }
+            free(x);
+        }
+        wf_release(out);
+    }
+}
+
 static void test_nan_and_unset(void **state)
 {
     (void)state;
@@ -210,9 +244,10 @@ static void test_same_results(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_bounds_elsewhere),
-        cmocka_unit_test(test_same_element),  cmocka_unit_test(test_same_element_of_views),
-        cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results),
+        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_bounds_elsewhere),
+        cmocka_unit_test(test_same_element), cmocka_unit_test(test_same_element_of_views),
+        cmocka_unit_test(test_scratch),      cmocka_unit_test(test_nan_and_unset),
+        cmocka_unit_test(test_same_results),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

@@ -2,14 +2,14 @@
  * arrays as they were. */
 #include "on_devices.h"
 
-static void test_barrier_in_debug_mode(void **state)
+static void test_barriers(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(70), 2);
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(70), .block = WF_SHAPE(10), .flags_on = WF_DEBUG, .name = "mine");
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(70), .name = "mine");
     wf_out(g, a, 3);
     wf_barrier(g);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "mine: wf_barrier: not on a GPU where debug mode is on");
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "mine: wf_barrier: not on a GPU where all points are one block");
     float *x = contents(a);
     for (int i = 0; i < 70; ++i)
         assert_true(x[i] == 2);
@@ -30,6 +30,6 @@ static void test_contents(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_barrier_in_debug_mode), cmocka_unit_test(test_contents) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_barriers), cmocka_unit_test(test_contents) };
     return RUN_ON("cuda-emu", tests, on_emulator) + RUN_ON("cuda:0", tests, on_gpu);
 }

@@ -76,8 +76,6 @@ static const char *why_not(const wf__recording *rec, const wf_shape *space, cons
     if (crosses(bind, &rec->init, &rec->ir) || crosses(bind, &rec->init, &rec->deinit) ||
         crosses(bind, &rec->ir, &rec->deinit))
         return "an array is written in one section and used in another";
-    if (rec->ir.flags & WF_DEBUG)
-        return "debug mode is on";
     return NULL;
 }
 

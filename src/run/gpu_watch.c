@@ -17,7 +17,8 @@ enum { REPORT_BYTES = 8 * WF__PTX_REPORT_WORDS };
 static size_t table_bytes(const wf__gpu_watch *w, uint32_t slot)
 {
     const wf__watch_slot *s = &w->found.slot[slot];
-    return s->writer ? (size_t)(s->last - s->first + 1) * sizeof *s->writer : 0;
+    bool handed = w->stage->team.threads && w->stage->body.slot[slot].scratch;
+    return s->writer && !handed ? (size_t)(s->last - s->first + 1) * sizeof *s->writer : 0;
 }
 
 /* Memory of zeros. */
