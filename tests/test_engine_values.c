@@ -46,6 +46,72 @@ static void test_literals_with_a_shape(void **state)
     wf_release(a), wf_release(rows), wf_release(all);
 }
 
+/* Literals with a shape stay literals, whatever is made of them, and are numbers beside values of that shape. */
+static void test_literals_stay_literals(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_I32, WF_SHAPE(2, 2), (const int32_t[]){ 1, -2, 3, 4 }),
+             *out = wf_empty(ctx, WF_F32, WF_SHAPE(2, 2)), *kept = NULL;
+    static const int folded[2][4] = { { 0, 0, 0, 0 }, { 4, 2, 3, 1 } };
+    uint32_t nodes[4];
+    for (int fold = 0; fold < 2; ++fold)
+        for (int how = 0; how < 4; ++how) {
+            wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FOLD);
+            wf_val v = wf_in(g, a), two = wf_broadcast_to(wf_const(g, WF_I32, 2), WF_SHAPE(1, 2)), x;
+            switch (how) {
+            case 0: /* of literals, and views of them */
+                x = wf_reverse(wf_mul(two, wf_broadcast_to(wf_const(g, WF_I32, 3), WF_SHAPE(2, 1))), 1);
+                x = wf_sqrt(wf_add(wf_cast(x, WF_F32), 19));
+                break;
+            case 1: /* no array is read */
+                x = wf_add(wf_cast(wf_sub(v, v), WF_F32), wf_cast(wf_iota(g, WF_SHAPE(2, 2), 1), WF_F32));
+                break;
+            case 2: /* changes nothing */
+                x = wf_mul(wf_add(v, wf_sub(two, 2)), wf_broadcast_to(wf_const(g, WF_I32, 1), WF_SHAPE(2, 2)));
+                break;
+            default: /* the larger shape stays */
+                x = wf_mul(wf_slice(v, 0, 0, 1, 1), wf_broadcast_to(wf_sub(two, 1), WF_SHAPE(2, 2)));
+                break;
+            }
+            assert_int_equal(wf_val_shape(x).dim[0], 2);
+            wf_out(g, out, x);
+            assert_int_equal(kernels_of(g), 1);
+            assert_int_equal(info->folded, folded[fold][how]);
+            nodes[how] = info->nodes;
+            switch (how) {
+            case 0:
+                EXPECT_F32(out, 5, 5, 5, 5);
+                break;
+            case 1:
+                EXPECT_F32(out, 0, 1, 0, 1);
+                break;
+            case 2:
+                EXPECT_F32(out, 1, -2, 3, 4);
+                break;
+            default:
+                EXPECT_F32(out, 1, -2, 1, -2);
+                break;
+            }
+        }
+    assert_true(nodes[0] < nodes[1]);
+    wf_graph *g = wf_begin(ctx); /* as a condition of effects, too */
+    wf_val none = wf_broadcast_to(wf_const(g, WF_BOOL, 0), WF_SHAPE(2, 2)),
+           zero = wf_broadcast_to(wf_const(g, WF_I32, 0), WF_SHAPE(2));
+    wf_write_if(g, none, a, 7, 0, 1);
+    wf_accumulate(g, WF_ADD, a, zero, 0, 1);
+    assert_int_equal(kernels_of(g), 0);
+    g = wf_begin(ctx); /* in a block */
+    wf_var v = wf_local(g, WF_I32, wf_in(g, a));
+    WF_IF (g, wf_gt(v, 0)) {
+        wf_set(v, wf_sub(v, v));
+    }
+    WF_END(g);
+    kept = wf_keep(wf_cast(v, WF_F32));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(kept, 0, -2, 0, 0);
+    wf_release(a), wf_release(out), wf_release(kept);
+}
+
 /* Where nothing can change there is no effect, and no kernel. */
 static void test_effects_vanish(void **state)
 {
@@ -184,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_literals),
         cmocka_unit_test(test_literals_with_a_shape),
+        cmocka_unit_test(test_literals_stay_literals),
         cmocka_unit_test(test_effects_vanish),
         cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_dropped_graphs_run_nothing),

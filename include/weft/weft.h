@@ -256,7 +256,8 @@ typedef struct wf_place {
 } wf_place;
 /* A new array, contents undefined. 64-byte aligned. */
 WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place);
-/* A new array filled with `value` (must fit the dtype). */
+/* A new array filled with `value` (must fit the dtype): memory, for what will be written, or read as any contents. A value of
+ * that shape without memory, which folds into what uses it: wf_broadcast_to(wf_const(g, dtype, value), shape). */
 WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value);
 /* [n]: start + i*step, computed in f64 (integers: exactly) and converted. */
 WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);

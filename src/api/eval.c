@@ -212,7 +212,7 @@ static void find_holders(evaluation *e)
             continue;
         const wf__node *v = &ir->node[n->c];
         const wf__slot *slot = &ir->slot[n->a];
-        bool cheap = v->op == WF__CONST || v->op == WF__IOTA || v->op == WF__PARAM;
+        bool cheap = ir->node[wf__as_literal(ir, n->c)].op == WF__CONST || v->op == WF__IOTA || v->op == WF__PARAM;
         if (!cheap && !e->held[n->c] && v->dtype == slot->dtype && v->shape == slot->shape &&
             !changed(e, n->a, w, false))
             e->held[n->c] = n->a + 1;

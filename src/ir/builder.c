@@ -259,17 +259,18 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
     uint32_t nodes = ir->n, numbered = ir->numbered;
     wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
     if (r) {
-        ir->folded += ir->node[r].op == WF__CONST || (ir->n == nodes && ir->numbered == numbered);
+        ir->folded += ir->node[wf__as_literal(ir, r)].op == WF__CONST || (ir->n == nodes && ir->numbered == numbered);
         return r;
     }
     wf__key k = wf__key_of(n);
     return append_pure(ir, k.word[0], k.word[1], k.word[2]);
 }
 
-/* No rule of fold.c applies to two different float operands that are no constants. */
+/* No rule of fold.c applies to two different float operands that are no constants, of whatever shape. */
 static inline bool beyond_folding(const wf__node *x, const wf__node *y)
 {
-    return x != y && x->op != WF__CONST && y->op != WF__CONST && wf__is_float(x->dtype);
+    return x != y && x->op != WF__CONST && y->op != WF__CONST && x->op != WF__VIEW && y->op != WF__VIEW &&
+           wf__is_float(x->dtype);
 }
 
 /* Every operand is live, of one allowed dtype. */
@@ -297,9 +298,21 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
     return ok;
 }
 
+static inline bool is_view(const wf__ir *ir, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
+{
+    return ir->arrays && (ir->node[a].op == WF__VIEW || (arity > 1 && ir->node[b].op == WF__VIEW) ||
+                          (arity > 2 && ir->node[c].op == WF__VIEW));
+}
+
 /* The operands fit. */
 static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
+    if (is_view(ir, arity, a, b, c)) {
+        const wf__ref operand[3] = { a, b, c };
+        wf__ref r = wf__of_literals(ir, op, arity, operand);
+        if (r)
+            return r;
+    }
     const wf__node *x = &ir->node[a], *y = &ir->node[arity == 2 ? b : a];
     const wf__op_info *info = &wf__op_table[op];
     if (arity == 2 && (info->flags & WF__COMM)) { /* canonical order: constants right, else older left */
@@ -368,8 +381,11 @@ wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
     }
     if (wf__is_complex(dtype) || wf__is_complex(wf__dtype(ir, a)))
         return wf__complex_cast(ir, a, dtype);
-    wf__node n = { .op = WF__CAST, .dtype = (uint8_t)dtype, .a = a };
-    return emit(ir, &n);
+    wf__ref literal = is_view(ir, 1, a, 0, 0) && !ir->loops ? wf__as_literal(ir, a) : a;
+    wf__node n = { .op = WF__CAST, .dtype = (uint8_t)dtype, .a = literal };
+    wf__ref r = emit(ir, &n);
+    const wf_shape shape = ir->arrays ? ir->shape[ir->node[a].shape] : (wf_shape){ 0 };
+    return literal == a ? r : wf__view(ir, WF__VIEW_BROADCAST, shape.dim, (uint32_t)shape.rank, r);
 }
 
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
@@ -437,11 +453,10 @@ void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref
     if (ir->status != WF_OK)
         return;
     wf__slot *s = &ir->slot[slot];
-    if (predicate && ir->node[predicate].op == WF__CONST) {
-        if (!wf__bits(&ir->node[predicate]))
-            return;
+    if (wf__is_const(ir, wf__as_literal(ir, predicate), 0))
+        return;
+    if (predicate && ir->node[predicate].op == WF__CONST)
         predicate = 0;
-    }
     wf__node n = { .op = WF__STORE, .dtype = s->dtype, .a = slot, .b = tuple, .c = value, .d = predicate };
     n.shape = ir->arrays ? s->shape : 0;
     if (ir->arrays && tuple) {
@@ -495,6 +510,7 @@ static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
 static bool is_neutral(const wf__ir *ir, uint32_t slot, unsigned join, wf__ref value)
 {
     unsigned t = wf__update_dtype(ir->slot[slot].dtype, join);
+    value = wf__as_literal(ir, value);
     return ir->flags & WF_FOLD && value && ir->node[value].op == WF__CONST && ir->node[value].dtype == t &&
            wf__bits(&ir->node[value]) == wf__join_neutral((wf_join)join, t);
 }
@@ -502,7 +518,7 @@ static bool is_neutral(const wf__ir *ir, uint32_t slot, unsigned join, wf__ref v
 void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
                wf__ref predicate)
 {
-    if (ir->status != WF_OK || wf__is_const(ir, predicate, 0) || is_neutral(ir, slot, join, value))
+    if (ir->status != WF_OK || wf__is_const(ir, wf__as_literal(ir, predicate), 0) || is_neutral(ir, slot, join, value))
         return;
     predicate = wf__is_const(ir, predicate, 1) ? 0 : predicate;
     wf__node n = { .op = WF__ACCUM, .a = slot, .b = tuple, .c = value, .d = predicate };

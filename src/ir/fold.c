@@ -41,10 +41,17 @@ static wf__ref keep(const view *v, wf__ref r)
     return r;
 }
 
-/* A constant result: in array graphs only for scalar results, so that no shape is lost. */
+/* A constant result; in array graphs it keeps its shape, which must be known, by a view, which blocks do not have. */
 static wf__ref constant(const view *v, unsigned dtype, uint64_t bits)
 {
-    return v->ir->arrays && v->n->shape ? 0 : wf__const_bits(v->ir, dtype, bits);
+    wf__ir *ir = v->ir;
+    if (!ir->arrays || !v->n->shape)
+        return wf__const_bits(ir, dtype, bits);
+    const wf_shape shape = ir->shape[v->n->shape];
+    if (ir->loops || !wf__shape_known(ir, v->n->shape))
+        return 0;
+    wf__ref c = wf__const_bits(ir, dtype, bits);
+    return wf__view(ir, WF__VIEW_BROADCAST, shape.dim, (uint32_t)shape.rank, c);
 }
 
 static bool all_const(const wf__ir *ir, const wf__node *n, unsigned arity)

@@ -329,6 +329,7 @@ void wf__set_label(wf__ir *ir, wf__ref r, const char *text);
 /* view.c. The value itself where nothing changes. GATHER: indices are i64 and as many as the value has axes. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
+wf__ref wf__as_literal(const wf__ir *ir, wf__ref r); /* the CONST that is broadcast there; else r */
 uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *view, int64_t out[WF_MAX_RANK]); /* how many */
 bool wf__view_fits(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in);   /* numbers and axes */
 /* The shape of such a view, not of GATHER; false: extents do not fit. Those of -1 are unknown. */

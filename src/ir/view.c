@@ -171,6 +171,15 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
         ordered = ordered && p[d] == (int64_t)d;
     bool moves = kind == WF__VIEW_PERMUTE ? !ordered : kind == WF__VIEW_SLICE ? p[3] != 1 : false;
     shape = wf__shape_id(ir, &out);
+    if (wf__as_literal(ir, value) != value && wf__shape_known(ir, shape) &&
+        ir->status == WF_OK) { /* a literal stays one */
+        value = wf__as_literal(ir, value);
+        kind = WF__VIEW_BROADCAST;
+        p = out.dim;
+        n = (uint32_t)out.rank;
+        in = 0;
+        moves = false;
+    }
     if (!moves && shape == in && wf__shape_known(ir, in) && ir->status == WF_OK)
         return value;
     wf__ref refs[WF_MAX_RANK];

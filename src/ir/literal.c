@@ -1,0 +1,36 @@
+/* literal.c - constants that are broadcast to a shape, in array graphs: literals like those without one.
+ */
+#include "ir/builder.h"
+
+wf__ref wf__as_literal(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    bool literal = n->op == WF__VIEW && n->aux == WF__VIEW_BROADCAST && ir->node[n->a].op == WF__CONST &&
+                   ir->flags & WF_FOLD && wf__shape_known(ir, n->shape);
+    return literal ? n->a : r;
+}
+
+wf__ref wf__of_literals(wf__ir *ir, unsigned op, unsigned arity, const wf__ref *operand)
+{
+    wf__ref x[3] = { 0 };
+    wf_shape full = { 0 }, bare = { 0 };
+    bool found = false, all = true;
+    for (unsigned i = 0; i < arity; ++i) {
+        x[i] = wf__as_literal(ir, operand[i]);
+        found = found || x[i] != operand[i];
+        all = all && ir->node[x[i]].op == WF__CONST;
+        uint32_t shape = ir->node[operand[i]].shape;
+        if (!wf__shape_known(ir, shape) || !wf__broadcast(&full, &ir->shape[shape], &full) ||
+            !wf__broadcast(&bare, &ir->shape[ir->node[x[i]].shape], &bare))
+            return 0;
+    }
+    bool same = full.rank == bare.rank && !memcmp(full.dim, bare.dim, (size_t)full.rank * sizeof *full.dim);
+    if (!found || !(same || (all && !ir->loops))) /* views are made outside of blocks */
+        return 0;
+    wf__ref r = arity == 1   ? wf__op1(ir, op, x[0])
+                : arity == 2 ? wf__op2(ir, op, x[0], x[1])
+                             : wf__op3(ir, op, x[0], x[1], x[2]);
+    if (!r || (!same && ir->node[r].op != WF__CONST))
+        return 0;
+    return same ? r : wf__view(ir, WF__VIEW_BROADCAST, full.dim, (uint32_t)full.rank, r);
+}
