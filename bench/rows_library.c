@@ -259,6 +259,40 @@ static void scan_best(void *data) /* sums of parts first */
     into_made(data, scan_part);
 }
 
+static wf_array *scan_expr(const wf_array *x)
+{
+    wf_array *row = wf_view_reshape((wf_array *)(uintptr_t)x, WF_SHAPE(-1));
+    wf_graph *g = wf_begin(wf_array_context(x));
+    wf_val v = wf_in(g, row);
+    wf_array *sums = wf_keep(wf_scan(WF_ADD, wf_add(wf_mul(v, v), 0.5), 0, false, false));
+    wf_release(row);
+    if (wf_run(g) == WF_OK)
+        return sums;
+    wf_release(sums);
+    return NULL;
+}
+static bool scan_expr_right(const library_row *r, const void *data)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r->s.n; ++i) {
+        sum += (double)(r->s.at[0][i] * r->s.at[0][i] + 0.5f);
+        if (fabs((double)((const float *)data)[i] - sum) > 1e-6 * sum)
+            return false;
+    }
+    return true;
+}
+static void scan_expr_plain(void *data)
+{
+    library_row *r = data;
+    const float *x = r->s.at[0];
+    double sum = 0;
+    for (int64_t i = 0; i < r->s.n; ++i) {
+        sum += (double)(x[i] * x[i] + 0.5f);
+        r->made[i] = (float)sum;
+    }
+    r->result = r->made;
+}
+
 static wf_array *sort(const wf_array *x) { return wf_array_sort(x, 1, false); }
 static bool sort_right(const library_row *r, const void *data) /* in order, and nothing lost that a sum would notice */
 {
@@ -359,6 +393,10 @@ static bool scan_16m(bench *b, bench_case *c)
 {
     return setup(b, c, SIDE, scan, scan_right, (by_c){ scan_plain, scan_best, "1 thread", "two passes", true });
 }
+static bool scan_expr_16m(bench *b, bench_case *c)
+{
+    return setup(b, c, SIDE, scan_expr, scan_expr_right, (by_c){ scan_expr_plain, NULL, "1 thread", "", true });
+}
 static bool sort_4096(bench *b, bench_case *c)
 {
     return setup(b, c, SIDE, sort, sort_right, (by_c){ sort_plain, NULL, "qsort", "", false });
@@ -372,5 +410,8 @@ const bench_row bench_histogram_16m = { "histogram_16m", "histogram of x in 128 
 const bench_row bench_transpose_4096 = { "transpose_4096", "transposed copy of 4096 x 4096", "ms", 1e3, "<= 2 memcpy",
                                          transpose_4096 };
 const bench_row bench_scan_16m = { "scan_16m", "cumulative sums of x, n = 2^24", "ms", 1e3, "<= 2 memcpy", scan_16m };
+const bench_row bench_scan_expr_16m = {
+    "scan_expr_16m", "cumulative sums of x*x + 0.5, n = 2^24", "ms", 1e3, "<= 2 memcpy", scan_expr_16m
+};
 const bench_row bench_sort_4096 = { "sort_4096", "4096 rows of 4096 sorted", "ms", 1e3, "<= NumPy", sort_4096 };
 const bench_row bench_matmul_2048 = { "matmul_2048", "product of 2048 x 2048", "ms", 1e3, "<= OpenBLAS", matmul_2048 };

@@ -164,7 +164,8 @@ def numpy_rows():
         return (lambda: function(x)), nothing
     functions = {"argmax_16m": (4096, lambda x: x.argmax()), "variance_16m": (4096, lambda x: x.var(dtype=np.float64)),
                  "transpose_4096": (4096, lambda x: x.T.copy()),
-                 "scan_16m": (4096, lambda x: x.cumsum(dtype=np.float64).astype(np.float32)), "sort_4096": (4096, lambda x: np.sort(x, axis=1)),
+                 "scan_16m": (4096, lambda x: x.cumsum(dtype=np.float64).astype(np.float32)), "scan_expr_16m": (4096, lambda x: (x * x + np.float32(0.5)).cumsum(dtype=np.float64).astype(np.float32)),
+                 "sort_4096": (4096, lambda x: np.sort(x, axis=1)),
                  "matmul_2048": (2048, lambda x: x @ x)}
     functions = {name: lambda of=of: library(*of) for name, of in functions.items()}
     subsets = [(0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]

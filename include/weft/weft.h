@@ -595,8 +595,9 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
  * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums and
  * products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16 through f32.
  * Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone: along the last axis
- * parts of fixed length are summed first, then what comes before each. A pass over memory of its own, right
- * into the array that the value is assigned to or kept in; parallel.
+ * parts of fixed length are summed first, then what comes before each. One pass over memory, right into the array that
+ * the value is assigned to or kept in; a value that is cheap to compute is computed on the way, part by part, and what is
+ * cheap to make of the result alone follows in the same way. Parallel.
  *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded

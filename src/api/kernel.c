@@ -304,8 +304,11 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
         if (stage->scan.on) {
-            wf__str_addf(&request->out, "%s# stage %u of %u: a scan along axis %u\n", s ? "\n" : "", (unsigned)s + 1,
-                         (unsigned)e->plan.stage_n, (unsigned)stage->scan.axis);
+            wf__str_addf(&request->out, "%s# stage %u of %u: a scan along axis %u%s\n", s ? "\n" : "", (unsigned)s + 1,
+                         (unsigned)e->plan.stage_n, (unsigned)stage->scan.axis,
+                         s && stage[-1].fused ? ", part by part with the stage before"
+                         : stage->fused       ? ", part by part with the stage behind"
+                                              : "");
             continue;
         }
         bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;

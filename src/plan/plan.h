@@ -104,7 +104,7 @@ typedef struct wf__stage {
     bool empty;          /* no points */
     bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;      /* code may count on the promise of that name in kernel.h */
-    bool fused;          /* the next stage may follow box by box (fuse.c) */
+    bool fused;          /* the next stage may follow box by box, or, if one of them scans, part by part (fuse.c) */
     wf__private *copies; /* accumulations into private memory */
     uint32_t copies_n;
     uint32_t groups;      /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
@@ -164,7 +164,7 @@ void wf__plan_cut(wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s);
 /* fuse.c. `bind` has temps too. */
-enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage */
+enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage, or of the one before a scan */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */

@@ -32,16 +32,16 @@ static bool stays(const splitter *s, wf__ref scan, wf__ref store)
     return true;
 }
 
-/* Is the array apart from what the scan needs? An array may be scanned in place. */
+/* Is the array apart from what the scan needs, or the elements in the same places? */
 static bool unread(const splitter *s, wf__ref scan, wf__ref store)
 {
-    const wf__node *value = &s->ir->node[s->ir->node[scan].a];
     uint32_t object = s->ir->slot[s->ir->node[store].a].object;
-    if (value->op == WF__LOAD && !value->b)
-        return wf__split_overlap(s, object, s->ir->slot[value->a].object, false) != WF__PARTIAL;
-    for (wf__ref r = 1; r < scan; ++r)
-        if (s->cone[r] && s->ir->node[r].op == WF__LOAD && !apart(s, object, s->ir->node[r].a))
+    for (wf__ref r = 1; r < scan; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        if (s->cone[r] && n->op == WF__LOAD &&
+            wf__split_overlap(s, object, s->ir->slot[n->a].object, wf__split_gathers(s, r)) == WF__PARTIAL)
             return false;
+    }
     return true;
 }
 

@@ -343,14 +343,49 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
     return ok;
 }
 
-static bool run_scan(wf__engine *e, int threads, const wf__stage *stage, char *const *base, wf__note *note,
-                     wf__failure *f)
+/* ---- scans ---- */
+/* Code for a stage that runs piece by piece with a scan. false: there is none. */
+static bool choose_feed(wf__engine *e, wf__stage *stage, uint32_t object, char *const *base, const uint64_t *param,
+                        wf__mem *mem, const wf__limits *limits, wf__note *note, wf__feed *out)
 {
+    wf__stage_mem(stage, base, mem);
+    wf__variant which = wf__stage_variant(stage, mem, is_parallel(e, stage, limits));
+    *out = (wf__feed){ .stage = stage,
+                       .object = object,
+                       .entry = which == WF__VARIANTS ? NULL : wf__stage_entry(e, stage, which, note),
+                       .call = { .mem = mem, .param = param, .extent = stage->extent } };
+    return out->entry != NULL;
+}
+
+/* A scan with the stages before and behind it that are fused with it and have code. *more: how many stages it took, less
+ * one; -1: the first is no scan, and is to run by itself. */
+static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const uint64_t *param,
+                     const wf__limits *limits, bool interpret, int *more, wf__note *note, wf__failure *f)
+{
+    wf__mem mem[2][WF__MOST_FUSED];
+    wf__feed feed, then;
+    bool fed = !stage->scan.on;
+    wf__stage *scan = stage + fed;
+    *more = -1;
+    if (fed && (interpret || !choose_feed(e, stage, scan->scan.to, base, param, mem[0], limits, note, &feed)))
+        return true;
+    bool used =
+        scan->fused && !interpret &&
+        choose_feed(e, scan + 1, scan->scan.to, base, param, mem[1], limits, note ? note + fed + 1 : NULL, &then);
+    int threads = interpret ? 1 : threads_of(e, limits);
     double start = note ? wf__now() : 0;
-    if (!wf__scan_run(e->pool, threads, stage, base))
+    if (!wf__scan_run(e->pool, e->memory, threads, scan, base, fed ? &feed : NULL, used ? &then : NULL))
         return out_of_memory(f, "a scan");
+    *more = fed + used;
+    for (int k = 0; k <= *more && note; ++k) {
+        note[k].ran = true;
+        note[k].threads = threads;
+        note[k].fused = k > 0;
+        note[k].code = k == fed ? WF_CODE_LIBRARY : note[k].code;
+    }
     if (note)
-        *note = (wf__note){ .ran = true, .code = WF_CODE_LIBRARY, .threads = threads, .run_s = wf__now() - start };
+        note->run_s = wf__now() - start;
+    atomic_fetch_add_explicit(&e->evaluated, (uint64_t)*more, memory_order_relaxed);
     return true;
 }
 
@@ -442,14 +477,15 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         compile_ahead(e, plan, base, limits, interpret, notes);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
-        bool both = false;
-        if (stage->scan.on) {
-            ok = run_scan(e, interpret ? 1 : threads_of(e, limits), stage, base, notes ? &notes[s] : NULL, failure);
-            continue;
-        }
-        ok = run_stage(e, stage, stage->fused ? stage + 1 : NULL, base, all, all + plan->params, limits, interpret,
-                       &both, notes ? &notes[s] : NULL, failure);
-        s += both;
+        bool both = false, scans = stage->scan.on || (stage->fused && stage[1].scan.on);
+        wf__note *note = notes ? &notes[s] : NULL;
+        int more = -1;
+        if (scans)
+            ok = run_scan(e, stage, base, all, limits, interpret, &more, note, failure);
+        if (ok && more < 0)
+            ok = run_stage(e, stage, stage->fused && !scans ? stage + 1 : NULL, base, all, all + plan->params, limits,
+                           interpret, &both, note, failure);
+        s += scans && more > 0 ? (uint32_t)more : both;
     }
     while (temps-- > 0 && base)
         wf__mem_free(e->memory, base[plan->objects + temps], wf__temp_bytes(&plan->temp[temps]));

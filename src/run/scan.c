@@ -2,20 +2,29 @@
  *
  * Along the innermost axis of the result, rows are cut into parts of fixed length: each element is joined with what the
  * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits depend
- * on the shape alone, and several threads share one row: they find what each part comes to first. Along other axes, elements
- * that lie side by side are scanned side by side. f32 is joined in f64 and rounded once.
+ * on the shape alone, and several threads share one row, in one pass over memory: each finds what its part comes to, hears
+ * from the part before what comes before it, tells the part after it, and then scans what is still in its cache. Along
+ * other axes, elements that lie side by side are scanned side by side. f32 is joined in f64 and rounded once.
+ *
+ * What is scanned may be computed on the way, by the stage before, in pieces that stay in the cache; and where the stage behind
+ * alone uses the result, it follows piece by piece (feed.h). Pieces are in memory of the workers.
  */
 #include "run/scan.h"
+#include "base/os.h"
 #include "run/pool.h"
 #include <math.h>
+#include <stdatomic.h>
 
 enum {
     PART = WF__SCAN_PART,
-    COLUMNS = 512,
-    LARGE = 1 << 16 /* points worth several threads */
+    COLUMNS = 1024, /* side by side, at most, */
+    LEAST = 128,    /* and as threads need some each */
+    PIECE = 2048,   /* elements done at once: few, as meanwhile the next ones are fetched */
+    WORK = 4,       /* of a point, in the units of wf__stage.work, */
+    PARALLEL_WORK = 1 << 18
 };
 
-typedef enum scan_pass { SUM, BEFORE, SCAN, COLUMN } scan_pass;
+typedef enum scan_pass { SUM, JOIN, SCAN, COLUMN } scan_pass;
 
 typedef struct scan_loop {
     const void *from;
@@ -30,6 +39,12 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #else
 #define ALWAYS_INLINE inline
+#endif
+#if defined(__GNUC__) && \
+    !defined(__clang__) /* an element may be where its result goes, but not where another one's does */
+#define EACH_FOR_ITSELF _Pragma("GCC ivdep")
+#else
+#define EACH_FOR_ITSELF
 #endif
 
 #define NAME(x) x##_i8
@@ -82,17 +97,28 @@ static run_fn *const run_of[] = { [WF_BOOL] = run_u8, [WF_I8] = run_i8,   [WF_U8
                                   [WF_U16] = run_u16, [WF_I32] = run_i32, [WF_U32] = run_u32, [WF_I64] = run_i64,
                                   [WF_U64] = run_u64, [WF_F32] = run_f32, [WF_F64] = run_f64 };
 
+typedef struct carry { /* of one part to the next */
+    uint64_t before;   /* what comes before the part */
+    _Atomic uint32_t known;
+} carry;
+
 typedef struct scan {
-    const wf__stage *stage;
+    const wf__scan *how;
+    const wf__feed *feed, *then; /* NULL: the elements are there; the result stays */
     run_fn *run;
-    unsigned join;
     char *from, *to;
-    int64_t size; /* of an element */
+    char *
+        local; /* of the workers, PART elements each: for what is computed (own_from), a result that does not stay (own_to) */
+    bool own_from, own_to;
+    int64_t size;         /* of an element */
+    int rank, axis, lane; /* axes that memory makes one are one. lane: of columns side by side; -1: rows are scanned */
+    int64_t dim[WF_MAX_RANK], from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK];
     int64_t n, from_step, to_step;
-    int axis, lane;              /* lane: along which columns lie side by side; -1: rows are scanned */
-    int64_t rows, parts, chunks; /* parts and chunks of a row */
+    int64_t rows, parts, chunks; /* parts and chunks (of columns) of a row */
+    int64_t each;                /* rows, or columns, of a task */
     uint64_t neutral;
-    char *sums; /* [row][part] */
+    carry *carry;         /* [row][part] */
+    _Atomic int64_t next; /* part that nobody has begun */
 } scan;
 
 /* Sums and products of i64 wrap, as those of u64 do. */
@@ -105,19 +131,18 @@ static run_fn *kernel_of(const wf__scan *how)
 /* Where a row begins. */
 static void find_row(const scan *s, int64_t row, int64_t *from, int64_t *to)
 {
-    const wf__scan *how = &s->stage->scan;
     *from = *to = 0;
-    for (int d = s->stage->space.rank - 1; d >= 0; --d) {
+    for (int d = s->rank - 1; d >= 0; --d) {
         if (d == s->axis || d == s->lane)
             continue;
-        int64_t i = row % s->stage->space.dim[d];
-        row /= s->stage->space.dim[d];
-        *from += i * how->from_stride[d];
-        *to += i * how->to_stride[d];
+        int64_t i = row % s->dim[d];
+        row /= s->dim[d];
+        *from += i * s->from_stride[d];
+        *to += i * s->to_stride[d];
     }
-    if (how->reversed) {
-        *from += (s->n - 1) * how->from_stride[s->axis];
-        *to += (s->n - 1) * how->to_stride[s->axis];
+    if (s->how->reversed) {
+        *from += (s->n - 1) * s->from_stride[s->axis];
+        *to += (s->n - 1) * s->to_stride[s->axis];
     }
 }
 
@@ -127,113 +152,213 @@ static void fill(void *acc, uint64_t bits, size_t size, int64_t n)
         memcpy((char *)acc + (size_t)k * size, &bits, size); /* little-endian */
 }
 
-static size_t acc_size(const scan *s) { return s->stage->scan.dtype == WF_F32 ? sizeof(double) : (size_t)s->size; }
+static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(double) : (size_t)s->size; }
 
 /* What is exclusive of everything: 0 for sums, which begin with -0. */
 static void set_nothing(const scan *s, char *to)
 {
-    if (s->stage->scan.exclusive && s->join == WF_ADD)
+    if (s->how->exclusive && s->how->join == WF_ADD)
         memset(to, 0, (size_t)s->size);
 }
 
-/* n elements of a row, from `first` on. */
-static scan_loop row_loop(const scan *s, int64_t row, int64_t first, int64_t n)
+/* ---- pieces ---- */
+static bool in_pieces(const scan *s) { return s->feed || s->then; }
+
+typedef struct piece { /* addresses that element 0 would have */
+    char *from, *to;
+} piece;
+
+/* Where elements are, if those from `at` on, in C order, have the worker's memory. */
+static piece piece_at(const scan *s, int64_t at, int worker)
+{
+    char *own = (char *)((uintptr_t)s->local + (uintptr_t)((worker * (int64_t)PART - at) * s->size));
+    return (piece){ .from = s->own_from ? own : s->from, .to = s->own_to ? own : s->to };
+}
+
+/* Computes n elements from `at` on. */
+static void feed(const scan *s, const piece *p, int64_t at, int64_t n)
+{
+    if (s->feed)
+        wf__feed_run(s->feed, p->from, at, at + n);
+}
+
+/* Uses them. */
+static void then(const scan *s, const piece *p, int64_t at, int64_t n)
+{
+    if (s->then)
+        wf__feed_run(s->then, p->to, at, at + n);
+}
+
+/* ---- rows ---- */
+/* n elements of a row from `first` on, in the order of the scan. */
+static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t first, int64_t n, void *acc)
 {
     int64_t from, to;
     find_row(s, row, &from, &to);
-    return (scan_loop){ .from = s->from + (from + first * s->from_step) * s->size,
-                        .to = s->to + (to + first * s->to_step) * s->size,
+    return (scan_loop){ .from = p->from + (from + first * s->from_step) * s->size,
+                        .to = p->to + (to + first * s->to_step) * s->size,
+                        .acc = acc,
                         .n = n,
                         .from_step = s->from_step,
                         .to_step = s->to_step,
-                        .exclusive = s->stage->scan.exclusive };
+                        .exclusive = s->how->exclusive };
 }
 
-/* A whole row, by one thread. */
-static void scan_row(void *user, int64_t row, int worker)
+/* Where they begin in C order. */
+static int64_t place_of(const scan *s, int64_t row, int64_t first, int64_t n)
+{
+    return row * s->n + (s->how->reversed ? s->n - first - n : first);
+}
+
+static int64_t at_most(int64_t x, int64_t most) { return x < most ? x : most; }
+
+/* The part's elements first .. end - 1, piece by piece. `where`: where all of them are already; else NULL. */
+static void scan_some(const scan *s, int64_t row, int64_t first, int64_t end, const piece *where, void *acc, int worker)
+{
+    int64_t most = in_pieces(s) ? PIECE : PART;
+    for (int64_t n; first < end; first += n) {
+        n = at_most(end - first, most);
+        int64_t at = place_of(s, row, first, n);
+        piece p = where ? *where : piece_at(s, at, worker);
+        if (!where)
+            feed(s, &p, at, n);
+        scan_loop l = row_loop(s, &p, row, first, n, acc);
+        s->run(s->how->join, SCAN, &l);
+        if (!first)
+            set_nothing(s, l.to);
+        if (!where || s->n >= PIECE) /* else it uses several rows at once */
+            then(s, &p, at, n);
+    }
+}
+
+/* acc[0] becomes what comes before the next part, if acc[1] is what the part comes to. */
+static void end_part(const scan *s, char *acc)
+{
+    scan_loop l = { .acc = acc };
+    s->run(s->how->join, JOIN, &l);
+    fill(acc + acc_size(s), s->neutral, acc_size(s), 1);
+}
+
+/* Whole rows, by one thread; short ones are a piece. */
+static void scan_rows(void *user, int64_t task, int worker)
 {
     const scan *s = user;
     _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)];
-    scan_loop l = row_loop(s, row, 0, s->n);
-    WF__UNUSED(worker);
-    fill(acc, s->neutral, acc_size(s), 2);
-    l.acc = acc;
-    s->run(s->join, SCAN, &l);
-    set_nothing(s, l.to);
+    int64_t begin = task * s->each, end = at_most(s->rows, begin + s->each), at = begin * s->n;
+    bool together = in_pieces(s) && s->n < PIECE;
+    piece p = piece_at(s, at, worker);
+    if (together)
+        feed(s, &p, at, (end - begin) * s->n);
+    for (int64_t row = begin; row < end; ++row) {
+        fill(acc, s->neutral, acc_size(s), 2);
+        for (int64_t first = 0; first < s->n; first += PART) {
+            scan_some(s, row, first, at_most(s->n, first + PART), together ? &p : NULL, acc, worker);
+            end_part(s, acc);
+        }
+    }
+    if (together)
+        then(s, &p, at, (end - begin) * s->n);
 }
 
-static scan_loop part_loop(const scan *s, int64_t part)
+static void wait_for(carry *c)
 {
-    int64_t first = part % s->parts * PART;
-    return row_loop(s, part / s->parts, first, s->n - first < PART ? s->n - first : PART);
+    enum { PAUSES = 1000 };
+    for (int n = 0; !atomic_load_explicit(&c->known, memory_order_acquire); ++n)
+        if (n < PAUSES)
+            wf__pause();
+        else
+            wf__yield();
 }
 
-static char *sum_of(const scan *s, int64_t part) { return s->sums + (size_t)part * acc_size(s); }
-
-static void sum_part(void *user, int64_t part, int worker)
+/* What the part comes to by itself, all of it being computed before. */
+static void sum_part(const scan *s, const piece *p, int64_t row, int64_t first, int64_t end, void *sum)
 {
-    const scan *s = user;
-    scan_loop l = part_loop(s, part);
-    WF__UNUSED(worker);
-    l.acc = sum_of(s, part);
-    fill(l.acc, s->neutral, acc_size(s), 1);
-    s->run(s->join, SUM, &l);
+    int64_t most = s->feed ? PIECE : PART;
+    for (int64_t n; first < end; first += n) {
+        n = at_most(end - first, most);
+        feed(s, p, place_of(s, row, first, n), n);
+        scan_loop l = row_loop(s, p, row, first, n, sum);
+        s->run(s->how->join, SUM, &l);
+    }
 }
 
-static void scan_part(void *user, int64_t part, int worker)
+/* The same joins as scan_rows'. */
+static void scan_part(scan *s, int64_t part, int worker)
 {
-    const scan *s = user;
+    int64_t k = part % s->parts, row = part / s->parts, first = k * PART, end = at_most(s->n, first + PART);
     size_t size = acc_size(s);
-    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)];
-    scan_loop l = part_loop(s, part);
-    WF__UNUSED(worker);
+    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)], next[2 * sizeof(uint64_t)];
+    carry *own = &s->carry[part];
+    piece p = piece_at(s, place_of(s, row, first, end - first), worker);
+    bool last = k + 1 == s->parts;
     fill(acc, s->neutral, size, 2);
-    if (part % s->parts)
-        memcpy(acc, sum_of(s, part), size);
-    l.acc = acc;
-    s->run(s->join, SCAN, &l);
-    if (part % s->parts == 0)
-        set_nothing(s, l.to);
+    fill(next, s->neutral, size, 2);
+    if (!last)
+        sum_part(s, &p, row, first, end, next + size);
+    if (k) {
+        wait_for(own);
+        memcpy(acc, &own->before, size);
+    }
+    if (!last) {
+        memcpy(next, acc, size);
+        end_part(s, next);
+        memcpy(&own[1].before, next, size);
+        atomic_store_explicit(&own[1].known, 1, memory_order_release);
+    }
+    scan_some(s, row, first, end, last ? NULL : &p, acc, worker);
 }
 
-/* Few long rows: parts of all rows in parallel. The same joins as scan_row's. */
+/* Whatever part the pool gives: they are begun in their order, so that none waits for one that nobody has begun. */
+static void scan_next(void *user, int64_t index, int worker)
+{
+    scan *s = user;
+    WF__UNUSED(index);
+    scan_part(s, atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed), worker);
+}
+
+/* Few long rows: parts of all rows in parallel. */
 static bool scan_parts(scan *s, wf__pool *pool, int threads)
 {
     size_t bytes;
-    if (!wf__mul_size((size_t)(s->rows * s->parts), acc_size(s), &bytes) || !(s->sums = wf__alloc(bytes)))
+    if (!wf__mul_size((size_t)(s->rows * s->parts), sizeof *s->carry, &bytes) || !(s->carry = wf__alloc0(bytes)))
         return false;
-    wf__pool_run_on(pool, threads, s->rows * s->parts, sum_part, s);
-    for (int64_t r = 0; r < s->rows; ++r) {
-        scan_loop l = { .acc = sum_of(s, r * s->parts), .n = s->parts };
-        s->run(s->join, BEFORE, &l);
-    }
-    wf__pool_run_on(pool, threads, s->rows * s->parts, scan_part, s);
-    wf__free(s->sums);
+    wf__pool_run_on(pool, threads, s->rows * s->parts, scan_next, s);
+    wf__free(s->carry);
     return true;
 }
 
-/* Up to COLUMNS columns, from end to end. */
+/* ---- columns ---- */
+/* Columns of a task, from end to end. */
 static void scan_columns(void *user, int64_t index, int worker)
 {
     const scan *s = user;
-    const wf__scan *how = &s->stage->scan;
     _Alignas(uint64_t) char acc[COLUMNS * sizeof(uint64_t)];
-    int64_t from, to, first = index % s->chunks * COLUMNS, width = s->stage->space.dim[s->lane] - first;
-    WF__UNUSED(worker);
-    find_row(s, index / s->chunks, &from, &to);
-    scan_loop l = { .from = s->from + (from + first * how->from_stride[s->lane]) * s->size,
-                    .to = s->to + (to + first) * s->size,
-                    .acc = acc,
-                    .n = s->n,
-                    .width = width < COLUMNS ? width : COLUMNS,
+    int64_t from, to, inner = s->dim[s->lane], row = index / s->chunks, first = index % s->chunks * s->each;
+    int64_t width = at_most(inner - first, s->each);
+    int64_t count = !in_pieces(s) ? s->n : width == inner && width < PIECE ? PIECE / width : 1;
+    find_row(s, row, &from, &to);
+    from += first * s->from_stride[s->lane];
+    to += first;
+    scan_loop l = { .acc = acc,
+                    .width = width,
                     .from_step = s->from_step,
                     .to_step = s->to_step,
-                    .from_lane = how->from_stride[s->lane],
-                    .exclusive = how->exclusive };
-    fill(acc, s->neutral, acc_size(s), l.width);
-    s->run(s->join, COLUMN, &l);
-    for (int64_t j = 0; j < l.width; ++j)
-        set_nothing(s, (char *)l.to + j * s->size);
+                    .from_lane = s->from_stride[s->lane],
+                    .exclusive = s->how->exclusive };
+    fill(acc, s->neutral, acc_size(s), width);
+    for (int64_t i = 0; i < s->n; i += count) {
+        l.n = at_most(s->n - i, count);
+        int64_t at = place_of(s, row, i, l.n) * inner + first;
+        piece p = piece_at(s, at, worker);
+        char *y = p.to + (to + i * s->to_step) * s->size;
+        feed(s, &p, at, width * l.n);
+        l.from = p.from + (from + i * s->from_step) * s->size;
+        l.to = y;
+        s->run(s->how->join, COLUMN, &l);
+        for (int64_t j = 0; j < width && !i; ++j)
+            set_nothing(s, y + j * s->size);
+        then(s, &p, at, width * l.n);
+    }
 }
 
 static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, scan *s)
@@ -244,38 +369,91 @@ static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, s
         fn(s, i, 0);
 }
 
-bool wf__scan_run(wf__pool *pool, int threads, const wf__stage *stage, char *const *base)
+/* ---- a scan ---- */
+/* Axes that memory makes one become one; those of one element go. */
+static void set_axes(scan *s, const wf_shape *space)
+{
+    s->axis = s->lane = -1;
+    for (int d = 0; d < space->rank; ++d) {
+        int last = s->rank - 1;
+        bool scanned = d == s->how->axis;
+        int64_t n = space->dim[d], from = s->how->from_stride[d], to = s->how->to_stride[d];
+        if (n == 1 && !scanned)
+            continue;
+        if (last >= 0 && !scanned && last != s->axis && s->from_stride[last] == from * n &&
+            s->to_stride[last] == to * n)
+            s->dim[last] *= n;
+        else {
+            s->dim[++last] = n;
+            s->rank = last + 1;
+            s->axis = scanned ? last : s->axis;
+        }
+        s->from_stride[last] = from;
+        s->to_stride[last] = to;
+    }
+    if (s->axis < s->rank - 1)
+        s->lane = s->rank - 1;
+}
+
+static int64_t at_least(int64_t x, int64_t least) { return x > least ? x : least; }
+static int64_t times(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+static bool run_scan(scan *s, wf__pool *pool, int threads)
+{
+    if (s->lane >= 0) {
+        int64_t inner = s->dim[s->lane];
+        s->rows /= inner;
+        s->each = threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, LEAST), COLUMNS) : COLUMNS;
+        s->chunks = times(inner, s->each);
+        run_each(pool, threads, s->rows * s->chunks, scan_columns, s);
+        return true;
+    }
+    if (threads > 1 && s->rows < 4 * threads && s->parts > 1)
+        return scan_parts(s, pool, threads);
+    s->each = at_least(at_most((in_pieces(s) ? PIECE : PART) / s->n, s->rows / threads / 4), 1);
+    run_each(pool, threads, times(s->rows, s->each), scan_rows, s);
+    return true;
+}
+
+/* Does what computes the elements read what was in their place? */
+static bool reads_own(const wf__feed *feed)
+{
+    const wf__ir *body = &feed->stage->body;
+    bool reads = false;
+    for (uint32_t k = 0; k < body->slot_n; ++k)
+        reads = reads || (feed->stage->mem[k].object == feed->object && body->slot[k].read);
+    return reads;
+}
+
+static uint64_t work_of(const wf__feed *feed) { return feed ? feed->stage->work : 0; }
+
+bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
+                  const wf__feed *feed, const wf__feed *then)
 {
     const wf__scan *how = &stage->scan;
-    const wf_shape *space = &stage->space;
-    int64_t sign = how->reversed ? -1 : 1, size = (int64_t)wf__size(how->dtype);
-    scan s = { .stage = stage, .run = kernel_of(how), .join = how->join, .size = size, .axis = how->axis, .lane = -1 };
-    s.from = base[how->from];
-    s.to = base[how->to];
-    s.n = space->dim[s.axis];
-    s.from_step = sign * how->from_stride[s.axis];
-    s.to_step = sign * how->to_stride[s.axis];
-    s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
-    int64_t points = 1;
-    for (int d = 0; d < space->rank; ++d) {
-        points *= space->dim[d];
-        if (d != s.axis && space->dim[d] > 1)
-            s.lane = d > s.axis ? d : s.lane;
-    }
+    int64_t sign = how->reversed ? -1 : 1, points = 1;
+    scan s = { .how = how, .feed = feed, .then = then, .run = kernel_of(how), .size = (int64_t)wf__size(how->dtype) };
+    for (int d = 0; d < stage->space.rank; ++d)
+        points *= stage->space.dim[d];
     if (!points)
         return true;
-    if (points < LARGE)
+    set_axes(&s, &stage->space);
+    s.from = base[how->from];
+    s.to = base[how->to];
+    s.n = s.dim[s.axis];
+    s.from_step = sign * s.from_stride[s.axis];
+    s.to_step = sign * s.to_stride[s.axis];
+    s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
+    if ((uint64_t)points * WORK + work_of(feed) + work_of(then) < PARALLEL_WORK)
         threads = 1;
     s.rows = points / s.n;
-    s.parts = (s.n + PART - 1) / PART;
-    if (s.lane >= 0) {
-        s.rows /= space->dim[s.lane];
-        s.chunks = (space->dim[s.lane] + COLUMNS - 1) / COLUMNS;
-        run_each(pool, threads, s.rows * s.chunks, scan_columns, &s);
-        return true;
-    }
-    if (threads > 1 && s.rows < 4 * threads && s.parts > 1)
-        return scan_parts(&s, pool, threads);
-    run_each(pool, threads, s.rows, scan_row, &s);
-    return true;
+    s.parts = times(s.n, PART);
+    s.own_from = feed && !reads_own(feed);
+    s.own_to = then != NULL;
+    size_t bytes = (size_t)threads * PART * (size_t)s.size;
+    if ((s.own_from || s.own_to) && !(s.local = wf__mem_alloc(memory, bytes)))
+        return false;
+    bool ok = run_scan(&s, pool, threads);
+    wf__mem_free(memory, s.local, bytes);
+    return ok;
 }
