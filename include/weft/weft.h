@@ -394,7 +394,8 @@ WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
-/* What dumps and messages about shapes call a value; cut to 59 characters. Returns the value. */
+/* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the label of
+ * wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
 WF_API wf_val wf_label(wf_val value, const char *text);
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */

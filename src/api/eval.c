@@ -108,6 +108,7 @@ static uint32_t part_slot(evaluation *e, uint32_t s)
     if (to->status != WF_OK)
         return 0;
     to->slot[at].shape = shape;
+    wf__copy_label(&p->rec.ir, wf__array_ref(s), to, wf__array_ref(at));
     e->slot[s] = at + 1;
     return at;
 }

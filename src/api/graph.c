@@ -22,6 +22,16 @@ void wf_fail(wf_graph *g, wf_status status, const char *text)
     wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
 }
 
+/* In debug mode the label of an array's own elements is the array's, too. */
+static void name_array(wf__ir *ir, wf__ref r, const char *text)
+{
+    const wf__node *n = wf__at(ir, r);
+    bool whole = ir->flags & WF_DEBUG && n->op == WF__LOAD && !n->b;
+    for (uint32_t s = 0; whole && s < ir->slot_n; ++s)
+        if (ir->slot[s].object == ir->slot[n->a].object)
+            wf__set_label(ir, wf__array_ref(s), text);
+}
+
 wf_val wf_label(wf_val v, const char *text)
 {
     wf_graph *g = v.h.graph;
@@ -29,6 +39,8 @@ wf_val wf_label(wf_val v, const char *text)
     wf__ref r = wf__is_recording(g) && text ? wf__resolve(g, v, "wf_label", &number) : 0;
     if (r)
         wf__set_label(wf__graph_ir(g), r, text);
+    if (r)
+        name_array(wf__graph_ir(g), r, text);
     return v;
 }
 

@@ -30,6 +30,10 @@ static void add_ir(const wf__ir *ir, wf__str *key)
         wf__str_addn(key, (const char *)&ir->shape[i].rank, sizeof ir->shape[i].rank);
         wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
     }
+    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_DEBUG; ++i) { /* what is found is called by them */
+        wf__str_addn(key, (const char *)&ir->label[i].ref, sizeof ir->label[i].ref);
+        wf__str_add(key, ir->label[i].text);
+    }
 }
 
 void wf__program_key(const wf__program *p, wf__str *key)

@@ -90,9 +90,15 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     ir->slot[slot].shape = shape;
     ir->slot[slot].scratch = (uint8_t)array->scratch;
     ir->slot[slot].zeroed = array->zeroed;
-    for (uint32_t s = 0; s < slot; ++s)
+    bool named = ir->flags & WF_DEBUG;
+    if (named)
+        wf__set_label(ir, wf__array_ref(slot), array->name);
+    for (uint32_t s = 0; s < slot; ++s) {
         if (ir->slot[s].written && may_overlap(array, g->program.object[ir->slot[s].object].array))
             ir->slot[slot].epoch = 1;
+        if (ir->slot[s].object == object && named)
+            wf__set_label(ir, wf__array_ref(slot), wf__label_of(ir, wf__array_ref(s)));
+    }
     return slot;
 }
 

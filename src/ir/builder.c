@@ -155,7 +155,7 @@ const char *wf__label_of(const wf__ir *ir, wf__ref r)
 
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
 {
-    if (ir->status != WF_OK || !r)
+    if (ir->status != WF_OK || !r || !text)
         return;
     if (!wf__grow(&ir->label, &ir->label_cap, ir->label_n + 1, sizeof *ir->label)) {
         no_memory(ir);
@@ -164,6 +164,12 @@ void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
     wf__label *label = &ir->label[ir->label_n++];
     label->ref = r;
     snprintf(label->text, sizeof label->text, "%s", text);
+}
+
+void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to)
+{
+    if (in->label_n && out->flags & WF_DEBUG && to)
+        wf__set_label(out, to, wf__label_of(in, from));
 }
 
 /* What the user calls the operands, behind the error that names their shapes. */

@@ -210,10 +210,11 @@ typedef struct wf__reduction {
     uint64_t start;      /* of a custom join: what accumulators begin with, as bits */
 } wf__reduction;
 
-typedef struct wf__label { /* what the user calls a value; for dumps and messages alone */
+typedef struct wf__label { /* what the user calls a value, or an array (wf__array_ref); for dumps and messages */
     wf__ref ref;
     char text[60];
 } wf__label;
+static inline wf__ref wf__array_ref(uint32_t slot) { return (uint32_t)1 << 31 | slot; }
 
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
@@ -324,8 +325,10 @@ bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
 void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" */
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
-const char *wf__label_of(const wf__ir *ir, wf__ref r); /* NULL: none */
-void wf__set_label(wf__ir *ir, wf__ref r, const char *text);
+const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL: none */
+void wf__set_label(wf__ir *ir, wf__ref r, const char *text); /* NULL: no-op */
+/* In debug mode recordings keep labels through all passes: that of `from`, if it has one, for `to` in out. */
+void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to);
 /* view.c. The value itself where nothing changes. GATHER: indices are i64 and as many as the value has axes. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);

@@ -19,8 +19,10 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
     if (!wf__op_is_pure(n->op))
         return wf__copy_node(in, r, map, out);
     wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
-    if (fast)
+    if (fast) {
+        wf__copy_label(in, r, out, fast);
         return fast;
+    }
     const wf__ref operand[3] = { n->a, n->b, n->c };
     unsigned arity = wf__op_table[n->op].arity;
     if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
@@ -28,7 +30,9 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
     wf__ref x[3] = { 0 };
     for (unsigned i = 0; i < arity; ++i)
         x[i] = map[operand[i]];
-    return wf__expand(out, n->op, n->dtype, x);
+    wf__ref expanded = wf__expand(out, n->op, n->dtype, x);
+    wf__copy_label(in, r, out, expanded);
+    return expanded;
 }
 
 /* ---- loops ---- */

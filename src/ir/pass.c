@@ -125,6 +125,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].scratch = slot->scratch;
         out->slot[copy].zeroed = slot->zeroed;
         out->slot[copy].shared = slot->shared;
+        wf__copy_label(in, wf__array_ref(s), out, wf__array_ref(copy));
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {
         wf__red_new(out, in->red[k].dtype, (wf_join)in->red[k].join);
@@ -152,7 +153,7 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
     return wf__tuple(out, refs, n);
 }
 
-wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__node *n = &in->node[r];
     if (n->op > WF__BITCAST && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
@@ -226,4 +227,11 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     default:
         return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
     }
+}
+
+wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    wf__ref copy = copy_node(in, r, map, out);
+    wf__copy_label(in, r, out, copy);
+    return copy;
 }

@@ -41,8 +41,12 @@ bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsign
             return no_memory(s);
         memset(g->slot_of + old, 0, (g->slot_of_n - old) * sizeof *g->slot_of);
     }
-    if (!g->slot_of[key])
+    if (!g->slot_of[key]) {
         g->slot_of[key] = wf__slot_new(&g->ir, dtype, rank, !indexed, object) + 1;
+        for (uint32_t k = 0; k < s->ir->slot_n && s->ir->label_n; ++k)
+            if (s->ir->slot[k].object == object)
+                wf__copy_label(s->ir, wf__array_ref(k), &g->ir, wf__array_ref(g->slot_of[key] - 1));
+    }
     *out = g->slot_of[key] - 1;
     return g->ir.status == WF_OK || no_memory(s);
 }
@@ -91,7 +95,7 @@ static wf__ref record_iota(const splitter *s, group *g, wf__ref r, uint32_t fram
                                       : wf__index(&g->ir, (int)n->a + g->shape.rank - s->shape[r].rank);
 }
 
-bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out)
+static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out)
 {
     const wf__node *n = &s->ir->node[r];
     uint32_t at;
@@ -126,6 +130,14 @@ bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf
         *out = wf__copy_node(s->ir, r, map, &g->ir);
         return true;
     }
+}
+
+bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out)
+{
+    if (!record_node(s, g, r, frame, map, out))
+        return false;
+    wf__copy_label(s->ir, r, &g->ir, *out);
+    return true;
 }
 
 bool wf__group_record_cone(splitter *s, group *g)

@@ -57,6 +57,9 @@ static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
 {
     const wf__mem_layout *layout = &w->stage->mem[slot];
     const wf__slot *s = &w->stage->body.slot[slot];
+    const char *name = wf__label_of(&w->stage->body, wf__array_ref(slot));
+    if (name)
+        wf__str_addf(out, "'%s', ", name);
     wf__str_addf(out, "array %u of the recording (in order of first use; %s of shape ", (unsigned)layout->object + 1,
                  wf_dtype_name((wf_dtype)s->dtype));
     add_tuple(out, layout->dim, s->rank);
@@ -81,6 +84,14 @@ static void add_point(const wf__watch *w, wf__str *out, int64_t number)
     add_tuple(out, point, w->stage->body.rank);
 }
 
+/* What the user calls what is read, or written. */
+static const char *name_of(const wf__watch *w, const wf__node *n)
+{
+    const wf__ir *body = &w->stage->body;
+    bool value = n->op == WF__STORE || n->op == WF__ACCUM || n->op == WF__ATOMIC;
+    return wf__label_of(body, value ? n->c : (wf__ref)(n - body->node));
+}
+
 /* ---- findings ---- */
 static bool is_first(wf__watch *w, wf_status status)
 {
@@ -98,7 +109,11 @@ void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, co
                        : n->op == WF__STORE ? "wf_write"
                        : n->op == WF__ACCUM ? "wf_accumulate"
                                             : "wf_atomic";
-    wf__str_addf(&w->text, "%s: index ", what);
+    const char *name = name_of(w, n);
+    wf__str_add(&w->text, what);
+    if (name)
+        wf__str_addf(&w->text, "%s'%s'", n->op == WF__LOAD ? " " : " of ", name);
+    wf__str_add(&w->text, ": index ");
     add_tuple(&w->text, index, w->stage->body.slot[n->a].rank);
     wf__str_add(&w->text, " is outside ");
     add_array(w, &w->text, n->a);
@@ -132,7 +147,11 @@ void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
 {
     if (!is_first(w, WF_ERR_ARG))
         return;
-    wf__str_add(&w->text, "a NaN is stored in ");
+    const char *name = name_of(w, n);
+    wf__str_add(&w->text, "a NaN");
+    if (name)
+        wf__str_addf(&w->text, ", '%s',", name);
+    wf__str_add(&w->text, " is stored in ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, ", by point ");
     add_tuple(&w->text, point, w->stage->body.rank);
