@@ -187,6 +187,23 @@ static wf_status order(wf_context *ctx)
     return finish();
 }
 
+static wf_status order_on_gpu(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *few = input(ctx, WF_F32, WF_SHAPE(3, 5)), *row = input(ctx, WF_F32, WF_SHAPE(70)),
+             *tiles = input(ctx, WF_U8, WF_SHAPE(2100));
+    if (few && row && tiles) {
+        take(ctx, wf_array_sort(few, 0, true));
+        take(ctx, wf_array_argsort(row, 0, false));
+        take(ctx, wf_array_argsort(tiles, 0, false));
+        take(ctx, wf_array_median(few, WF_AXES(0)));
+    }
+    wf_release(few);
+    wf_release(row);
+    wf_release(tiles);
+    return finish();
+}
+
 static wf_status long_rows(wf_context *ctx)
 {
     start(ctx);
@@ -254,8 +271,15 @@ int main(void)
 #name, name, WF_INTERP, 1 \
     }
     static const memory_case cases[] = {
-        EACH(make),  EACH(parts),   EACH(reductions), EACH(extremes),
-        EACH(order), EACH(numbers), EACH(products),   { "long rows", long_rows, WF_INTERP, 3 },
+        EACH(make),
+        EACH(parts),
+        EACH(reductions),
+        EACH(extremes),
+        EACH(order),
+        EACH(numbers),
+        EACH(products),
+        { "long rows", long_rows, WF_INTERP, 3 },
+        { "order on a GPU", order_on_gpu, WF_GPU_EMU(0), 101 },
     };
     return run_memory_cases(cases, WF__COUNT(cases), forget);
 }
