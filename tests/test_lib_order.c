@@ -115,9 +115,12 @@ static void test_sort(void **state)
             wf_release(b);
         }
     for (int64_t n = 0; n < 4; ++n) {
-        wf_array *a = random_bits(WF_F32, WF_SHAPE(2, n), 1, false);
+        wf_array *a = random_bits(WF_F32, WF_SHAPE(2, n), 1, false),
+                 *b = random_bits(WF_I16, WF_SHAPE(0, 80), 1, false);
         check_sort(a, false);
+        check_sort(b, n & 1);
         wf_release(a);
+        wf_release(b);
     }
 }
 
@@ -415,6 +418,29 @@ static void test_same_on_cpu(void **state)
     }
 }
 
+/* On a GPU sorting is launches and nothing else: a frozen sequence does it again with another array. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    if (!is_on_gpu())
+        skip();
+    const float first[] = { 3, 1, 2, 5, 4, 6 }, then[] = { 9, 7, 8, -1, NAN, 3 };
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), first), *b = array_of(ctx, WF_F32, WF_SHAPE(2, 3), then);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+    wf_array *sorted = wf_array_sort(a, 0, false), *median = wf_array_median(a, WF_AXES(1) | WF_DROP);
+    wf_frozen *frozen = wf_freeze_end(ctx);
+    assert_non_null(frozen);
+    EXPECT_F32(sorted, 3, 1, 2, 5, 4, 6);
+    EXPECT_F32(median, 2, 5);
+    OK(ctx, wf_frozen_replay(frozen, WF_ARRAYS(b)));
+    EXPECT_F32(sorted, -1, 7, 3, 9, NAN, 8);
+    EXPECT_F32(median, 8, NAN);
+    wf_frozen_free(frozen);
+    wf_array *all[] = { a, b, sorted, median };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -449,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_sort),          cmocka_unit_test(test_sort_views), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_zeros_and_nan), cmocka_unit_test(test_quantiles),  cmocka_unit_test(test_cumsum),
         cmocka_unit_test(test_histogram),     cmocka_unit_test(test_threads),    cmocka_unit_test(test_same_on_cpu),
+        cmocka_unit_test(test_frozen),
     };
     return RUN_ON_ALL(tests);
 }

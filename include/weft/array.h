@@ -132,7 +132,8 @@ WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_
  * Order is that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost
  * O(n) per row, of 64 bits twice that. On the processor parallel over rows and parts of long ones; the array is copied
  * first. On a GPU a few passes for each 8 bits of an element, in memory of 8 bytes an element (of 64 bits: 16), 8 more
- * for indices and 2 more for rows of more than 2048; rows of up to 64 are one pass. */
+ * for indices and 2 more for rows of more than 2048; rows of up to 64 are one pass. All of it is launches, which streams
+ * queue and frozen sequences do again. */
 /* The elements in ascending or descending order. */
 WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending);
 /* i64: the indices along the axis that would sort it; equal elements keep their order, NaNs too. */

@@ -6,7 +6,7 @@
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
 {
     int64_t n = stage->extent[axis];
-    stage->block[axis] = size < 1 ? 1 : size < n ? size : n;
+    stage->block[axis] = size < 1 || n < 1 ? 1 : size < n ? size : n;
     return (n + stage->block[axis] - 1) / stage->block[axis];
 }
 

@@ -4,8 +4,8 @@
 #include "rows.h"
 #include "keys.h"
 
-/* The array with its axes as those of the rows. */
-static wf_array *permuted(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+/* All but the copy. */
+static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
 {
     wf_shape shape = wf_array_shape(array);
     *rows = (wf__rows){ .ctx = wf_array_context(array), .size = wf_dtype_size(dtype), .axes = axes };
@@ -17,12 +17,12 @@ static wf_array *permuted(const wf_array *array, wf_axes axes, wf_dtype dtype, w
                 rows->from[n++] = d;
         rows->kept = of_rows ? rows->kept : n;
     }
-    return wf_view_permute((wf_array *)array, rows->from); /* only read */
 }
 
 bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
 {
-    wf_array *view = permuted(array, axes, dtype, rows);
+    describe(array, axes, dtype, rows);
+    wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* only read */
     rows->array = view ? wf_array_cast(view, dtype) : NULL;
     wf_release(view);
     void *data = NULL;
@@ -35,12 +35,9 @@ bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *
 
 bool wf__rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wf__rows *rows)
 {
-    wf_array *view = permuted(array, axes, wf__key_dtype(wf_array_dtype(array)), rows);
-    if (!view)
-        return false;
+    describe(array, axes, wf__key_dtype(wf_array_dtype(array)), rows);
     wf_graph *g = wf_begin(rows->ctx);
-    rows->array = wf__array_run(g, wf_keep(wf__key_of(wf_in(g, view), descending)));
-    wf_release(view);
+    rows->array = wf__array_run(g, wf_keep(wf__key_of(wf_permute(wf_in(g, array), rows->from), descending)));
     return rows->array != NULL;
 }
 
