@@ -273,11 +273,52 @@ static void parts_that_meet(void **state)
     free(want);
 }
 
+/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over. */
+static void rows_that_cross(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = {
+        WF_BOOL, WF_U8, WF_I16, WF_F16, WF_BF16, WF_U32, WF_F32, WF_F64, WF_I64, WF_C64
+    };
+    static const int order[][3] = { { 0, 2, 1 }, { 1, 0, 2 }, { 2, 1, 0 }, { 2, 0, 1 }, { 1, 2, 0 } };
+    static const wf_shape shapes[] = { WF_SHAPE(2, 19, 70), WF_SHAPE(3, 33, 5), WF_SHAPE(70, 2, 300),
+                                       WF_SHAPE(1, 17, 600) };
+    for (unsigned t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (unsigned c = t % 3; c < 20; c += 3) {
+            void *want[2] = { NULL, NULL };
+            for (int k = 0; k < place_n; k++) {
+                wf_context *ctx = places[k].ctx;
+                wf_array *x = noise(ctx, dtypes[t], shapes[c % 4], c), *view = wf_view_permute(x, order[c / 4]);
+                wf_array *y = noise(ctx, dtypes[t], wf_array_shape(view), 50 + c), *out[2] = { wf_like(y), wf_like(x) };
+                wf_array *crossed = wf_view_permute(out[1], order[c / 4]);
+                wf_graph *g = wf_begin(ctx);
+                wf_val a = wf_in(g, view), b = wf_in(g, y);
+                wf_out(g, out[0], wf_select(wf_ne(a, b), a, b));
+                wf_out(g, crossed, dtypes[t] == WF_BOOL ? wf_xor(a, b) : wf_sub(a, b));
+                OK(ctx, wf_run(g));
+                for (int i = 0; i < 2; i++) {
+                    void *got = contents(out[i]);
+                    size_t bytes = (size_t)wf_array_count(x) * wf_dtype_size(dtypes[t]);
+                    if (k && memcmp(want[i], got, bytes) != 0)
+                        fail_msg("%s, %s, case %u: result %d differs", places[k].isa, wf_dtype_name(dtypes[t]), c, i);
+                    if (k)
+                        free(got);
+                    else
+                        want[i] = got;
+                    wf_release(out[i]);
+                }
+                wf_release(x), wf_release(view), wf_release(y), wf_release(crossed);
+            }
+            free(want[0]), free(want[1]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size), cmocka_unit_test(parts_of_records), cmocka_unit_test(every_dtype),
-        cmocka_unit_test(the_flag),   cmocka_unit_test(order_is_kept),    cmocka_unit_test(parts_that_meet),
+        cmocka_unit_test(every_size),      cmocka_unit_test(parts_of_records), cmocka_unit_test(every_dtype),
+        cmocka_unit_test(the_flag),        cmocka_unit_test(order_is_kept),    cmocka_unit_test(parts_that_meet),
+        cmocka_unit_test(rows_that_cross),
     };
     return cmocka_run_group_tests_name("packets", tests, begin, end);
 }

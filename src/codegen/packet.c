@@ -1,6 +1,7 @@
 /* packet.c - reads, writes and accumulations of one array that differ in a constant last index alone, as operations on
  * records: one vector load or store for each lane (more for records larger than a piece of 16 bytes), and a transposition
- * in registers between pieces of records and vectors of lanes.
+ * in registers between pieces of records and vectors of lanes. The same for the rows of a tile, where neighbours in memory
+ * lie along rows and lanes lie apart: so arrays are transposed.
  *
  * What belongs together is found in the order of emission, tiles and all. Loads go where the first of them stood, stores
  * and accumulations where the last one did, if nothing in between touches the same memory in a way that would be seen.
@@ -14,14 +15,34 @@ typedef struct span { /* of a packet, in in->order */
     uint32_t first, last;
 } span;
 
-static uint32_t constant_place(const wf__ir *ir, const wf__node *n)
+/* The index in which parts of a record differ. */
+static uint32_t part_place(const wf__ir *ir, const wf__node *n)
 {
-    return wf__tuple_len(ir, n->b) - 1 - (ir->slot[n->a].spread > 1);
+    const wf__slot *slot = &ir->slot[n->a];
+    return wf__tuple_len(ir, n->b) - (slot->record && slot->spread < 2 ? 1 : 2);
 }
 
 static int64_t part_of(const wf__ir *ir, const wf__node *n)
 {
-    return (int64_t)wf__bits(wf__at(ir, wf__tuple_at(ir, n->b)[constant_place(ir, n)]));
+    wf__ref index = wf__tuple_at(ir, n->b)[part_place(ir, n)];
+    int axis;
+    int64_t part = 0;
+    if (ir->slot[n->a].record)
+        return (int64_t)wf__bits(wf__at(ir, index));
+    wf__as_offset(ir, index, &axis, &part);
+    return part;
+}
+
+/* Is it the element of a row of the tile, where lanes lie apart? */
+static bool is_of_row(const wf__inst *in, const wf__node *n)
+{
+    const wf__slot *slot = &in->ir->slot[n->a];
+    int axis = -1, row = in->ir->rank - 2;
+    int64_t part = -1;
+    if (in->safe || in->f->rows < 2 || !wf__is_crossed(slot) || wf__is_complex(n->dtype) || n->op == WF__ACCUM ||
+        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) || in->f->body->flags & WF_DEBUG)
+        return false;
+    return wf__as_offset(in->ir, wf__tuple_at(in->ir, n->b)[row], &axis, &part) && axis == row && part >= 0;
 }
 
 /* Is it a part of a record that may be moved as one? */
@@ -31,12 +52,12 @@ static bool is_part(const wf__inst *in, const wf__node *n)
     if (n->op != WF__LOAD && n->op != WF__STORE && n->op != WF__ACCUM)
         return false;
     const wf__slot *slot = &ir->slot[n->a];
-    if (!slot->record || in->g->width < 2)
-        return false;
+    if (in->g->width < 2 || !slot->record)
+        return in->g->width > 1 && is_of_row(in, n);
     if (n->op == WF__ACCUM && (!(in->g->options->alone || wf__node_mode(n) == WF__MODE_EXPAND) ||
                                wf__is_complex(n->dtype) || wf__update_dtype(n->dtype, wf__node_join(n)) != n->dtype))
         return false;
-    uint32_t place = constant_place(ir, n);
+    uint32_t place = part_place(ir, n);
     const wf__ref *index = wf__tuple_at(ir, n->b);
     if (wf__at(ir, index[place])->op != WF__CONST || part_of(ir, n) < 0 || part_of(ir, n) >= slot->record)
         return false;
@@ -60,10 +81,13 @@ static bool belongs(const wf__inst *in, const wf__packet *p, const wf__node *n)
 {
     const wf__ir *ir = in->ir;
     const wf__node *first = wf__at(ir, p->part[0]);
+    uint32_t place = part_place(ir, n), all = wf__tuple_len(ir, n->b);
     if (p->n == WF__MOST_PARTS || n->op != first->op || n->a != first->a || n->aux != first->aux || n->d != first->d ||
-        (n->op == WF__LOAD && (n->when != first->when || !early(in, n->c, first->c))) ||
-        memcmp(wf__tuple_at(ir, n->b), wf__tuple_at(ir, first->b), constant_place(ir, n) * sizeof(wf__ref)) != 0)
+        (n->op == WF__LOAD && (n->when != first->when || !early(in, n->c, first->c))))
         return false;
+    for (uint32_t k = 0; k < all && (k < place || !ir->slot[n->a].record); k++)
+        if (k != place && wf__tuple_at(ir, n->b)[k] != wf__tuple_at(ir, first->b)[k])
+            return false;
     for (uint32_t i = 0; i < p->n; i++)
         if (part_of(ir, wf__at(ir, p->part[i])) == part_of(ir, n))
             return false;
@@ -143,7 +167,7 @@ static void gather_parts(wf__inst *in, span *at, uint32_t *packet, uint32_t *pla
 
 bool wf__find_packets(wf__inst *in)
 {
-    bool records = false;
+    bool records = !in->safe && in->f->rows > 1;
     for (uint32_t s = 0; s < in->ir->slot_n; s++)
         records |= in->ir->slot[s].record != 0;
     if (!records || in->g->width < 2)

@@ -38,6 +38,7 @@ typedef struct study {
     uint32_t weight;                     /* LLVM instructions, about */
     uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
     bool bordered;                       /* border modes are used */
+    bool crossed;                        /* neighbours in memory lie along rows (packet.c) */
     uint32_t carried;                    /* registers that a loop's states and what they meet take */
     uint32_t latency;                    /* cycles of the longest chain */
     uint32_t registers;                  /* live at once, loads not counted */
@@ -199,6 +200,7 @@ static void study_nodes(study *s)
         if (n->op == WF__STATE && !ir->node[n->a].aux)
             s->carried += registers_of(s, n->dtype);
         s->bordered |= n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
+        s->crossed |= n->op == WF__LOAD && wf__is_crossed(&ir->slot[n->a]);
     }
 }
 
@@ -254,8 +256,17 @@ static bool accumulates(const wf__ir *body) { return body->red_n && body->kept_l
 /* Such rows save loads and stores of accumulators; they are done one after the other, so that they cost no registers. */
 static int shared_rows(const study *s, int columns)
 {
-    int rows = s->g->options->shared_rows ? s->g->options->shared_rows : 4;
+    int rows = s->g->options->rows_at_once ? s->g->options->rows_at_once : 4;
     while (rows > 1 && (uint32_t)(rows * columns) * (s->weight + s->loads + s->load_n) > MOST_SHARING)
+        rows /= 2;
+    return rows;
+}
+
+/* As many rows as a record should have parts, if there are registers for them. */
+static int crossed_rows(const study *s, shared_load *place)
+{
+    int rows = s->g->options->rows_at_once;
+    while (rows > 1 && !tile_cost(s, rows, 1, place))
         rows /= 2;
     return rows;
 }
@@ -269,7 +280,8 @@ static void best_tile(const study *s, int *rows, int *columns)
     uint32_t best = UINT32_MAX;
     if (!place)
         return; /* the smallest tile is always right */
-    for (size_t i = 0; i < WF__COUNT(candidate); i++) {
+    int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
+    for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {
         int r = candidate[i][0], c = candidate[i][1];
         if (r > 1 && (s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n))
             continue;
@@ -281,6 +293,10 @@ static void best_tile(const study *s, int *rows, int *columns)
         *columns = c;
     }
     wf__free(place);
+    if (crossed > 1) {
+        *rows = crossed;
+        *columns = 1;
+    }
 }
 
 /* Are all loads and stores such that the processor masks them? */

@@ -204,6 +204,12 @@ typedef struct wf__slot { /* memory that a recording names */
     uint32_t object;    /* the api's own number for the array behind it */
 } wf__slot;
 
+/* Lanes lie apart in its memory, and the neighbours of an element are those of the rows beside it. */
+static inline bool wf__is_crossed(const wf__slot *s)
+{
+    return s->element && s->rank > 1 && s->step[s->rank - 1] == WF__STEP_ANY && s->step[s->rank - 2] == WF__STEP_UNIT;
+}
+
 typedef struct wf__reduction {
     uint8_t dtype, join; /* wf_join; not f16 or bf16 */
     uint8_t instances;   /* accumulators that a lane's code addresses, 1 before tiling */

@@ -77,7 +77,7 @@ typedef struct wf__code_options {
      * multiples of the vector width; ends with a store fence. */
     bool nontemporal;
     bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
-    int shared_rows;   /* of bodies with kept_lane: rows worth doing at once if they are light; 0: unknown */
+    int rows_at_once;  /* worth doing: of bodies with kept_lane if they are light, and of crossed ones; 0: unknown */
     bool alone;        /* no other thread runs this stage: updates need not be atomic */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;

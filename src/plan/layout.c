@@ -4,6 +4,7 @@
  */
 #include "ir/pass.h"
 #include "plan/accumulate.h"
+#include <stdlib.h>
 
 typedef struct access { /* how far memory moves per step along each axis of the space */
     bool element, store;
@@ -209,6 +210,23 @@ static void order_axes(layout *l)
     }
 }
 
+/* Where memory's neighbours lie along another axis than the innermost one, that axis goes next to it: a transposition. */
+static void order_crossing(layout *l)
+{
+    int lane = l->kept - 1, across = -1;
+    for (uint32_t s = 0; s < l->stage->proto.slot_n && lane > 0 && !as_recorded(l); ++s)
+        for (int k = 0; k < lane && across < 0 && l->stage->proto.slot[s].element; ++k)
+            if (l->element_stride[s][l->order[k]] == 1 && l->space->dim[l->order[k]] > 1 &&
+                llabs(l->element_stride[s][l->order[lane]]) > 1)
+                across = k;
+    if (across < 0)
+        return;
+    int axis = l->order[across];
+    for (int k = across; k < lane - 1; ++k)
+        l->order[k] = l->order[k + 1];
+    l->order[lane - 1] = axis;
+}
+
 /* Is stepping axis p once the same as stepping axis q to its end, for every access? */
 static bool mergeable(const layout *l, int p, int q)
 {
@@ -366,9 +384,13 @@ static void lay_slots(layout *l, wf__ir *out)
         for (int k = 0; k < slot->rank; ++k)
             slot->step[k] = step_of(mem->stride[k]);
         if (slot->element)
-            for (int k = 0; k < slot->rank - 1; ++k) /* unit steps matter along the lane axis only */
-                if (slot->step[k] != WF__STEP_ZERO)
+            for (int k = 0; k < slot->rank - 1;
+                 ++k) { /* unit steps matter along the lane axis, and where they cross it */
+                bool crosses = k == slot->rank - 2 && slot->step[k] == WF__STEP_UNIT &&
+                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_PACKETS;
+                if (slot->step[k] != WF__STEP_ZERO && !crosses)
                     slot->step[k] = WF__STEP_ANY;
+            }
     }
 }
 
@@ -499,6 +521,8 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
         order_axes(&l);
         if (stage->reduce)
             order_reduction(&l);
+        else if (!stage->proto.red_n)
+            order_crossing(&l);
         merge_axes(&l);
         ok = lay_body(&l);
     }

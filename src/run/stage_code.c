@@ -70,10 +70,24 @@ wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool p
 }
 
 /* ---- compiling ---- */
-/* How many rows are best done at once where rows share accumulators: few are left over, as those take longer. */
-static int shared_rows(const wf__stage *stage)
+/* Of `most` rows or fewer: as many as leave few over, as those take longer. */
+static int even_rows(int64_t n, int most)
 {
+    int best = most;
+    for (int rows = most - 1; rows > 1 && n < 4 * most; --rows)
+        if (n % rows < n % best || n < best)
+            best = rows;
+    return n > 1 ? best : 1;
+}
+
+/* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
+static int rows_at_once(const wf__stage *stage)
+{
+    enum { CROSSED = 8 };
     const wf__ir *body = &stage->body;
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        if (wf__is_crossed(&body->slot[s]))
+            return even_rows(stage->block[body->rank - 2], CROSSED);
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
     enum { LARGE = 1 << 22, PAGE = 4096 };
@@ -87,17 +101,14 @@ static int shared_rows(const wf__stage *stage)
             return 1; /* the processor foresees one or two streams in a page, not several */
         best = 3;
     }
-    for (int rows = best - 1; rows > 1 && n < 16; --rows)
-        if (n % rows < n % best || n < best)
-            best = rows;
-    return n > 1 ? best : 1;
+    return even_rows(n, best);
 }
 
 static wf__code_options options_of(const wf__stage *stage, wf__variant which)
 {
     return (wf__code_options){ .nontemporal = which == WF__NONTEMPORAL,
                                .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
-                               .shared_rows = shared_rows(stage),
+                               .rows_at_once = rows_at_once(stage),
                                .alone = which == WF__ALONE };
 }
 

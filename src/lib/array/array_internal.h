@@ -36,7 +36,4 @@ bool wf__array_ordered(const wf_array *array, const char *function);
 wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
 /* Consumes the graph; returns `out`, which it keeps, or releases it and returns NULL. */
 wf_array *wf__array_run(wf_graph *graph, wf_array *out);
-/* transpose.c: a large array whose contiguous axis is not the last; its copy in C order. */
-bool wf__is_transposed(const wf_array *array);
-wf_array *wf__transposed_copy(const wf_array *array);
 #endif

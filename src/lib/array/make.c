@@ -56,8 +56,6 @@ wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype)
 {
     if (!array)
         return NULL;
-    if (dtype == wf_array_dtype(array) && wf__is_transposed(array))
-        return wf__transposed_copy(array);
     wf_graph *g = wf_begin(wf_array_context(array));
     wf_array *out = wf_keep(wf_cast(wf_in(g, array), dtype));
     return wf__array_run(g, out);
