@@ -227,6 +227,21 @@ static double column_sum(int64_t i, const bench *b)
         sum += same(y * b->side + i, b);
     return sum;
 }
+enum { THIN = 16 }; /* columns, or rows, of long arrays */
+static double tall_sum(int64_t i, const bench *b)
+{
+    double sum = 0;
+    for (int64_t y = 0; y < b->n / THIN; ++y)
+        sum += same(y * THIN + i, b);
+    return sum;
+}
+static double long_sum(int64_t i, const bench *b)
+{
+    double sum = 0;
+    for (int64_t x = 0; x < b->n / THIN; ++x)
+        sum += same(i * (b->n / THIN) + x, b);
+    return sum;
+}
 static double key_count(int64_t i, const bench *b) { return (double)(b->n / 251 + (i < b->n % 251)); }
 
 static bool check_same(bench *b, const row *r) { return all_are(b, r->out, same); }
@@ -235,6 +250,8 @@ static bool check_triad(bench *b, const row *r) { return all_are(b, r->out, tria
 static bool check_total(bench *b, const row *r) { return all_are(b, r->out, total); }
 static bool check_rows(bench *b, const row *r) { return all_are(b, r->out, row_sum); }
 static bool check_columns(bench *b, const row *r) { return all_are(b, r->out, column_sum); }
+static bool check_tall(bench *b, const row *r) { return all_are(b, r->out, tall_sum); }
+static bool check_long(bench *b, const row *r) { return all_are(b, r->out, long_sum); }
 static bool check_counts(bench *b, const row *r)
 {
     float *x = values(r->out); /* it is accumulated into, once so far */
@@ -333,6 +350,10 @@ static void run_rows(bench *b)
     }
     wf_array *odd = wf_view_slice(a, 0, 1, b->n, 1), *odd_out = wf_view_slice(out, 0, 0, b->n - 1, 1);
     wf_array *grid = wf_view_reshape(a, square), *grid_out = wf_view_reshape(out, square);
+    wf_array *whole = wf_view_slice(a, 0, 0, b->n / THIN * THIN, 1);
+    wf_array *tall = wf_view_reshape(whole, WF_SHAPE(b->n / THIN, THIN)),
+             *flat = wf_view_reshape(whole, WF_SHAPE(THIN, b->n / THIN)),
+             *thin[] = { wf_full(b->ctx, WF_F32, WF_SHAPE(1, THIN), 0), wf_full(b->ctx, WF_F32, WF_SHAPE(THIN, 1), 0) };
     RUN("copy", "y = x", 2 * bytes, elementwise(b, false), check_same, a, out);
     RUN("copy_odd", "y = x, x 4 bytes past an aligned address", 2 * bytes, elementwise(b, false), check_shifted, odd,
         odd_out);
@@ -346,6 +367,10 @@ static void run_rows(bench *b)
     RUN("sum", "all axes", bytes, summing(b, WF_ALL_AXES, "sum"), check_total, grid, sum);
     RUN("sum_rows", "the last axis", bytes, summing(b, WF_AXES(1), "sum of rows"), check_rows, grid, high);
     RUN("sum_columns", "the first axis", bytes, summing(b, WF_AXES(0), "sum of columns"), check_columns, grid, wide);
+    RUN("sum_tall", "the first axis of 16 columns", bytes, summing(b, WF_AXES(0), "sum of long columns"), check_tall,
+        tall, thin[0]);
+    RUN("sum_long", "the last axis of 16 rows", bytes, summing(b, WF_AXES(1), "sum of long rows"), check_long, flat,
+        thin[1]);
     RUN("histogram", "251 bins, f32", bytes, counting(b), check_counts, a, counts);
     RUN("window_11", "sum of 11 x 11 neighbours", 2 * bytes, window(b), check_window, grid, grid_out);
     run(b, &(row){ .name = "sort",
@@ -355,7 +380,8 @@ static void run_rows(bench *b)
                    .args = WF_ARGS(WF_ARG("a", a)),
                    .check = check_sorted });
     RUN("launch", "prepared kernel of 1024 elements", 0, elementwise(b, false), check_same, few, one);
-    const wf_array *all[] = { odd, odd_out, grid, grid_out, a, out, few, one, sum, high, wide, counts };
+    const wf_array *all[] = { odd,  odd_out, grid,   grid_out, a,    out,  few,     one,    sum,
+                              high, wide,    counts, whole,    tall, flat, thin[0], thin[1] };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);
 }
