@@ -10,23 +10,32 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->block[axis] - 1) / stage->block[axis];
 }
 
+/* Points that are accumulated one after the other, 32 at once: so few that reductions of small arrays fill a GPU, whose warps
+ * have a box each; so many that a processor does not notice where boxes end. */
+enum { CHAIN = 1 << 14 };
+
+/* Into how many parts rows are cut where lanes are kept: where there are few boxes else, for threads; where there are few
+ * accumulators, for GPUs, whose threads have one each. */
+static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
+{
+    enum { BOXES = 64, LEAST = 64, THREADS = 1 << 17, LEAST_OF_THREAD = 256 };
+    int64_t parts = boxes < BOXES ? (BOXES + boxes - 1) / boxes : 1, fill = THREADS / stage->kept;
+    int64_t least = CHAIN / stage->extent[stage->body.rank - 1];
+    if (parts > rows / LEAST)
+        parts = rows / LEAST;
+    least = least > LEAST_OF_THREAD ? least : LEAST_OF_THREAD;
+    fill = fill > rows / least ? rows / least : fill;
+    return parts > fill ? parts : fill;
+}
+
 /* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their extents,
- * and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache; the reduced
- * axes are cut only where there are few boxes else. */
+ * and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache. */
 static void cut_reduction(wf__stage *stage)
 {
-    enum {
-        BOX = 1 << 16,
-        LANE_STEP = 1024,
-        ROW_STEP = 8,
-        ACCUMULATORS = 1 << 15,
-        BOXES = 64,
-        LEAST = 64,
-        ALIGNED = 64
-    };
+    enum { BOX = 1 << 16, LANE_STEP = 1024, ROW_STEP = 8, ACCUMULATORS = 1 << 15, ALIGNED = 64 };
     const wf__ir *body = &stage->body;
     int lane = body->rank - 1, inner = body->kept_lane ? lane - 1 : lane;
-    int64_t left = BOX, rows = 1, boxes = 1;
+    int64_t left = BOX, chain = CHAIN, rows = 1, boxes = 1;
     for (int d = body->kept; d <= inner; ++d)
         rows *= stage->extent[d];
     stage->blocks = stage->parts = 1;
@@ -40,7 +49,8 @@ static void cut_reduction(wf__stage *stage)
     } else {
         for (int d = inner; d >= body->kept; --d) {
             int64_t unit = d == lane ? LANE_STEP : d == lane - 1 ? ROW_STEP : 1;
-            stage->parts *= cut(stage, d, ((left < 1 ? 1 : left) + unit - 1) / unit * unit);
+            stage->parts *= cut(stage, d, ((chain < 1 ? 1 : chain) + unit - 1) / unit * unit);
+            chain /= stage->extent[d];
             left /= stage->extent[d];
         }
     }
@@ -51,9 +61,7 @@ static void cut_reduction(wf__stage *stage)
         whole = whole && stage->block[d] == stage->extent[d];
     }
     if (body->kept_lane) {
-        int64_t parts = boxes < BOXES ? (BOXES + boxes - 1) / boxes : 1;
-        if (parts > rows / LEAST)
-            parts = rows / LEAST;
+        int64_t parts = count_parts(stage, boxes, rows);
         for (int d = body->kept; d <= inner; ++d) {
             int64_t n = stage->extent[d], here = parts < 1 ? 1 : parts < n ? parts : n;
             stage->parts *= cut(stage, d, (n + here - 1) / here);
@@ -96,7 +104,7 @@ static bool cut_strips(wf__stage *stage)
 static void cut_blocks(wf__stage *stage)
 {
     enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16 };
-    int64_t points = 1, left = 1 << 16;
+    int64_t points = 1, left = CHAIN;
     int rank = stage->body.rank;
     stage->blocks = stage->parts = 1;
     for (int d = 0; d < rank; ++d)
