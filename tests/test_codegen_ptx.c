@@ -113,7 +113,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .gpu = 1 };
     plan.params = t->ir.param_n;
     plan.most_reds = reds;
-    check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, NULL, &f), t, &f);
+    check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, &(wf__limits){ 0 }, NULL, &f), t, &f);
     for (uint32_t i = 0; i < slots + reds; ++i) {
         acc[i < slots ? 0 : i - slots] = i < slots ? acc[0] : 0;
         check(wf__gpu_download(gpu, i < slots ? (void *)memory[i].at : &acc[i - slots], at[i],

@@ -219,6 +219,38 @@ static void test_small_kernels(void **state)
     wf_release(y);
 }
 
+/* Blocks of a GPU's threads, of any size: the same results; elsewhere it means nothing. */
+static void test_block_threads(void **state)
+{
+    (void)state;
+    const uint32_t flags = wf_get_flags(ctx);
+    wf_array *x = wf_arange(ctx, WF_F32, 70 * 301, 0, 0.37), *m = wf_view_reshape(x, WF_SHAPE(70, 301));
+    wf_kernel_info info[8] = { { .size = sizeof *info } };
+    float *first = NULL;
+    wf_set_flags(ctx, flags | WF_HISTORY, 0);
+    for (int32_t n = 16; n <= 256; n *= 2) {
+        wf_graph *g = wf_begin(ctx, .block_threads = n == 16 ? 0 : n);
+        wf_val v = wf_sqrt(wf_in(g, m)), sums = wf_sum(v, WF_AXES(1)), all = wf_sum(wf_sum(v, WF_AXES(0)), WF_AXES(1));
+        wf_array *r = wf_keep(wf_sub(v, wf_add(sums, all)));
+        wf_history(ctx, info, 8);
+        OK(ctx, wf_run(g));
+        size_t kernels = wf_history(ctx, info, 8);
+        for (size_t i = 0; i < kernels && n > 16 && wf_array_device(r) == WF_GPU_EMU(0);
+             ++i) /* a fused one has no block */
+            assert_true(info[i].fused == !info[i].threads && info[i].threads <= n);
+        float *got = contents(r);
+        if (first)
+            assert_memory_equal(got, first, 70 * 301 * sizeof *got);
+        wf_release(r);
+        free(first);
+        first = got;
+    }
+    free(first);
+    wf_set_flags(ctx, flags, WF_HISTORY & ~flags);
+    wf_release(m);
+    wf_release(x);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -227,6 +259,8 @@ static void test_refused(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".threads");
     g = wf_begin(ctx, .serial_below = -1);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".serial_below");
+    g = wf_begin(ctx, .block_threads = 48);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".block_threads");
     g = wf_begin(ctx, .shape = WF_SHAPE(4, 4), .block = WF_SHAPE(4));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".block");
     g = wf_begin(ctx, .shape = WF_SHAPE(4, 4), .block = WF_SHAPE(4, 0));
@@ -251,19 +285,17 @@ static void test_refused(void **state)
     wf_out(g, wf_formal(g, "y", WF_F32, 2), 1);
     wf_kernel *k = wf_compile(g);
     REFUSED(ctx, wf_launch(k, WF_NAMED(y), .threads = -2), WF_ERR_ARG, "negative");
+    REFUSED(ctx, wf_launch(k, WF_NAMED(y), .block_threads = 512), WF_ERR_ARG, "block_threads");
     wf_kernel_free(k);
     wf_release(a);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hook_counts),
-                                        cmocka_unit_test(test_blocks_of_elements),
-                                        cmocka_unit_test(test_ids),
-                                        cmocka_unit_test(test_scratch),
-                                        cmocka_unit_test(test_ids_of_reductions),
-                                        cmocka_unit_test(test_threads),
-                                        cmocka_unit_test(test_small_kernels),
-                                        cmocka_unit_test(test_refused) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hook_counts),   cmocka_unit_test(test_blocks_of_elements), cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_scratch),       cmocka_unit_test(test_ids_of_reductions),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_small_kernels), cmocka_unit_test(test_block_threads),      cmocka_unit_test(test_refused)
+    };
     return RUN_ON_ALL(tests);
 }

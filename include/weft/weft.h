@@ -378,9 +378,11 @@ typedef struct wf_space {
         flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
     /* NULL: the current one, if any. It must live until wf_run; its device is then the default one. */
     wf_stream *stream;
-    int32_t threads;      /* at most so many work on it; 0: all of the context's. Results do not depend on it */
-    int64_t serial_below; /* points below which one thread works; 0: decided by the work that a point is */
-    wf_shape block;       /* extents of a block (see WF_INIT), one per axis; rank 0: one block. Not with reduce */
+    int32_t threads;       /* at most so many work on it; 0: all of the context's. Results do not depend on it */
+    int64_t serial_below;  /* points below which one thread works; 0: decided by the work that a point is */
+    wf_shape block;        /* extents of a block (see WF_INIT), one per axis; rank 0: one block. Not with reduce */
+    int32_t block_threads; /* on a GPU: of a block of threads, a power of two from 32 to 256; 0: as many as keep the GPU
+                              busiest. Not where .block or a section says how many. Results do not depend on it */
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */
@@ -617,10 +619,11 @@ WF_API wf_array *wf_keep(wf_val value);
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 typedef struct wf_launch_opts {
     size_t size;
-    wf_shape shape;       /* another index space, of the same rank; rank 0: the recorded one */
-    wf_stream *stream;    /* NULL: the current one, if any */
-    int32_t threads;      /* as in wf_space; 0: what the recording said */
-    int64_t serial_below; /* as in wf_space; 0: what the recording said */
+    wf_shape shape;        /* another index space, of the same rank; rank 0: the recorded one */
+    wf_stream *stream;     /* NULL: the current one, if any */
+    int32_t threads;       /* as in wf_space; 0: what the recording said */
+    int64_t serial_below;  /* as in wf_space; 0: what the recording said */
+    int32_t block_threads; /* likewise */
 } wf_launch_opts;
 /* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values. From any
  * thread. Done when it returns, or queued in a stream. */
@@ -685,7 +688,7 @@ typedef struct wf_kernel_info {
     bool alone;                           /* updates are not atomic */
     bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
     wf_code_from code;
-    int32_t threads;              /* it could use */
+    int32_t threads;              /* it could use; on a GPU those of a block */
     int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
     int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND; 0: it does not */
     int32_t copies;               /* private, of arrays that it accumulates into */

@@ -175,7 +175,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
     rec->reduce = given.reduce;
     rec->block = (wf_shape){ 0 };
-    g->program.limits = (wf__limits){ given.threads, given.serial_below };
+    g->program.limits = (wf__limits){ given.threads, given.serial_below, given.block_threads };
     rec->ir.arrays = rec->kind == WF__ARRAYS;
     g->program.device = given.device ? given.device : given.stream ? given.stream->device : ctx->device;
     g->program.placed = given.device || given.stream;
@@ -193,6 +193,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
                    (unsigned)given.reduce, (int)given.shape.rank);
     if (given.threads < 0 || given.serial_below < 0)
         wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
+    if (!wf__is_block_threads(given.block_threads))
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .block_threads must be a power of two from 32 to 256, or 0");
     if (given.block.rank && ranked)
         set_block(g, &given.block);
     if (given.name && !(g->program.name = wf__strdup(given.name)))

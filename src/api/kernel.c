@@ -138,14 +138,15 @@ static bool limit(wf__limits *limits, const wf_launch_opts *opts)
 {
     limits->threads = opts->threads ? opts->threads : limits->threads;
     limits->serial_below = opts->serial_below ? opts->serial_below : limits->serial_below;
-    return limits->threads >= 0 && limits->serial_below >= 0;
+    limits->block_threads = opts->block_threads ? opts->block_threads : limits->block_threads;
+    return limits->threads >= 0 && limits->serial_below >= 0 && wf__is_block_threads(limits->block_threads);
 }
 
 static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
     const launching *l = user;
     const wf_launch_opts *o = l->opts;
-    bool plain = !o || !(o->stream || o->threads || o->serial_below);
+    bool plain = !o || !(o->stream || o->threads || o->serial_below || o->block_threads);
     if (plain && !k->program.limits.serial_below && wf__launch_again((wf_kernel *)k, arrays, param, l->space))
         return WF_OK;
     wf__request r = { .program = &k->program,
@@ -159,7 +160,10 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
                       .stream = o ? o->stream : NULL,
                       .limits = k->program.limits };
     if (!plain && !limit(&r.limits, o))
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: threads and serial_below must not be negative");
+        return wf__error(
+            k->ctx, WF_ERR_ARG,
+            "wf_launch: threads and serial_below must not be negative, block_threads a power of two from 32 "
+            "to 256, or 0");
     const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
     if (misfit)
         return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
@@ -266,11 +270,19 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
     wf__str_add(out, "}\n");
 }
 
-/* The kernel of a stage as PTX for GPUs of this compute capability (0: the oldest). */
-static wf_status dump_ptx(const wf_kernel *k, const wf__stage *stage, int arch, wf__str *out)
+/* The kernels of a stage as PTX for GPUs of this compute capability (0: the oldest). */
+static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__stage *stage, int arch, wf__str *out)
 {
-    wf__str error = { 0 };
-    wf_status status = wf__engine_ptx(stage, arch ? arch : WF__PTX_OLDEST, out, &error);
+    wf__str error = { 0 }, join = { 0 };
+    arch = arch ? arch : WF__PTX_OLDEST;
+    wf_status status = wf__engine_ptx(plan, stage, arch, false, out, &error);
+    if (status == WF_OK)
+        status = wf__engine_ptx(plan, stage, arch, true, &join, &error);
+    if (status == WF_OK && join.len)
+        wf__str_addf(out, "\n// stage %u of %u: what joins its parts\n%s", (unsigned)(stage - plan->stage) + 1,
+                     (unsigned)plan->stage_n, wf__str_get(&join));
+    out->failed = out->failed || join.failed;
+    wf__str_free(&join);
     if (status != WF_OK)
         wf__error(k->ctx, status, "wf_kernel_dump: %s", wf__str_get(&error));
     wf__str_free(&error);
@@ -316,14 +328,18 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                      (unsigned)e->plan.stage_n);
         for (int d = 0; d < stage->body.rank; ++d)
             wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
-        wf__str_addf(&request->out, "%s\n", one_point && !ptx ? " (one point: interpreted)" : "");
+        bool there = ptx && s && wf__gpu_post(&e->plan, stage - 1);
+        wf__str_addf(&request->out, "%s\n",
+                     there               ? " (done by the kernel before)"
+                     : one_point && !ptx ? " (one point: interpreted)"
+                                         : "");
         if (request->what == WF_DUMP_PASSES) {
             wf__str_add(&request->out, "# after splitting\n");
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
             wf__print(&stage->body, &request->out);
         } else if (ptx)
-            status = dump_ptx(k, stage, (int)request->what >> 8, &request->out);
+            status = dump_ptx(k, &e->plan, stage, (int)request->what >> 8, &request->out);
         else if (!one_point &&
                  !wf__engine_text(k->ctx->engine, &stage->body, &(wf__code_options){ .long_rows = stage->long_rows },
                                   request->what == WF_DUMP_ASM, &request->out, &error))

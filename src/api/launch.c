@@ -161,7 +161,7 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
 {
-    return on.gpu ? wf__gpu_run(on, plan, label, base, param, notes, failure)
+    return on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
                   : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
 }
 

@@ -263,10 +263,51 @@ void wf__ptx_join(gen *g, const val *others)
 }
 
 /* ---- nodes ---- */
+void wf__ptx_post(gen *g, val leads)
+{
+    const wf__ir *ir = g->options->post;
+    val over = wf__ptx_new_label(g), index[WF_MAX_RANK];
+    other o;
+    memcpy(index, g->index, sizeof index);
+    EMIT(g, "@!$0 bra $1", leads, over);
+    for (int d = 0; d < ir->rank; ++d) {
+        g->index[d] = wf__ptx_new_index(g);
+        EMIT(g, "mov.$1 $0, 0", g->index[d], wf__ptx_bits(wf__ptx_index_dtype(g)));
+    }
+    if (enter(g, ir, NULL, &o)) {
+        g->post = true;
+        wf__ptx_walk(g, 1, ir->n);
+        g->post = false;
+    }
+    leave(g, &o);
+    memcpy(g->index, index, sizeof index);
+    wf__ptx_label(g, over);
+}
+
+/* A parameter that an earlier kernel has computed. */
+static val result(gen *g, const wf__node *n)
+{
+    val at = wf__ptx_reg(g, V_D), none = { 0 },
+        v = n->dtype == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, n->dtype);
+    int64_t k = (int64_t)n->a + 1 - g->options->results;
+    EMIT(g, "add.u64 $0, $1, $2", at, wf__ptx_field_value(g, WF__PTX_RESULTS, 0, 0, false), v_int(8 * k));
+    wf__ptx_load_element(g, n->dtype, at, "global", none, v, none);
+    if (n->dtype != WF_BOOL)
+        return v;
+    val p = wf__ptx_reg(g, V_P);
+    EMIT(g, "setp.ne.s32 $0, $1, 0", p, v);
+    return p;
+}
+
 /* Of a value that is there before the kernel's code. */
 static void leaf(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
+    bool later = n->op == WF__PARAM && g->options->results && n->a + 1 >= g->options->results;
+    if (later && g->post) {
+        g->node[r].v = g->acc[n->a + 1 - g->options->results];
+        return;
+    }
     wf__str *out = g->out;
     bool low = g->node[r].narrow;
     g->out = &g->head;
@@ -277,6 +318,8 @@ static void leaf(gen *g, wf__ref r)
         g->node[r].v = wf__ptx_field_value(g, WF__PTX_EXTENT, 0, (int)n->a, low);
     else if (n->op == WF__DIM)
         g->node[r].v = wf__ptx_field_value(g, WF__PTX_DIM, n->a, (int)n->b, low);
+    else if (later)
+        g->node[r].v = result(g, n);
     else { /* a parameter: its value in the low bytes */
         val v = wf__ptx_field_value(g, WF__PTX_PARAM, n->a, 0, !wf__ptx_wide(n->dtype));
         wf__ptx_kind kind = wf__ptx_class(n->dtype);
@@ -334,7 +377,8 @@ static void structural(gen *g, wf__ref r)
         break;
     case WF__SETRED:
         if (!g->inner) /* a joiner's come at its end */
-            EMIT(g, "mov.$1 $0, $2", g->acc[n->a], wf__ptx_bits(n->dtype), wf__ptx_use(g, n->c));
+            EMIT(g, g->mask.kind == V_NONE ? "mov.$1 $0, $2" : "@$3 mov.$1 $0, $2", g->acc[n->a],
+                 wf__ptx_bits(n->dtype), wf__ptx_use(g, n->c), g->mask);
         break;
     case WF__COLD:
         cold(g, r);

@@ -36,9 +36,11 @@ typedef struct wf__ptx_gen {
               [2];  /* of teams: which one this is along an axis, and how many there are; last: of all */
     val shared;     /* address of shared memory, once it was asked for */
     val *acc;       /* of reductions, two each where complex */
+    val mask;       /* V_NONE, or a predicate: where it is false, accumulators stay what they are */
     const val *arg; /* of cold bodies and joiners */
     val field[WF__PTX_MOST_FIELDS][2]; /* 64 bits, and the low 32 of them */
     bool inner;                        /* ir is not the body */
+    bool post;                         /* but options->post */
     int width, column;                 /* points of a thread (vector.c), and which one is being emitted */
     val *wide;                         /* while all of them are: what is read and written at once, 4 for each node */
     wf_status status;
@@ -100,6 +102,8 @@ bool wf__ptx_uses_narrow(const gen *g, wf__ref r);
 static inline val wf__ptx_as_is(const gen *g, wf__ref r) { return g->node[r].v; }
 void wf__ptx_walk(gen *g, wf__ref from, wf__ref to); /* nodes from .. to - 1 */
 void wf__ptx_forget(gen *g, uint32_t widened);       /* 64-bit values that were made since there were so many */
+/* options->post, where `leads` holds; accumulators hold the results. */
+void wf__ptx_post(gen *g, val leads);
 /* acc = join(acc, other) of all reductions. */
 void wf__ptx_join(gen *g, const val *other);
 
@@ -121,6 +125,7 @@ void wf__ptx_update(gen *g, wf__ref r);
 typedef struct wf__ptx_span {
     val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
 } wf__ptx_span;
+static inline unsigned wf__ptx_index_dtype(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
 val wf__ptx_new_index(gen *g);
 val wf__ptx_index_type(const gen *g);
 val wf__ptx_index_field(gen *g, wf__ptx_what what, int axis);
@@ -128,8 +133,20 @@ val wf__ptx_special(gen *g, const char *name);
 val wf__ptx_block_number(gen *g);
 val wf__ptx_take_digit(gen *g, val *rest, val count); /* rest % count; rest becomes rest / count */
 void wf__ptx_leave_if(gen *g, val a, val limit, val exit);
+/* Blocks go along the lane axis first; returns the row. */
+val wf__ptx_row_and_tile(gen *g, bool rows, val exit, val *tile);
+void wf__ptx_find_lane(gen *g, val tile, val exit);
+/* The indices of axes first .. end - 1 from the number of a row. */
+void wf__ptx_outer_indices(gen *g, val row, int first, int end);
+/* ---- reduce.c ---- */
 /* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
 val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s);
+void wf__ptx_by_warps(gen *g, val exit);
+void wf__ptx_by_threads(gen *g, val exit);
+/* ---- join.c ---- */
+void wf__ptx_join_rows(gen *g);                           /* the kernel of wf__ptx_options.join */
+uint32_t wf__ptx_join_shared(const wf__ir *body);         /* bytes of shared memory that it takes */
+val wf__ptx_with_initial(gen *g, uint32_t k, val joined); /* of reduction k, options->initial joined in */
 /* ---- vector.c ---- */
 int wf__ptx_width(const wf__ir *body, wf__ptx_code *code); /* points of a thread; 1: as ever */
 void wf__ptx_vectors(gen *g, val tile, val exit);

@@ -1,11 +1,8 @@
-/* kernel.c - the kernel around a body: which point or points a thread does, reductions, and the module. ptx.h says how
- * points go to threads. */
+/* kernel.c - the kernel around a body: which point or points a thread does, and the module. ptx.h says how points go to
+ * threads. */
 #include "ptx/gen.h"
 
-enum { ALL = -1 };
-
-static unsigned index_dtype(const gen *g) { return g->options->narrow ? WF_I32 : WF_I64; }
-val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, index_dtype(g)); }
+val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, wf__ptx_index_dtype(g)); }
 val wf__ptx_index_type(const gen *g) { return v_text(g->options->narrow ? "u32" : "u64"); }
 val wf__ptx_index_field(gen *g, wf__ptx_what what, int axis)
 {
@@ -52,7 +49,7 @@ void wf__ptx_leave_if(gen *g, val a, val limit, val exit)
 }
 
 /* Blocks go along the lane axis first; returns the row. */
-static val row_and_tile(gen *g, bool rows, val exit, val *tile)
+val wf__ptx_row_and_tile(gen *g, bool rows, val exit, val *tile)
 {
     val block = wf__ptx_block_number(g), row = { 0 };
     *tile = block;
@@ -66,7 +63,7 @@ static val row_and_tile(gen *g, bool rows, val exit, val *tile)
     return row;
 }
 
-static void find_lane(gen *g, val tile, val exit)
+void wf__ptx_find_lane(gen *g, val tile, val exit)
 {
     int last = g->ir->rank - 1;
     val j = wf__ptx_new_index(g);
@@ -77,7 +74,7 @@ static void find_lane(gen *g, val tile, val exit)
 }
 
 /* The indices of axes first .. end - 1 from the number of a row. */
-static void outer_indices(gen *g, val row, int first, int end)
+void wf__ptx_outer_indices(gen *g, val row, int first, int end)
 {
     for (int d = end - 1; d > first; --d)
         g->index[d] = wf__ptx_take_digit(g, &row, wf__ptx_index_field(g, WF__PTX_EXTENT, d));
@@ -88,148 +85,14 @@ static void outer_indices(gen *g, val row, int first, int end)
 static void points(gen *g, val exit)
 {
     int rank = g->ir->rank;
-    val tile, row = row_and_tile(g, rank > 1, exit, &tile);
+    val tile, row = wf__ptx_row_and_tile(g, rank > 1, exit, &tile);
     if (g->width == 1)
-        find_lane(g, tile, exit);
-    outer_indices(g, row, 0, rank - 1);
+        wf__ptx_find_lane(g, tile, exit);
+    wf__ptx_outer_indices(g, row, 0, rank - 1);
     if (g->width > 1)
         wf__ptx_vectors(g, tile, exit);
     else
         wf__ptx_walk(g, 1, g->ir->n);
-}
-
-/* ---- reductions ---- */
-/* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
-val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s)
-{
-    val part = v_int(0), times = v_int(1);
-    for (int d = end - 1; d >= first; --d) {
-        val size = wf__ptx_index_field(g, WF__PTX_BOX, d), count = wf__ptx_index_field(g, WF__PTX_BOXES, d),
-            c = wf__ptx_take_digit(g, rest, count);
-        val sum = wf__ptx_new_index(g), product = wf__ptx_new_index(g);
-        s->lo[d] = wf__ptx_new_index(g);
-        s->hi[d] = wf__ptx_new_index(g);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", s->lo[d], wf__ptx_index_type(g), c, size);
-        EMIT(g, "add.$1 $0, $2, $3", s->hi[d], wf__ptx_index_type(g), s->lo[d], size);
-        EMIT(g, "min.$1 $0, $0, $2", s->hi[d], wf__ptx_index_type(g), wf__ptx_index_field(g, WF__PTX_EXTENT, d));
-        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", sum, wf__ptx_index_type(g), c, times, part);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", product, wf__ptx_index_type(g), count, times);
-        part = sum;
-        times = product;
-    }
-    return part;
-}
-
-static void begin_accumulators(gen *g)
-{
-    for (uint32_t k = 0; k < g->ir->red_n; ++k) {
-        const wf__reduction *red = &g->ir->red[k];
-        g->acc[k] = wf__ptx_new(g, red->dtype);
-        EMIT(g, "mov.$1 $0, $2", g->acc[k], wf__ptx_bits(red->dtype), wf__ptx_const(g, red->dtype, wf__red_start(red)));
-    }
-}
-
-/* Loops over the rows of axes d .. end - 1, and in a row from `first` in steps. */
-static void rows(gen *g, const wf__ptx_span *s, int d, int end, int lane, val first)
-{
-    bool inner = d == end;
-    int axis = inner ? lane : d;
-    if (inner && lane < 0) {
-        wf__ptx_walk(g, 1, g->ir->n);
-        return;
-    }
-    val again = wf__ptx_new_label(g), done = wf__ptx_new_label(g), p = wf__ptx_reg(g, V_P);
-    g->index[axis] = wf__ptx_new_index(g);
-    EMIT(g, "mov.$1 $0, $2", g->index[axis], wf__ptx_bits(index_dtype(g)), inner ? first : s->lo[axis]);
-    wf__ptx_label(g, again);
-    EMIT(g, "setp.ge.$1 $0, $2, $3", p, wf__ptx_index_type(g), g->index[axis], s->hi[axis]);
-    EMIT(g, "@$0 bra $1", p, done);
-    if (inner)
-        wf__ptx_walk(g, 1, g->ir->n);
-    else
-        rows(g, s, d + 1, end, lane, first);
-    EMIT(g, "add.$1 $0, $0, $2", g->index[axis], wf__ptx_index_type(g), v_int(inner ? WF__LANES : 1));
-    EMIT(g, "bra $0", again);
-    wf__ptx_label(g, done);
-}
-
-static void join_lanes(gen *g)
-{
-    uint32_t n = g->ir->red_n;
-    val *other = wf__alloc(n * sizeof *other);
-    if (!other) {
-        wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
-        return;
-    }
-    for (int s = WF__LANES / 2; s; s /= 2) {
-        for (uint32_t k = 0; k < n; ++k)
-            other[k] = wf__ptx_from_lane(g, g->ir->red[k].dtype, g->acc[k], "down", v_int(s), v_int(-1));
-        wf__ptx_join(g, other);
-    }
-    wf__free(other);
-}
-
-/* Result k of number `cell`. */
-static void put_results(gen *g, val cell, val when)
-{
-    for (uint32_t k = 0; k < g->ir->red_n; ++k) {
-        unsigned t = g->ir->red[k].dtype;
-        val base = wf__ptx_field_value(g, WF__PTX_RESULT, k, 0, false), at = wf__ptx_reg(g, V_D), none = { 0 };
-        EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, cell,
-             v_int(wf__size(t)), base);
-        wf__ptx_store_element(g, t, at, "global", when, g->acc[k], none);
-    }
-}
-
-static val cell_of(gen *g, val part, val point)
-{
-    val cell = wf__ptx_new_index(g);
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", cell, wf__ptx_index_type(g), part, wf__ptx_index_field(g, WF__PTX_KEPT, 0),
-         point);
-    return cell;
-}
-
-/* The lane axis is reduced: a warp for each box, or each kept point and part. */
-static void by_warps(gen *g, val exit)
-{
-    const wf__ir *ir = g->ir;
-    int last = ir->rank - 1;
-    wf__ptx_span s;
-    val tid = wf__ptx_special(g, "%tid.x"), warp = wf__ptx_new_index(g), lane = wf__ptx_new_index(g),
-        first = wf__ptx_new_index(g), half = wf__ptx_new_index(g);
-    val leads = wf__ptx_reg(g, V_P), in_block = wf__ptx_special(g, "%ntid.x");
-    EMIT(g, "shr.$1 $0, $2, 5", half, wf__ptx_index_type(g), in_block);
-    EMIT(g, "shr.$1 $0, $2, 5", warp, wf__ptx_index_type(g), tid);
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $0", warp, wf__ptx_index_type(g), wf__ptx_block_number(g), half);
-    wf__ptx_leave_if(g, warp, wf__ptx_index_field(g, WF__PTX_WARPS, 0), exit);
-    EMIT(g, "and.$1 $0, $2, 31", lane, wf__ptx_bits(index_dtype(g)), tid);
-    val point = warp, part = wf__ptx_take_box(g, &point, ir->kept, ir->rank, &s),
-        cell = ir->kept ? cell_of(g, part, point) : warp;
-    outer_indices(g, point, 0, ir->kept);
-    EMIT(g, "add.$1 $0, $2, $3", first, wf__ptx_index_type(g), s.lo[last], lane);
-    begin_accumulators(g);
-    rows(g, &s, ir->kept, last, last, first);
-    join_lanes(g);
-    EMIT(g, "setp.eq.$1 $0, $2, 0", leads, wf__ptx_index_type(g), lane);
-    put_results(g, cell, leads);
-}
-
-/* The lane axis is kept: a thread for each kept point and part. */
-static void by_threads(gen *g, val exit)
-{
-    const wf__ir *ir = g->ir;
-    int last = ir->rank - 1;
-    wf__ptx_span s;
-    val tile, point = row_and_tile(g, true, exit, &tile);
-    find_lane(g, tile, exit);
-    val part = wf__ptx_take_box(g, &point, ir->kept, last, &s), number = wf__ptx_new_index(g);
-    val none = { 0 };
-    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, wf__ptx_index_type(g), point,
-         wf__ptx_index_field(g, WF__PTX_EXTENT, last), g->index[last]);
-    outer_indices(g, point, 0, ir->kept);
-    begin_accumulators(g);
-    rows(g, &s, ir->kept, last, ALL, none);
-    put_results(g, cell_of(g, part, number), none);
 }
 
 /* ---- the module ---- */
@@ -241,14 +104,19 @@ static const char *version_of(int arch)
 static void finish(gen *g)
 {
     const wf__team *team = &g->options->team;
+    bool join = g->options->join;
+    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->shared;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
     wf__str_addf(out,
                  ".version %s\n.target sm_%d\n.address_size 64\n\n"
                  ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid %d, 1, 1\n{\n",
-                 version_of(g->options->arch), g->options->arch, (unsigned)bytes, team->threads ? team->threads : 256);
-    if (team->shared)
-        wf__str_addf(out, "\t.shared .align 16 .b8 weft_shared[%u];\n", (unsigned)team->shared);
+                 version_of(g->options->arch), g->options->arch, (unsigned)bytes,
+                 join            ? wf__ptx_join_threads(g->ir)
+                 : team->threads ? team->threads
+                                 : 256);
+    if (shared)
+        wf__str_addf(out, "\t.shared .align 16 .b8 weft_shared[%u];\n", (unsigned)shared);
     static const char *const names[] = { [V_P] = "pred %p", [V_H] = "b16 %h", [V_R] = "b32 %r", [V_D] = "b64 %d" };
     for (int k = V_P; k <= V_D; ++k)
         if (g->regs[k])
@@ -277,12 +145,14 @@ static void emit(gen *g)
     const wf__ir *ir = g->ir;
     if (g->options->team.threads)
         wf__ptx_team(g, exit);
+    else if (g->options->join)
+        wf__ptx_join_rows(g);
     else if (!ir->red_n)
         points(g, exit);
     else if (ir->kept_lane)
-        by_threads(g, exit);
+        wf__ptx_by_threads(g, exit);
     else
-        by_warps(g, exit);
+        wf__ptx_by_warps(g, exit);
     wf__ptx_label(g, exit);
 }
 
@@ -295,7 +165,7 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     }
     *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
     g->out = &g->body;
-    g->width = out->width = options->team.threads ? 1 : wf__ptx_width(body, out);
+    g->width = out->width = options->team.threads || options->join ? 1 : wf__ptx_width(body, out);
     g->node = wf__alloc0(body->n * sizeof *g->node);
     g->widened = wf__alloc0(body->n * sizeof *g->widened);
     g->acc = wf__alloc0((body->red_n + 1) * sizeof *g->acc);

@@ -7,12 +7,13 @@
  *   - Without reductions: one thread a point, or `width` of them (vector.c). Threads along x are neighbours of the lane axis, along y rows. Blocks are
  *     numbered in one dimension: the tiles of a row first.
  *   - All axes reduced: one warp a box. Lane l of the warp is virtual accumulator l, which sees its points in the order
- *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ... The box's value goes to `partial`.
- *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, likewise.
+ *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ...
+ *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, or for several of them, likewise.
  *   - Teams (kernel.h): a block of threads a block of points, which threads take in turn, neighbours along the last axis.
  *     Threads that would have none in a block at an end leave at once: barriers wait for those that are there.
  *   - The lane axis kept: one thread for each kept point and part; x goes along the lane axis.
- * So reductions have the same bits as on the processor.
+ * What several boxes, or parts of the points of a kept one, give is joined by a second kernel (join.c). So reductions have the
+ * same bits as on the processor.
  */
 #ifndef WEFT_PTX_H
 #define WEFT_PTX_H
@@ -29,12 +30,19 @@ typedef enum wf__ptx_what {
     WF__PTX_BOX,     /* axis. Extent of a box */
     WF__PTX_BOXES,   /* axis. Boxes along it */
     WF__PTX_WARPS,   /* that have something to do */
-    WF__PTX_KEPT,    /* points of the kept axes */
+    WF__PTX_KEPT,    /* points of the kept axes: cells; without such axes 1 */
     WF__PTX_ALIGNED, /* 1: points side by side may be read and written by one access (wide, below) */
     WF__PTX_RESULT,  /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
     WF__PTX_REPORT,  /* debug mode: of WF__PTX_REPORT_WORDS words of 8 bytes, 0 at first */
-    WF__PTX_WRITERS  /* debug mode, number: slot. Of words, 0 at first, one for each element: this is that of element
+    WF__PTX_WRITERS, /* debug mode, number: slot. Of words, 0 at first, one for each element: this is that of element
                         [0, ..., 0]; 0: they are not kept */
+    WF__PTX_RESULTS, /* results that are parameters, 8 bytes for each */
+    /* Of the kernel that joins; its blocks are numbered: tiles of cells first, then ranges of rows */
+    WF__PTX_FROM,   /* what is joined: [reductions][rows][cells] */
+    WF__PTX_PLANE,  /* bytes from one reduction to the next one there */
+    WF__PTX_LINES,  /* rows */
+    WF__PTX_RANGES, /* of rows, each of which becomes one; a power of two */
+    WF__PTX_DEPTH   /* log2 of the ranges that threads have */
 } wf__ptx_what;
 
 /* Debug mode: what was found first, 0: nothing, and at which node, by which point; where two points write one element, by
@@ -55,6 +63,7 @@ typedef struct wf__ptx_field {
 } wf__ptx_field;
 
 enum {
+    WF__PTX_OF_POST = 1 << 15, /* in number: not of the body, but of options.post */
     WF__PTX_MOST_FIELDS = 512,
     WF__PTX_MOST_WIDE = 16,
     WF__PTX_OLDEST = 70
@@ -64,6 +73,14 @@ typedef struct wf__ptx_options {
     int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
     bool narrow; /* the promise of wf__ptx_is_narrow */
     wf__team team;
+    /* Of reductions of all axes, in the kernel that makes the results: values to join them with; else NULL. */
+    const uint64_t *initial;
+    /* Then, too: a body of one point, with the results as parameters, that is done as soon as they are there; NULL: none. */
+    const wf__ir *post;
+    /* Points of a row, the last axis, where that alone is reduced, in one part, and there are very many rows; 0: else. */
+    int short_rows;
+    uint32_t results; /* 1 + the first parameter that is a reduction's result, in the GPU's memory; 0: none is */
+    bool join;        /* not the body's kernel, but the one that joins what that gave (join.c) */
 } wf__ptx_options;
 
 typedef struct wf__ptx_code {
@@ -75,11 +92,15 @@ typedef struct wf__ptx_code {
     int width;
     uint16_t wide[WF__PTX_MOST_WIDE];
     uint32_t wide_n;
+    int rows; /* of reductions with a warp for each kept point: neighbours that a warp does at once */
 } wf__ptx_code;
 
 /* Is index arithmetic in 32 bits right for these arrays and extents? */
 bool wf__ptx_is_narrow(const wf__ir *body, const wf__mem *mem, const int64_t *extent);
 /* WF_OK, else `error` says why: WF_ERR_UNSUPPORTED (what, by name) or WF_ERR_MEMORY. `out` begins zeroed; freed either way. */
 wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error);
+/* The kernel that joins has blocks of x times y threads, powers of two, at most so many; x go along cells, y along ranges, of
+ * which no thread has one of more than one row. */
+int wf__ptx_join_threads(const wf__ir *body);
 static inline void wf__ptx_free(wf__ptx_code *code) { wf__str_free(&code->text); }
 #endif

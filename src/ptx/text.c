@@ -155,9 +155,11 @@ val wf__ptx_field_value(gen *g, wf__ptx_what what, uint32_t number, int axis, bo
 {
     wf__ptx_code *c = g->code;
     uint32_t i = 0;
+    bool most = number >= WF__PTX_OF_POST;
+    number |= g->post ? WF__PTX_OF_POST : 0;
     while (i < c->fields && (c->field[i].what != what || c->field[i].number != number || c->field[i].axis != axis))
         ++i;
-    if (i == WF__PTX_MOST_FIELDS || number > UINT16_MAX) {
+    if (i == WF__PTX_MOST_FIELDS || most) {
         wf__ptx_fail(g, WF_ERR_UNSUPPORTED, "a kernel with so many arrays and parameters: more than %d fields",
                      WF__PTX_MOST_FIELDS);
         return v_int(0);

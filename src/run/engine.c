@@ -4,6 +4,7 @@
 #include "run/engine.h"
 #include "base/os.h"
 #include "run/engine_internal.h"
+#include "run/gpu_launch.h"
 #include "run/llvm_find.h"
 #include "run/loader.h"
 #include <stdio.h>
@@ -355,8 +356,11 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *
     return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
 }
 
-wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str *error)
+wf_status wf__engine_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                         wf__str *error)
 {
+    if (join && !wf__gpu_joins(stage))
+        return WF_OK;
     wf__ptx_code *code = wf__alloc0(sizeof *code);
     wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
     wf_status status = WF_ERR_MEMORY;
@@ -365,9 +369,7 @@ wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
-        wf__ptx_options how = { .arch = arch,
-                                .narrow = wf__ptx_is_narrow(&stage->body, mem, stage->extent),
-                                .team = stage->team };
+        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, join);
         status = wf__ptx_emit(&stage->body, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);

@@ -39,9 +39,12 @@ wf__engine_counts wf__engine_count(const wf__engine *engine);
 
 /* How many threads a launch may use; what is computed does not depend on it. */
 typedef struct wf__limits {
-    int32_t threads;      /* at most; 0: all there are */
-    int64_t serial_below; /* points below which one thread does a kernel; 0: decided by the work they are */
+    int32_t threads;       /* at most; 0: all there are */
+    int64_t serial_below;  /* points below which one thread does a kernel; 0: decided by the work they are */
+    int32_t block_threads; /* of a GPU; 0: by occupancy */
 } wf__limits;
+
+static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
 
 /* Runs a plan: base[objects] are the addresses of elements [0, ..., 0]; param[params] the values. `interpret`: by
  * the interpreter, on this thread. Synchronous; from any thread. false: status and error say why; arrays may then be
@@ -82,6 +85,8 @@ size_t wf__engine_count_code(wf__engine *engine);
 /* LLVM IR or assembly of one body. */
 bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
                      wf__str *error);
-/* PTX of one stage, for GPUs of compute capability arch/10 and later. */
-wf_status wf__engine_ptx(const wf__stage *stage, int arch, wf__str *out, wf__str *error);
+/* PTX of one stage, for GPUs of compute capability arch/10 and later; `join`: of the kernel that joins what it gives, if
+ * there is one. */
+wf_status wf__engine_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                         wf__str *error);
 #endif

@@ -138,6 +138,8 @@ static bool start(wf__gpu *gpu, int n, wf__failure *f)
                     c->DeviceGetAttribute(&minor, WF__CUDA_CAPABILITY_MINOR, gpu->device), f) ||
         !wf__gpu_ok(gpu, "retaining its context", c->PrimaryCtxRetain(&gpu->context, gpu->device), f))
         return false;
+    if (c->DeviceGetAttribute(&gpu->processors, WF__CUDA_MULTIPROCESSORS, gpu->device))
+        gpu->processors = 1;
     c->DeviceGetName(gpu->model, (int)sizeof gpu->model, gpu->device);
     c->DriverGetVersion(&gpu->driver);
     gpu->arch = 10 * major + minor;

@@ -10,6 +10,7 @@
 typedef struct wf__gpu wf__gpu;
 struct wf__engine;
 struct wf__failure;
+struct wf__limits;
 struct wf__note;
 
 /* GPU number n of this machine, or of the emulator; opened at the first call, closed with the engine. NULL: the failure
@@ -48,7 +49,9 @@ typedef struct wf__gpu_on {
 } wf__gpu_on;
 /* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
 bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
-                 struct wf__note *notes, struct wf__failure *failure);
+                 const struct wf__limits *limits, struct wf__note *notes, struct wf__failure *failure);
+/* The next stage, if the kernel that makes the results of this one's reductions does it, too; else NULL. */
+const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage);
 bool wf__gpu_finish(wf__gpu *gpu, struct wf__failure *failure); /* waits for all of it */
 void wf__engine_finish_gpus(struct wf__engine *engine,
                             struct wf__failure *failure); /* of those that are open; the first */

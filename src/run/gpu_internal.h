@@ -12,6 +12,7 @@ struct wf__gpu {
     wf__engine *engine;
     const wf__cuda *cuda;
     int device, arch; /* arch: compute capability times 10 */
+    int processors;   /* multiprocessors */
     void *context;
     /* All work is in order, whichever stream it is given to: when it goes from one to another, that one waits for the
      * event `turn`. So memory that is given back may be taken by whatever comes next. */
@@ -33,6 +34,7 @@ struct wf__gpu {
 typedef struct wf__gpu_kernel { /* one module */
     wf__gpu *gpu;
     void *module, *function;
+    int threads; /* of a block, a power of two, so that as many as can be are on a multiprocessor */
 } wf__gpu_kernel;
 
 /* Between these two the context is current, and nobody else works on it. */

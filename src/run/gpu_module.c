@@ -14,12 +14,26 @@ void wf__gpu_free_kernel(void *value)
     wf__free(k);
 }
 
+/* The largest block of those with which most threads are on a multiprocessor. */
+static int busiest(const wf__gpu *gpu, void *function)
+{
+    enum { LEAST = 64, MOST = 256 };
+    int best = MOST, most = 0, blocks = 0;
+    for (int n = MOST; n >= LEAST; n /= 2)
+        if (!gpu->cuda->BlocksOfMultiprocessor(&blocks, function, n, 0) && blocks * n > most) {
+            most = blocks * n;
+            best = n;
+        }
+    return best;
+}
+
 static bool load(wf__gpu *gpu, const wf__bytes *image, wf__gpu_kernel *k, wf__failure *f)
 {
     int result = gpu->cuda->ModuleLoadDataEx(&k->module, image->at, 0, NULL, NULL);
     if (!wf__gpu_ok(gpu, "loading a kernel", result, f))
         return false;
     result = gpu->cuda->ModuleGetFunction(&k->function, k->module, "weft_kernel");
+    k->threads = result ? 0 : busiest(gpu, k->function);
     return wf__gpu_ok(gpu, "finding a kernel", result, f);
 }
 

@@ -73,16 +73,8 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result)
     }
 }
 
-void wf__finish_reductions(const wf__stage *stage, uint64_t *at, uint64_t *result)
-{
-    wf__partials p = { .stage = stage, .at = at };
-    if (at)
-        p.pairs = (void **)(at + (size_t)rows_of(stage) * stage->body.red_n);
-    wf__partials_finish(&p, result);
-}
-
 /* ---- room ---- */
-size_t wf__partial_bytes(const wf__stage *stage)
+static size_t partial_bytes(const wf__stage *stage)
 {
     size_t rows = (size_t)rows_of(stage) + 2;
     return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
@@ -100,7 +92,7 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
     *p = (wf__partials){ .stage = stage };
     if (!body->red_n)
         return true;
-    if (!(p->at = wf__mem_alloc(memory, wf__partial_bytes(stage))))
+    if (!(p->at = wf__mem_alloc(memory, partial_bytes(stage))))
         return false;
     p->pairs = (void **)(p->at + rows * body->red_n);
     if (!stage->reduce)
@@ -121,6 +113,6 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
 
 void wf__partials_end(wf__partials *p, wf__mem_cache *memory)
 {
-    wf__mem_free(memory, p->at, p->stage ? wf__partial_bytes(p->stage) : 0);
+    wf__mem_free(memory, p->at, p->stage ? partial_bytes(p->stage) : 0);
     wf__mem_free(memory, p->parts, p->parts_bytes);
 }

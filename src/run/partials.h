@@ -20,9 +20,4 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result);
 void wf__partials_end(wf__partials *p, wf__mem_cache *memory);
 /* Neutral elements where a box with kept lanes accumulates: the addresses of `result`. */
 void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t *hi, const uint64_t *result);
-
-/* For a device with memory of its own: bytes of partial results, and of what joining them takes; joining them. `at`: of that
- * size, as above; NULL for an empty stage. */
-size_t wf__partial_bytes(const wf__stage *stage);
-void wf__finish_reductions(const wf__stage *stage, uint64_t *at, uint64_t *result);
 #endif
