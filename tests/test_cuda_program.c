@@ -5,7 +5,7 @@
 #include "api/api.h"
 #include "emu_test.h"
 #include "run/gpu_internal.h"
-#include "weft_test.h"
+#include "memory_fails.h"
 
 #define GPU WF_GPU(0) /* WEFT_CUDA names the emulator: so work is not waited for at each step, as on a GPU */
 static wf_context *ctx;
@@ -485,6 +485,54 @@ static void test_refused_streams(void **state)
     wf_release(a);
 }
 
+/* ---- without memory ---- */
+static void negate(const wf_chunk *c, void *user)
+{
+    (void)user;
+    for (int64_t i = 0; i < c->n; ++i)
+        ((float *)c->out[0])[i] = -((const float *)c->in[0])[i];
+}
+
+static wf_status all_of_it(wf_context *c)
+{
+    const float x[4] = { 1, 2, 3, 4 };
+    CUdeviceptr at = emu_upload(x, sizeof x);
+    int released = 0;
+    wf_array *a = wf_wrap(c, host(at), WF_F32, WF_SHAPE(4), count, &released, .device = GPU);
+    wf_stream *s = a ? wf_stream_wrap(c, GPU, NULL) : NULL;
+    wf_event *e = NULL;
+    wf_status status = s ? WF_OK : missing(c);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(c, .stream = s, .flags_on = WF_DEBUG);
+        WF_IF (g, wf_gt(wf_in(g, a), 0)) {
+            wf_out(g, a, wf_mul(wf_in(g, a), 2));
+        }
+        WF_END(g);
+        status = g ? wf_run(g) : missing(c);
+    }
+    if (status == WF_OK) {
+        e = wf_event_record(s);
+        status = e ? wf_event_sync(e) : missing(c);
+    }
+    if (status == WF_OK)
+        status = wf_host_apply(c, WF_ARRAYS(a), WF_ARRAYS(a), negate, NULL);
+    if (status == WF_OK)
+        expect_at(at, (float[]){ -2, -4, -6, -8 }, 4);
+    wf_event_free(e);
+    wf_stream_free(s);
+    wf_release(a);
+    assert_int_equal(released, 1);
+    CU(cu.cuMemFree_v2(at));
+    return status;
+}
+
+static void test_without_memory(void **state)
+{
+    memory_case all = { "a program that uses CUDA", all_of_it, WF_CPU, 1 };
+    *state = &all;
+    test_memory_case(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +546,7 @@ int main(void)
         cmocka_unit_test_teardown(test_program_order, end_seeing),
         cmocka_unit_test_teardown(test_events, end_seeing),
         cmocka_unit_test_teardown(test_refused_streams, end_seeing),
+        cmocka_unit_test_teardown(test_without_memory, still_current),
     };
     if (!getenv("WEFT_CUDA_EMU")) {
         print_message("WEFT_CUDA_EMU names no emulator: nothing to test\n");

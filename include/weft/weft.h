@@ -264,7 +264,7 @@ WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double st
 /* Empty, with the dtype, shape and context of `array`, in C order. */
 WF_API wf_array *wf_like(const wf_array *array);
 /* The caller's memory, zero copy, naturally aligned. `release(user)` runs once, from any thread, after the last use,
- * also when wf_wrap itself fails; may be NULL. With `.device` a GPU: `data` is an address that the GPU can reach: its own
+ * also when wf_wrap itself fails; may be NULL. `.device` 0 is the processor here. With a GPU: `data` is an address that the GPU can reach: its own
  * memory (of the device's primary context, which the CUDA runtime uses), managed or pinned memory; the driver is asked
  * whether it is, and whether it is long enough. What the program does there on CUDA streams of its own must be done
  * before Weft is given work on it, and the other way round wf_sync comes between, unless the stream is shared

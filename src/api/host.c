@@ -237,7 +237,8 @@ static wf_status apply_to_copies(host *h)
     wf_status status = check_outputs(h);
     for (uint32_t i = 0; i < h->n && status == WF_OK; ++i) {
         copy[i] = wf__is_gpu(h->op[i].array->device) ? wf_copy_to(h->op[i].array, WF_CPU) : wf_retain(h->op[i].array);
-        status = copy[i] ? WF_OK : wf_check(h->ctx);
+        if (!copy[i]) /* the error may not have found memory */
+            status = wf_check(h->ctx) != WF_OK ? wf_check(h->ctx) : WF_ERR_MEMORY;
     }
     if (status == WF_OK)
         status = wf_host_apply(h->ctx, (wf_arrays){ copy, h->n_in }, (wf_arrays){ copy + h->n_in, h->n - h->n_in },
