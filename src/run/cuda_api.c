@@ -28,7 +28,7 @@ static bool find_all(wf__cuda *c, wf__str *error)
     return true;
 }
 
-/* Tries the file `name` in `folder`; `why` collects why not. */
+/* Tries the file `name` in `folder`; `why` collects why not, and fails without memory. */
 static void *open_in(const char *folder, const char *name, wf__str *why)
 {
     wf__str path = { 0 };
@@ -37,7 +37,7 @@ static void *open_in(const char *folder, const char *name, wf__str *why)
     if (why->len)
         wf__str_add(why, "; ");
     if (path.failed)
-        wf__str_add(why, "out of memory");
+        why->failed = true;
     else
         handle = wf__dl_open(wf__str_get(&path), why);
     wf__str_free(&path);
@@ -78,7 +78,9 @@ bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
     wf__str why = { 0 };
     bool ok = false;
     c.handle = given ? open_in("", given, &why) : emulated ? open_emulator(&why) : open_nvidia(&why);
-    if (!c.handle)
+    if (!c.handle && why.failed)
+        error->failed = true;
+    else if (!c.handle)
         wf__str_addf(error, "no %s was found (%s%s)", what, given ? (emulated ? "WEFT_CUDA_EMU: " : "WEFT_CUDA: ") : "",
                      wf__str_get(&why));
     else if (!find_all(&c, &why))

@@ -32,7 +32,7 @@ enum {
 
 /* Opens a driver and starts it: the library that WEFT_CUDA names, else NVIDIA's; `emulated`: the one that WEFT_CUDA_EMU
  * names, else libweft_cuda_emu.so beside this library or program, where it is installed, or where libraries are found.
- * false: `error` says what was looked for, and why it was not taken. */
+ * false: `error` says what was looked for, and why it was not taken; it has failed if memory ran out. */
 bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error);
 void wf__cuda_close(wf__cuda *cuda);
 /* "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)" */

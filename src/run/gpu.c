@@ -188,8 +188,10 @@ static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
         else if (wf__cuda_open(c, emulated, &f->text)) {
             e->cuda[emulated] = c;
             wf__str_free(&f->text);
-        } else
+        } else {
+            f->status = f->text.failed ? WF_ERR_MEMORY : f->status;
             wf__free(c);
+        }
     }
     return e->cuda[emulated] != NULL;
 }
