@@ -199,6 +199,36 @@ static void test_used(void **state)
         }
 }
 
+/* Several scans of values that could be computed together. */
+static void test_several(void **state)
+{
+    (void)state;
+    enum { N = 40000 };
+    static float x[N], y[2 * N];
+    wf_set_threads(ctx, 2);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *b = wf_arange(ctx, WF_F32, N, 0, 1);
+    fused_kernels();
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), w = wf_in(g, b);
+    wf_array *one = wf_keep(wf_scan(WF_ADD, wf_mul(v, 2), 0, false, false)),
+             *two = wf_keep(wf_scan(WF_MAX, wf_mul(v, w), 0, false, false)),
+             *pairs = wf_keep(wf_scan(WF_ADD, wf_complex(v, wf_add(v, 1)), 0, false, true));
+    OK(ctx, wf_run(g));
+    int fused = fused_kernels();
+    if (fused >= 0) /* three, one of the pairs' parts being an array; and what the pairs are made by */
+        assert_int_equal(fused, 4);
+    OK(ctx, wf_download(one, x, sizeof x));
+    OK(ctx, wf_download(two, y, N * sizeof *y));
+    for (int i = 0; i < N; ++i)
+        assert_true(x[i] == 2 * (float)(i + 1) && y[i] == (float)i);
+    OK(ctx, wf_download(pairs, y, sizeof y));
+    for (int i = 0; i < N; ++i)
+        assert_true(y[2 * i] == (float)(N - i) && y[2 * i + 1] == 2 * (float)(N - i));
+    wf_array *all[] = { a, b, one, two, pairs };
+    for (int i = 0; i < 5; ++i)
+        wf_release(all[i]);
+}
+
 /* A value that is costly to compute is computed before, by all threads. */
 static void test_costly(void **state)
 {
@@ -221,10 +251,8 @@ static void test_costly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_used),
-        cmocka_unit_test(test_costly),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_in_place), cmocka_unit_test(test_used),
+        cmocka_unit_test(test_several), cmocka_unit_test(test_costly),
     };
     return RUN_WITH_HISTORY(tests);
 }

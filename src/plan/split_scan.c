@@ -94,6 +94,19 @@ static bool touch_array(splitter *s, wf__ref root, wf__ref store, uint32_t g)
     return !store || wf__split_touch(s, &t);
 }
 
+/* The group that computes what is scanned. On the processor a scan has one of its own, which it follows part by part: to
+ * compute operands of several scans together would be to store them. */
+static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
+{
+    for (;;) {
+        uint32_t g = wf__split_choose(s, bound, shape, 0);
+        bool feeds = g != UINT32_MAX && g + 1 < s->group_n && s->group[g + 1].scan.on;
+        if (!feeds || s->plan->gpu)
+            return g;
+        bound = g + 1;
+    }
+}
+
 /* Arrays are scanned where they are; other values go to what then becomes the result. */
 bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
 {
@@ -110,7 +123,7 @@ bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
         return add_scan(s, root, s->group_n, from) && wf__split_note_loads(s, s->group_n - 1) &&
                touch_array(s, root, store, s->group_n - 1);
     }
-    uint32_t g = wf__split_choose(s, bound, &s->shape[root], 0);
+    uint32_t g = choose_feed(s, bound, &s->shape[root]);
     g = g == UINT32_MAX ? g : wf__split_record(s, g);
     return g != UINT32_MAX &&
            wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, s->group[g].map[n->a]) &&
