@@ -231,7 +231,7 @@ static struct {
     void *stream[MOST_STREAMS], *event[MOST_STREAMS];
     uint64_t before[MOST_STREAMS], recorded[MOST_STREAMS]; /* works, as bits */
     uint64_t launches[MOST_STREAMS], over;                 /* over: waited for by the library */
-    int streams, events, works, disorder, waits;
+    int streams, events, works, disorder, waits, fetches;
 } seen;
 
 static int number_of(void **all, int *n, void *it)
@@ -266,9 +266,15 @@ static int see_up(uint64_t to, const void *from, size_t bytes, void *stream)
     work_in(stream);
     return real.MemcpyHtoD(to, from, bytes, stream);
 }
+static int see_up_2d(const wf__cuda_copy2d *copy, void *stream)
+{
+    work_in(stream);
+    return real.Memcpy2D(copy, stream);
+}
 static int see_down(void *to, uint64_t from, size_t bytes, void *stream)
 {
     work_in(stream);
+    ++seen.fetches;
     return real.MemcpyDtoH(to, from, bytes, stream);
 }
 static int see_set(uint64_t to, unsigned char value, size_t n, void *stream)
@@ -309,6 +315,7 @@ static void begin_seeing(void)
     table->LaunchKernel = see_launch;
     table->MemcpyHtoD = see_up;
     table->MemcpyDtoH = see_down;
+    table->Memcpy2D = see_up_2d;
     table->MemsetD8 = see_set;
     table->EventRecord = see_record;
     table->StreamWaitEvent = see_wait;
@@ -369,6 +376,53 @@ static void test_order_of_streams(void **state)
     EXPECT_F32(x, 4, 4, 4);
     wf_release(x);
     assert_int_equal(seen.waits, waits);
+}
+
+/* A view with gaps, turned and reversed axes, and axes of one element. */
+static wf_array *view_of(wf_array *all, uint64_t seed)
+{
+    int order[4] = { 0, 1, 2, 3 };
+    for (int d = 3; d > 0; --d) {
+        int with = (int)(test_random(&seed) % (unsigned)(d + 1)), was = order[d];
+        order[d] = order[with];
+        order[with] = was;
+    }
+    wf_array *view = wf_view_permute(all, order);
+    for (int d = 0; d < 4; ++d) {
+        int64_t n = wf_array_shape(view).dim[d], step = (int64_t)(test_random(&seed) % 3) + 1;
+        bool back = test_random(&seed) & 1, single = test_random(&seed) % 5 == 0;
+        wf_array *part = single
+                             ? wf_view_slice(view, d, n / 2, n / 2 + 1, 1)
+                             : wf_view_slice(view, d, back ? n - 1 : 0, back ? WF_END_INDEX : n, back ? -step : step);
+        wf_release(view);
+        view = part;
+    }
+    return view;
+}
+
+/* Uploads touch nothing but the array's elements: no others are fetched, to be written back. */
+static void test_uploads(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+        wf_dtype t = (wf_dtype[]){ WF_U8, WF_F32, WF_C128 }[seed % 3];
+        wf_shape shape = WF_SHAPE(3, 5, 2, 4);
+        wf_array *here = wf_full(ctx, t, shape, 0), *host = wf_copy_to(here, WF_CPU);
+        wf_array *view = view_of(here, seed), *want = view_of(host, seed);
+        uint8_t bytes[120 * 16];
+        for (size_t i = 0; i < sizeof bytes; ++i)
+            bytes[i] = (uint8_t)(i * 7 + seed);
+        size_t n = (size_t)wf_array_count(view) * wf_dtype_size(t);
+        begin_seeing();
+        OK(ctx, wf_upload(view, bytes, n));
+        assert_int_equal(seen.fetches, 0);
+        OK(ctx, wf_upload(want, bytes, n));
+        end_seeing(state);
+        void *x = contents(here), *y = contents(host);
+        assert_memory_equal(x, y, 120 * wf_dtype_size(t));
+        free(x), free(y);
+        wf_release(here), wf_release(host), wf_release(view), wf_release(want);
+    }
 }
 
 /* What the program puts into a stream before and after a launch comes before and after it. */
@@ -543,6 +597,7 @@ int main(void)
         cmocka_unit_test_teardown(test_shared_with_host, still_current),
         cmocka_unit_test_teardown(test_map_device, still_current),
         cmocka_unit_test_teardown(test_order_of_streams, end_seeing),
+        cmocka_unit_test_teardown(test_uploads, end_seeing),
         cmocka_unit_test_teardown(test_program_order, end_seeing),
         cmocka_unit_test_teardown(test_events, end_seeing),
         cmocka_unit_test_teardown(test_refused_streams, end_seeing),

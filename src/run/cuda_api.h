@@ -3,6 +3,20 @@
 #define WEFT_CUDA_API_H
 #include "base/os.h"
 
+typedef struct wf__cuda_copy2d { /* CUDA_MEMCPY2D */
+    size_t from_x, from_y;
+    unsigned from_type;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array;
+    size_t from_pitch, to_x, to_y;
+    unsigned to_type;
+    void *to_host;
+    uint64_t to_device;
+    void *to_array;
+    size_t to_pitch, width, height;
+} wf__cuda_copy2d;
+
 typedef struct wf__cuda {
     void *handle;
     size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
@@ -27,7 +41,8 @@ enum {
     WF__CUDA_POINTER_IS_MANAGED = 8,
     WF__CUDA_POINTER_DEVICE = 9,
     WF__CUDA_POINTER_RANGE_START = 11,
-    WF__CUDA_MEMORY_HOST = 1 /* CU_MEMORYTYPE_HOST */
+    WF__CUDA_MEMORY_HOST = 1, /* CU_MEMORYTYPE_... */
+    WF__CUDA_MEMORY_DEVICE = 2
 };
 
 /* Opens a driver and starts it: the library that WEFT_CUDA names, else NVIDIA's; `emulated`: the one that WEFT_CUDA_EMU

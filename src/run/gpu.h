@@ -22,6 +22,15 @@ void wf__engine_close_gpus(struct wf__engine *engine);
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes); /* as many as were asked for; NULL is fine */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
+/* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each axis, the
+ * innermost last; nothing between them is touched. */
+typedef struct wf__gpu_rows {
+    size_t bytes;
+    int axes;
+    int64_t dim[WF_MAX_RANK], step[WF_MAX_RANK];
+} wf__gpu_rows;
+bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu_rows *rows,
+                         struct wf__failure *failure);
 bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);

@@ -140,6 +140,47 @@ bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, wf__
             moved(gpu, "copying to the GPU", gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream), f));
 }
 
+/* Rows along the last axis at once, where the driver's rectangles can be like that. */
+static int copy_rows(wf__gpu *gpu, char *to, const char *from, size_t bytes, int64_t n, int64_t step)
+{
+    if (n > 1 && (step < (int64_t)bytes || step > INT32_MAX)) {
+        int result = 0;
+        for (int64_t i = 0; i < n && !result; ++i)
+            result =
+                gpu->cuda->MemcpyHtoD(wf__gpu_address(to + i * step), from + (size_t)i * bytes, bytes, gpu->stream);
+        return result;
+    }
+    wf__cuda_copy2d c = { .from_type = WF__CUDA_MEMORY_HOST,
+                          .from_host = from,
+                          .from_pitch = bytes,
+                          .to_type = WF__CUDA_MEMORY_DEVICE,
+                          .to_device = wf__gpu_address(to),
+                          .to_pitch = (size_t)step,
+                          .width = bytes,
+                          .height = (size_t)n };
+    return n > 1 ? gpu->cuda->Memcpy2D(&c, gpu->stream)
+                 : gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream);
+}
+
+bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu_rows *rows, wf__failure *f)
+{
+    int64_t index[WF_MAX_RANK] = { 0 };
+    int last = rows->axes - 1, result = 0;
+    int64_t n = last >= 0 ? rows->dim[last] : 1, step = last >= 0 ? rows->step[last] : 0;
+    if (!wf__gpu_begin(gpu, f))
+        return false;
+    for (int d = 0; d >= 0 && !result;) {
+        int64_t offset = 0;
+        for (int k = 0; k < last; ++k)
+            offset += index[k] * rows->step[k];
+        result = copy_rows(gpu, to + offset, from, rows->bytes, n, step);
+        from += (size_t)n * rows->bytes;
+        for (d = last - 1; d >= 0 && ++index[d] == rows->dim[d]; --d)
+            index[d] = 0;
+    }
+    return moved(gpu, "copying to the GPU", result, f);
+}
+
 bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, wf__failure *f)
 {
     return !bytes ||
