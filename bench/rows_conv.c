@@ -27,6 +27,34 @@ static void weft(void *data)
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
+/* The same from a copy of each block's window in scratch memory. */
+static void weft_scratch(void *data)
+{
+    enum { BLOCK = 64, WINDOW = BLOCK + CONV_K - 1 };
+    conv_row *r = data;
+    wf_graph *g =
+        wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .block = WF_SHAPE(BLOCK, BLOCK), .name = "tiled");
+    wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(WINDOW, WINDOW), false);
+    wf_section(g, WF_INIT);
+    wf_val y0 = wf_sub(wf_mul(wf_block_id(g, 0), BLOCK), CONV_HALO), y, x;
+    wf_val x0 = wf_sub(wf_mul(wf_block_id(g, 1), BLOCK), CONV_HALO);
+    WF_FOR (g, y, 0, WINDOW, 1) {
+        WF_FOR (g, x, 0, WINDOW, 1) {
+            wf_write(g, tile, wf_read_or(g, r->img, 0, wf_add(y0, y), wf_add(x0, x)), y, x);
+        }
+        WF_END(g);
+    }
+    WF_END(g);
+    wf_section(g, WF_CALL);
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = WF_V(0);
+    wf_val top = wf_sub(i, wf_mul(wf_block_id(g, 0), BLOCK)), left = wf_sub(j, wf_mul(wf_block_id(g, 1), BLOCK));
+    for (int k = 0; k < CONV_K * CONV_K; ++k)
+        sum = wf_fma(wf_read(g, tile, wf_add(top, k / CONV_K), wf_add(left, k % CONV_K)),
+                     wf_read(g, r->ker, k / CONV_K, k % CONV_K), sum);
+    wf_write(g, r->out, sum, i, j);
+    bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
+}
+
 static void part(void *arg, int part, int parts)
 {
     const conv_row *r = arg;
@@ -100,7 +128,7 @@ static void done(void *data)
     free(r);
 }
 
-static bool setup(bench *b, bench_case *c)
+static bool setup_with(bench *b, bench_case *c, void (*by_weft)(void *data))
 {
     conv_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 2, 0.5f, 1.5f);
     void *at = NULL;
@@ -119,7 +147,7 @@ static bool setup(bench *b, bench_case *c)
     r->ker_at = at;
     for (int k = 0; k < CONV_K * CONV_K; ++k)
         r->ker_at[k] = 0.1f + bench_random(77, (uint64_t)k);
-    bench_add(c, "weft", "", weft);
+    bench_add(c, "weft", "", by_weft);
     bench_add(c, "plain", "", plain);
     bench_add(c, "plain fast-math", "", fast);
     if (bench_best_available())
@@ -127,6 +155,12 @@ static bool setup(bench *b, bench_case *c)
     return true;
 }
 
+static bool setup(bench *b, bench_case *c) { return setup_with(b, c, weft); }
+static bool setup_scratch(bench *b, bench_case *c) { return setup_with(b, c, weft_scratch); }
+const bench_row bench_conv_scratch_4096 = {
+    "conv_scratch_4096", "the same by windows of 64 x 64 blocks in scratch", "ms", 1e3, "below 2 by index",
+    setup_scratch
+};
 const bench_row bench_conv_4096 = { "conv_4096",
                                     "11x11 convolution by index, 4096 x 4096, zero outside",
                                     "ms",
