@@ -176,7 +176,7 @@ static void test_scratch(void **state)
             float *x = contents(out);
             for (int k = 0; k < 25; ++k) {
                 int begin = k / 10 * 10, end = begin + 10 < 25 ? begin + 10 : 25;
-                assert_true(x[k] == (is_on_gpu() ? begin + end - 1 - k : k));
+                assert_true(x[k] == (float)(is_on_gpu() ? begin + end - 1 - k : k));
             }
             free(x);
         }
