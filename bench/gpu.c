@@ -386,10 +386,10 @@ static void run_rows(bench *b)
         wf_release(all[i]);
 }
 
-/* PTX of a kernel of a thousand operations: what wf_dump does, without the driver. */
+/* PTX of a kernel of a thousand operations: what wf_dump does, without the driver. Twice: the plan is there then. */
 static void generate(bench *b)
 {
-    double best = INFINITY;
+    double best[2] = { INFINITY, INFINITY };
     wf_array *a = numbers(b, 64);
     for (int round = 0; a && round < 7; ++round) {
         wf_graph *g = wf_begin(b->ctx);
@@ -399,19 +399,23 @@ static void generate(bench *b)
             v = wf_add(wf_mul(v, first), k + 2 + round); /* each another text */
         wf_out(g, out, v);
         wf_kernel *kernel = wf_compile(g);
-        double start = now();
-        size_t length = 0;
-        wf_status status =
-            kernel ? wf_kernel_dump(kernel, WF_ARGS(WF_ARG("out", a)), WF_DUMP_PTX, NULL, 0, &length) : WF_ERR_ARG;
-        double took = now() - start;
-        if (status != WF_OK || !length)
-            fail(b, "ptx", wf_message(b->ctx));
+        for (int again = 0; again < 2; ++again) {
+            double start = now();
+            size_t length = 0;
+            wf_status status =
+                kernel ? wf_kernel_dump(kernel, WF_ARGS(WF_ARG("out", a)), WF_DUMP_PTX, NULL, 0, &length) : WF_ERR_ARG;
+            double took = now() - start;
+            if (status != WF_OK || !length)
+                fail(b, "ptx", wf_message(b->ctx));
+            best[again] = took < best[again] ? took : best[again];
+        }
         wf_kernel_free(kernel);
-        best = took < best ? took : best;
     }
     wf_release(a);
-    if (!b->failed)
-        report(b, "ptx", "plan and PTX of 1000 operations", best, 0);
+    if (!b->failed) {
+        report(b, "ptx", "plan and PTX of 1000 operations", best[0], 0);
+        report(b, "ptx_text", "PTX of 1000 operations, which are planned", best[1], 0);
+    }
 }
 
 int main(int argc, char **argv)

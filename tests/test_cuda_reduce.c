@@ -2,24 +2,8 @@
  * boxes and parts is joined in the processor's order, by kernels; a launch waits for nothing and brings nothing to the host.
  */
 #include "api/api.h"
+#include "on_devices.h"
 #include "run/gpu_launch.h"
-#include "weft_test.h"
-
-static wf_context *ctx; /* its default is the CPU */
-
-static int on(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int off(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
 
 static wf_array *noisy(wf_device device, wf_dtype dtype, wf_shape shape)
 {
@@ -314,5 +298,5 @@ int main(void)
         return 0;
     }
     setenv("WEFT_CUDA", own ? own : emulator, 1);
-    return cmocka_run_group_tests(tests, on, off);
+    return cmocka_run_group_tests(tests, on_cpu, off);
 }

@@ -28,16 +28,31 @@ static bool room(wf__str *s, size_t more)
     return true;
 }
 
+static char *put_pair(char *p, unsigned x)
+{
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546"
+        "474849505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394"
+        "9596979899";
+    memcpy(p, pairs + 2 * x, 2);
+    return p + 2;
+}
+
 static char *put_number(char *p, uint64_t x)
 {
-    char digits[20];
-    int n = 0;
-    do
-        digits[n++] = (char)('0' + x % 10);
-    while (x /= 10);
-    while (n)
-        *p++ = digits[--n];
-    return p;
+    char digits[24];
+    int n = sizeof digits;
+    if (x < 10) {
+        *p = (char)('0' + x);
+        return p + 1;
+    }
+    if (x < 100)
+        return put_pair(p, (unsigned)x);
+    for (; x >= 100; x /= 100)
+        put_pair(digits + (n -= 2), (unsigned)(x % 100));
+    p = put_number(p, x);
+    memcpy(p, digits + n, sizeof digits - (size_t)n);
+    return p + sizeof digits - n;
 }
 
 static char *put_hex(char *p, uint64_t x, int digits)
