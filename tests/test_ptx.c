@@ -51,6 +51,12 @@ static void test_reductions(void **state)
     wf_array *all = wf_keep(wf_reduce(WF_AND, wf_in(g, flags), WF_ALL_AXES));
     wf_array *odd = wf_keep(wf_reduce(WF_XOR, wf_in(g, flags), WF_AXES(0)));
     take(g, "reductions of bools", NULL);
+    wf_array *rows = made(WF_F32, WF_SHAPE(9000, 40)); /* of which a warp has several */
+    g = wf_begin(ctx);
+    wf_array *short_rows = wf_keep(wf_sum(wf_in(g, rows), WF_AXES(1)));
+    take(g, "short rows", "mul.lo.u32 %r1, %r1, 4");
+    wf_release(short_rows);
+    wf_release(rows);
     wf_release(all);
     wf_release(odd);
     wf_release(flags);
