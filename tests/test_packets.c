@@ -281,8 +281,8 @@ static void rows_that_cross(void **state)
         WF_BOOL, WF_U8, WF_I16, WF_F16, WF_BF16, WF_U32, WF_F32, WF_F64, WF_I64, WF_C64
     };
     static const int order[][3] = { { 0, 2, 1 }, { 1, 0, 2 }, { 2, 1, 0 }, { 2, 0, 1 }, { 1, 2, 0 } };
-    static const wf_shape shapes[] = { WF_SHAPE(2, 19, 70), WF_SHAPE(3, 33, 5), WF_SHAPE(70, 2, 300),
-                                       WF_SHAPE(1, 17, 600) };
+    static const wf_shape shapes[] = { WF_SHAPE(2, 19, 70), WF_SHAPE(3, 170, 305), WF_SHAPE(130, 2, 500),
+                                       WF_SHAPE(1, 217, 600) };
     for (unsigned t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
         for (unsigned c = t % 3; c < 20; c += 3) {
             void *want[2] = { NULL, NULL };

@@ -39,7 +39,7 @@ static bool is_of_row(const wf__inst *in, const wf__node *n)
     const wf__slot *slot = &in->ir->slot[n->a];
     int axis = -1, row = in->ir->rank - 2;
     int64_t part = -1;
-    if (in->safe || in->f->rows < 2 || !wf__is_crossed(slot) || wf__is_complex(n->dtype) || n->op == WF__ACCUM ||
+    if (in->safe || in->f->rows < 2 || !wf__is_crossed(slot) || n->op == WF__ACCUM ||
         (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) || in->f->body->flags & WF_DEBUG)
         return false;
     return wf__as_offset(in->ir, wf__tuple_at(in->ir, n->b)[row], &axis, &part) && axis == row && part >= 0;

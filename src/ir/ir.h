@@ -207,7 +207,8 @@ typedef struct wf__slot { /* memory that a recording names */
 /* Lanes lie apart in its memory, and the neighbours of an element are those of the rows beside it. */
 static inline bool wf__is_crossed(const wf__slot *s)
 {
-    return s->element && s->rank > 1 && s->step[s->rank - 1] == WF__STEP_ANY && s->step[s->rank - 2] == WF__STEP_UNIT;
+    return s->element && s->rank > 1 && s->step[s->rank - 1] == WF__STEP_ANY && s->step[s->rank - 2] == WF__STEP_UNIT &&
+           !wf__is_complex(s->dtype);
 }
 
 typedef struct wf__reduction {

@@ -83,11 +83,11 @@ static int even_rows(int64_t n, int most)
 /* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
 static int rows_at_once(const wf__stage *stage)
 {
-    enum { CROSSED = 8 };
+    enum { CROSSED = 8, WORTH_COMPILING = 1 << 20 }; /* 3 times as long, and more */
     const wf__ir *body = &stage->body;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (wf__is_crossed(&body->slot[s]))
-            return even_rows(stage->block[body->rank - 2], CROSSED);
+            return stage->work < WORTH_COMPILING ? 1 : even_rows(stage->block[body->rank - 2], CROSSED);
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
     enum { LARGE = 1 << 22, PAGE = 4096 };
