@@ -90,7 +90,7 @@ static void drop_handle(wf_array *a)
     wf__context_release(ctx);
 }
 
-static void release_buffer(wf_context *ctx, wf__buffer *b)
+void wf__buffer_release(wf_context *ctx, wf__buffer *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -127,7 +127,7 @@ wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *f
     if (b && !b->gpu)
         memcpy(b->data, from, bytes);
     else if (b && !wf__gpu_copy(b->gpu, b->data, from, bytes, &ignored)) {
-        release_buffer(ctx, b);
+        wf__buffer_release(ctx, b);
         b = NULL;
     }
     wf__str_free(&ignored.text);
@@ -292,7 +292,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         wf__array_span(a);
     }
     if (a && place && wf__is_gpu(place->device) && !is_there(a, place->device)) {
-        release_buffer(ctx, a->buffer);
+        wf__buffer_release(ctx, a->buffer);
         drop_handle(a);
         a = NULL;
     }
@@ -320,7 +320,7 @@ void wf_release(const wf_array *array)
     if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
         return;
     wf__array_leave(a);
-    release_buffer(a->ctx, a->buffer);
+    wf__buffer_release(a->ctx, a->buffer);
     drop_handle(a);
 }
 
@@ -329,21 +329,29 @@ wf_device wf_array_device(const wf_array *a) { return a ? a->device : 0; }
 wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
 wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
 
-/* Of an array that its handle calls ready. */
-static bool never_came(const wf_array *a) { return a->buffer && atomic_load(&a->buffer->fault) == WF__NEVER_CAME; }
-static bool is_coming(const wf_array *a) { return a->buffer && atomic_load(&a->buffer->coming) > 0; }
+/* Of an array that its handle calls ready: are its contents being computed, or (came) will they never be? Another thread
+ * may give a borrower other memory meanwhile. */
+static bool is_coming(const wf_array *a, bool *came)
+{
+    bool sharing = wf__sharing(a->ctx);
+    if (sharing)
+        wf__mutex_lock(&a->ctx->share_lock);
+    bool coming = a->buffer && atomic_load(&a->buffer->coming) > 0;
+    *came = coming || !a->buffer || atomic_load(&a->buffer->fault) != WF__NEVER_CAME;
+    if (sharing)
+        wf__mutex_unlock(&a->ctx->share_lock);
+    return coming;
+}
 
-wf_state wf__array_promised(const wf_array *a)
+static wf_state state_of(const wf_array *a, bool promised)
 {
     wf_state state = a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_LAZY;
-    return state == WF_READY && never_came(a) && !is_coming(a) ? WF_LAZY : state;
+    bool came = true, coming = state == WF_READY && is_coming(a, &came);
+    return state == WF_READY && (!came || (coming && !promised)) ? WF_LAZY : state;
 }
 
-wf_state wf_array_state(const wf_array *a)
-{
-    wf_state state = wf__array_promised(a);
-    return state == WF_READY && is_coming(a) ? WF_LAZY : state;
-}
+wf_state wf__array_promised(const wf_array *a) { return state_of(a, true); }
+wf_state wf_array_state(const wf_array *a) { return state_of(a, false); }
 
 int64_t wf_array_count(const wf_array *a)
 {

@@ -8,8 +8,15 @@ static bool is_idle(void *buffer) { return atomic_load(&((wf__buffer *)buffer)->
 
 void wf__array_wait(const wf_array *a)
 {
-    if (a->buffer && !is_idle(a->buffer))
-        wf__progress_wait(&a->ctx->progress, is_idle, a->buffer);
+    wf__buffer *pinned = wf__array_pin(a), *b = a->buffer;
+    bool waits = b && !is_idle(b);
+    if (pinned && waits) /* who gives it other memory must not wait for us: he may be who we wait for */
+        atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    wf__array_unpin(a->ctx, pinned);
+    if (waits)
+        wf__progress_wait(&a->ctx->progress, is_idle, b);
+    if (pinned && waits)
+        wf__buffer_release(a->ctx, b);
 }
 
 bool wf__array_arrived(const wf_array *a, const char *function)
@@ -20,7 +27,10 @@ bool wf__array_arrived(const wf_array *a, const char *function)
     if (!wf__array_usable(a, function))
         return false;
     int lost = WF__LOST;
-    if (!atomic_compare_exchange_strong(&a->buffer->fault, &lost, WF__SOUND))
+    wf__buffer *pinned = wf__array_pin(a);
+    bool is_lost = atomic_compare_exchange_strong(&a->buffer->fault, &lost, WF__SOUND);
+    wf__array_unpin(a->ctx, pinned);
+    if (!is_lost)
         return true;
     wf__error(a->ctx, WF_ERR_ARG,
               "%s: queued work that was to write the array failed or was dropped; the report of its stream says why",
