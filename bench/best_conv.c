@@ -1,6 +1,6 @@
-/* best_conv.c - 11x11 convolution, best effort. The image is cut into blocks that are copied with their zero border into
- * a small buffer (which also breaks up power-of-two strides); there, 6 rows x 3 vectors of results (AVX2: 4 x 2) stay in registers,
- * so that a loaded vector serves up to 6 rows. */
+/* best_conv.c - 11x11 convolution, best effort. The image is cut into blocks that are copied with their zero border
+ * into a small buffer (which also breaks up power-of-two strides); there, 6 rows x 3 vectors of results (AVX2: 4 x
+ * 2) stay in registers, so that a loaded vector serves up to 6 rows. */
 #include "kernels.h"
 #include "vec.h"
 

@@ -1,5 +1,5 @@
-/* best_stream.c - memory-bound workloads, best effort: whole vectors, streaming stores, eight accumulators. The tail of a
- * range is left to the plain form. */
+/* best_stream.c - memory-bound workloads, best effort: whole vectors, streaming stores, eight accumulators. The tail
+ * of a range is left to the plain form. */
 #include "kernels.h"
 #include "vec.h"
 

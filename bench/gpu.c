@@ -1,5 +1,5 @@
-/* gpu.c - weft-bench-gpu: Weft on one GPU, beside what the same run measures of the driver's own copy from device memory to
- * device memory. Every result is checked before it is measured. tools/bench_gpu runs it and keeps the report.
+/* gpu.c - weft-bench-gpu: Weft on one GPU, beside what the same run measures of the driver's own copy from device
+ * memory to device memory. Every result is checked before it is measured. tools/bench_gpu runs it and keeps the report.
  */
 #include "weft/array.h"
 #include <dlfcn.h>

@@ -14,8 +14,9 @@ enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
 #define MANDELBROT_Y (-1.3f)
 #define MANDELBROT_SIZE 2.6f
 
-/* Sums over some axes of a 4-d array: loops, outermost first; steps through the array and through the results, 0 where the
- * axis is reduced. The first loop is over a kept axis. kept: how many of the first loops are; the last one not counted. */
+/* Sums over some axes of a 4-d array: loops, outermost first; steps through the array and through the results, 0
+ * where the axis is reduced. The first loop is over a kept axis. kept: how many of the first loops are; the last one
+ * not counted. */
 typedef struct bench_nest {
     int64_t dim[4], x[4], out[4];
     int kept;

@@ -1,5 +1,5 @@
-/* peers.c - other systems as child processes. Each child owns the same workloads on inputs of the same size and range and
- * waits for orders, so that its turns alternate with Weft's. One line there, one line back:
+/* peers.c - other systems as child processes. Each child owns the same workloads on inputs of the same size and range
+ * and waits for orders, so that its turns alternate with Weft's. One line there, one line back:
  *
  *     child  ready NAME VERSION
  *     prepare ROW       ok | no REASON       makes inputs, compiles, checks the result

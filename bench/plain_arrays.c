@@ -1,4 +1,5 @@
-/* plain_arrays.c - what array functions do, as a scientist writes it and with some thought (blocks_*). Compiled as plain.c is. */
+/* plain_arrays.c - what array functions do, as a scientist writes it and with some thought (blocks_*). Compiled as
+ * plain.c is. */
 #include "kernels.h"
 
 #define NAME_(set, name) set##_##name

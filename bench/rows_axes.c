@@ -1,5 +1,5 @@
-/* rows_axes.c - sums of a 4-d array of 2^26 values over each axis and each pair of axes, accumulated in f64: of an array in
- * C order and of a permuted view.
+/* rows_axes.c - sums of a 4-d array of 2^26 values over each axis and each pair of axes, accumulated in f64: of an
+ * array in C order and of a permuted view.
  */
 #include "bench.h"
 #include "kernels.h"

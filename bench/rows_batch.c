@@ -1,5 +1,5 @@
-/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: accumulated, and by hand in scratch memory of each
- * row's block (examples/06_histogram.c). */
+/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: accumulated, and by hand in scratch
+ * memory of each row's block (examples/06_histogram.c). */
 #include "bench.h"
 #include "kernels.h"
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* rows_fill.c - wf_full: a new array of 2^26 equal elements, in memory that was used before, beside filling such memory in C. */
+/* rows_fill.c - wf_full: a new array of 2^26 equal elements, in memory that was used before, beside filling such
+ * memory in C. */
 #include "bench.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* rows_functions.c - one mathematical function each, in cache and on one thread, beside SLEEF's where it has one: the vector
- * function for this machine's widest registers, of the most accurate kind (u10: 1.0 units of the last place, Weft's bounds are
- * 1.5 to 4). libsleef is opened at run time and may be missing.
+/* rows_functions.c - one mathematical function each, in cache and on one thread, beside SLEEF's where it has one: the
+ * vector function for this machine's widest registers, of the most accurate kind (u10: 1.0 units of the last place,
+ * Weft's bounds are 1.5 to 4). libsleef is opened at run time and may be missing.
  */
 #include "../tests/reference_math.h"
 #include "bench.h"

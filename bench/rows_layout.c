@@ -1,5 +1,5 @@
-/* rows_layout.c - x * 2 + 1 over 2^26 values in memory of every order: what a layout costs beside the packed one, and beside C
- * that was written for it. */
+/* rows_layout.c - x * 2 + 1 over 2^26 values in memory of every order: what a layout costs beside the packed one,
+ * and beside C that was written for it. */
 #include "bench.h"
 #include "kernels.h"
 #include <stdlib.h>

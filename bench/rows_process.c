@@ -1,5 +1,5 @@
-/* rows_process.c - whole processes: from fork to exit with one cached kernel computed, their memory, and the memory of a
- * recording. Each measurement is a child of its own (children.c); the C program beside it is child_plain.c. */
+/* rows_process.c - whole processes: from fork to exit with one cached kernel computed, their memory, and the memory
+ * of a recording. Each measurement is a child of its own (children.c); the C program beside it is child_plain.c. */
 #include "bench.h"
 #include <fcntl.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record size:
- * Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
+/* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record
+ * size: Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"

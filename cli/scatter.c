@@ -1,5 +1,5 @@
-/* scatter.c - weft bench scatter: many random numbers added to a buffer at random places, for buffers from one element to
- * many: every mode of accumulation, private histograms as one writes them in C, and Dr.Jit where it is installed.
+/* scatter.c - weft bench scatter: many random numbers added to a buffer at random places, for buffers from one element
+ * to many: every mode of accumulation, private histograms as one writes them in C, and Dr.Jit where it is installed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "scatter.h"
@@ -23,7 +23,8 @@ typedef struct results {
     char peer[64];                 /* "Dr.Jit 1.2"; empty: not there */
 } results;
 
-/* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another ---- */
+/* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another
+ * ---- */
 typedef struct part {
     const uint32_t *index, *value;
     int64_t lo, hi, bins;

@@ -1,6 +1,6 @@
 /* Convolution with a block's window in scratch on a GPU and the naive form on the CPU: a C `if` picks the path while
- * recording. Scratch is an array like any other. The threads of a block fill it together, wait for one another, and read
- * what others have written. `04_convolution_scratch cuda` runs on the first GPU.
+ * recording. Scratch is an array like any other. The threads of a block fill it together, wait for one another, and
+ * read what others have written. `04_convolution_scratch cuda` runs on the first GPU.
  */
 #include "weft/weft.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The contract of an operator. Without it, an operator may write its inputs and read its outputs; with it, doing so is an
- * error while recording, and nothing runs. */
+/* The contract of an operator. Without it, an operator may write its inputs and read its outputs; with it, doing so
+ * is an error while recording, and nothing runs. */
 #include "weft/weft.h"
 #include <stdio.h>
 

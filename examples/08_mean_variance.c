@@ -1,5 +1,5 @@
-/* Mean and variance over chosen axes, in one pass and stable: Welford's recurrence, merged by Chan's rule; and lazily, in
- * three lines. */
+/* Mean and variance over chosen axes, in one pass and stable: Welford's recurrence, merged by Chan's rule; and
+ * lazily, in three lines. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Argmax over the last axis: two reduced variables and a custom join. A traced helper is a plain C function, so call and
- * join share it. Ties go to the first index, whatever the order of merging. */
+/* Argmax over the last axis: two reduced variables and a custom join. A traced helper is a plain C function, so call
+ * and join share it. Ties go to the first index, whatever the order of merging. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A lazy array program: forces between pairs of particles. Gathers of records, accumulations with a mode, views of values and
- * a sum that is fused with what feeds it, and then the statistics of the kernels that ran. */
+/* A lazy array program: forces between pairs of particles. Gathers of records, accumulations with a mode, views of
+ * values and a sum that is fused with what feeds it, and then the statistics of the kernels that ran. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

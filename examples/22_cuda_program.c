@@ -1,6 +1,6 @@
-/* A program that uses CUDA itself: its device memory is an array, its stream takes Weft's launches, in order with its own
- * copies. A CUDA program would include cuda.h; this one finds the few functions that it needs, so that it is built without.
- * `22_cuda_program cuda` needs a GPU; without an argument nothing is done. */
+/* A program that uses CUDA itself: its device memory is an array, its stream takes Weft's launches, in order with
+ * its own copies. A CUDA program would include cuda.h; this one finds the few functions that it needs, so that it is
+ * built without. `22_cuda_program cuda` needs a GPU; without an argument nothing is done. */
 #include "weft/weft.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* emu_test.h - what the tests of the PTX emulator share: the library through dlopen and its driver API alone, kernels from
- * PTX text, and ptxas, which must accept every text that the emulator is asked to run.
+/* emu_test.h - what the tests of the PTX emulator share: the library through dlopen and its driver API alone, kernels
+ * from PTX text, and ptxas, which must accept every text that the emulator is asked to run.
  */
 #ifndef WEFT_EMU_TEST_H
 #define WEFT_EMU_TEST_H

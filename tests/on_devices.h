@@ -1,5 +1,5 @@
-/* on_devices.h - the group of tests of one file, run on a context that the file's tests use as `ctx`: on every device, or
- * with what the library chooses by itself.
+/* on_devices.h - the group of tests of one file, run on a context that the file's tests use as `ctx`: on every device,
+ * or with what the library chooses by itself.
  */
 #ifndef WEFT_ON_DEVICES_H
 #define WEFT_ON_DEVICES_H
@@ -35,7 +35,8 @@ static inline int off(void **state)
     return 0;
 }
 
-/* Which devices: the names in WEFT_TEST_DEVICES, with commas between; unset: cpu, interp, and cuda-emu where it is found. */
+/* Which devices: the names in WEFT_TEST_DEVICES, with commas between; unset: cpu, interp, and cuda-emu where it is
+ * found. */
 static inline bool is_chosen(const char *device)
 {
     const char *all = getenv("WEFT_TEST_DEVICES");

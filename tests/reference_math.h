@@ -58,8 +58,8 @@ static inline double sinc_d(double x)
 static inline double exp10_d(double x) { return pow(10, x); }
 static inline long double exp10_l(long double x) { return powl(10, x); }
 
-/* From an approximation to 0.2 % (Winitzki), Halley's iteration on erf or, near 1, on erfc; y' = y - d / (1 + y d) with d =
- * (erf y - x) / erf' y. */
+/* From an approximation to 0.2 % (Winitzki), Halley's iteration on erf or, near 1, on erfc; y' = y - d / (1 + y d)
+ * with d = (erf y - x) / erf' y. */
 static inline double erfinv_d(double x)
 {
     double ax = fabs(x), w = log1p(-ax * ax), b = 2 / ((double)pi_l * 0.147) + w / 2,

@@ -1,4 +1,5 @@
-/* test_atomic.c - atomic operations: counters, every join and dtype, compare and swap; in index spaces and array graphs. */
+/* test_atomic.c - atomic operations: counters, every join and dtype, compare and swap; in index spaces and array
+ * graphs. */
 #include "accumulate.h"
 
 static int by_value(const void *a, const void *b)

@@ -1,5 +1,5 @@
-/* test_call.c - calls of traced functions: in line, and chosen at every point from a table; equal ones merged, one that is
- * left alone in line, effects for those lanes alone that ask; mistakes.
+/* test_call.c - calls of traced functions: in line, and chosen at every point from a table; equal ones merged, one that
+ * is left alone in line, effects for those lanes alone that ask; mistakes.
  */
 #include "api/api.h"
 #include "on_devices.h"
@@ -188,8 +188,8 @@ static void test_out_of_table(void **state)
     expect(g, out, sevens);
 }
 
-/* ---- effects: only of lanes that ask, in a condition and in a loop, each once; equal functions that read an array which
- * nobody read before ---- */
+/* ---- effects: only of lanes that ask, in a condition and in a loop, each once; equal functions that read an array
+ * which nobody read before ---- */
 typedef struct effects {
     wf_array *seen, *table;
     int bin;

@@ -1,5 +1,5 @@
-/* test_control.c - blocks: conditions and loops, nested, with reads, writes and reductions inside, left early; mistakes.
- * On the CPU and on the interpreter, against plain C, for sizes that leave tails.
+/* test_control.c - blocks: conditions and loops, nested, with reads, writes and reductions inside, left early;
+ * mistakes. On the CPU and on the interpreter, against plain C, for sizes that leave tails.
  */
 #include "nested_loops.h"
 #include "on_devices.h"
@@ -434,8 +434,8 @@ static void test_mistakes(void **state)
     wf_release(out);
 }
 
-/* What is stored to an element by index and then as the element is read by index: a pass must not take the former for it,
- * however often it has forgotten, because of loops, what memory holds. */
+/* What is stored to an element by index and then as the element is read by index: a pass must not take the former
+ * for it, however often it has forgotten, because of loops, what memory holds. */
 static void test_two_names(void **state)
 {
     (void)state;

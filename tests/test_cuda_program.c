@@ -1,6 +1,6 @@
-/* test_cuda_program.c - a host program that uses CUDA itself, beside Weft: here through the PTX emulator's driver API. Its memory
- * as arrays, arrays' addresses for its kernels, its streams for Weft's launches. The emulator does all work at once, so the
- * order of streams is looked at in the calls that the library makes.
+/* test_cuda_program.c - a host program that uses CUDA itself, beside Weft: here through the PTX emulator's driver API.
+ * Its memory as arrays, arrays' addresses for its kernels, its streams for Weft's launches. The emulator does all work
+ * at once, so the order of streams is looked at in the calls that the library makes.
  */
 #include "api/api.h"
 #include "emu_test.h"

@@ -1,12 +1,13 @@
-/* test_emu_atom.c - atomic operations of the PTX emulator, and what the lanes of a warp do together, against the pseudo code
- * of the PTX manual: sections "atom", "red", "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync".
+/* test_emu_atom.c - atomic operations of the PTX emulator, and what the lanes of a warp do together, against the pseudo
+ * code of the PTX manual: sections "atom", "red", "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync".
  */
 #include "emu_test.h"
 
 #define REGS \
     ".reg .pred %p<5>;\n.reg .b16 %h<5>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.reg .f32 %f<5>;\n.reg .f64 %e<5>;\n"
 
-/* One thread: %d1 points to the word, %d2..4, %r2..4, %h2..4, %f2, %e2 are operands; the old value goes to 0 of the kind. */
+/* One thread: %d1 points to the word, %d2..4, %r2..4, %h2..4, %f2, %e2 are operands; the old value goes to 0 of the
+ * kind. */
 typedef struct row {
     const char *inst;
     uint64_t before, b, c, after, old; /* old: of the low 64 bits that the instruction gives */
@@ -145,8 +146,8 @@ static void votes(void **state)
          lane < 8 ? 0xff : 0);
 }
 
-/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: groups of lanes that
- * are not neighbours each do their own. */
+/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: groups of
+ * lanes that are not neighbours each do their own. */
 static void groups(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_emu_driver.c - the driver API of the PTX emulator: devices, contexts, modules and their logs, memory, copies, streams,
- * events, launches that are refused.
+/* test_emu_driver.c - the driver API of the PTX emulator: devices, contexts, modules and their logs, memory, copies,
+ * streams, events, launches that are refused.
  */
 #include "emu_test.h"
 

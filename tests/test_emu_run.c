@@ -1,5 +1,5 @@
-/* test_emu_run.c - whole kernels on the PTX emulator: grids, shared memory, barriers, shuffles, votes, atomics, divergence,
- * calls, and that the detectors are silent on them.
+/* test_emu_run.c - whole kernels on the PTX emulator: grids, shared memory, barriers, shuffles, votes, atomics,
+ * divergence, calls, and that the detectors are silent on them.
  */
 #include "emu_test.h"
 

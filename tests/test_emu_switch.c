@@ -1,4 +1,5 @@
-/* test_emu_switch.c - the environment variables of the PTX emulator: what is looked for, devices, memory, endless loops. */
+/* test_emu_switch.c - the environment variables of the PTX emulator: what is looked for, devices, memory, endless
+ * loops. */
 #include "emu_test.h"
 
 #define KERNEL(body)                                                                                      \

@@ -1,5 +1,5 @@
-/* test_engine_memory_fails.c - scenarios of lazy arrays as in test_memory_fails.c: copies on write, evaluation on the way,
- * frozen sequences, records, scans and compression, each repeated with the first, second, ... allocation failing.
+/* test_engine_memory_fails.c - scenarios of lazy arrays as in test_memory_fails.c: copies on write, evaluation on the
+ * way, frozen sequences, records, scans and compression, each repeated with the first, second, ... allocation failing.
  */
 #include "memory_fails.h"
 

@@ -1,5 +1,6 @@
-/* test_engine_values.c - what a recording of lazy arrays comes to: what is known stays known, effects that change nothing
- * vanish, values of one scope are no values of another, masks of nested gathers combine, errors leave values as they were.
+/* test_engine_values.c - what a recording of lazy arrays comes to: what is known stays known, effects that change
+ * nothing vanish, values of one scope are no values of another, masks of nested gathers combine, errors leave values as
+ * they were.
  */
 #include "with_history.h"
 

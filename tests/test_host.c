@@ -1,5 +1,5 @@
-/* test_host.c - host operators: every element in one chunk, whatever the strides, broadcasting, overlap and sizes; and what
- * is refused. */
+/* test_host.c - host operators: every element in one chunk, whatever the strides, broadcasting, overlap and sizes;
+ * and what is refused. */
 #include "on_devices.h"
 #include <stdatomic.h>
 

@@ -204,7 +204,8 @@ static void test_refused_text(void **state)
     }
 }
 
-/* Each field of each node of a good recording, one at a time, replaced by nonsense: refused, or harmless (still prints). */
+/* Each field of each node of a good recording, one at a time, replaced by nonsense: refused, or harmless (still
+ * prints). */
 static void test_verifier_meets_nonsense(void **state)
 {
     (void)state;

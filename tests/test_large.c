@@ -1,5 +1,5 @@
-/* test_large.c - more than 2^31 points: positions, reductions over all and some axes, elements and updates, on virtual arrays
- * (broadcast views, or none at all), in a few seconds.
+/* test_large.c - more than 2^31 points: positions, reductions over all and some axes, elements and updates, on virtual
+ * arrays (broadcast views, or none at all), in a few seconds.
  */
 #include "on_devices.h"
 

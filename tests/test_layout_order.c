@@ -1,5 +1,5 @@
-/* test_layout_order.c - strides of arrays in C order and in one with the last two axes the other way round, and the order in
- * which loops then walk them.
+/* test_layout_order.c - strides of arrays in C order and in one with the last two axes the other way round, and the
+ * order in which loops then walk them.
  */
 #include "on_devices.h"
 

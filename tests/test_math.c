@@ -1,6 +1,7 @@
-/* test_math.c - the elementary functions: special values, hard cases with results from multiple precision (mpmath, 3000 bits),
- * error bounds on dense samples against the C library in higher precision, symmetry, exactness and monotonicity. Everything
- * runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements: tools/ulp.c.
+/* test_math.c - the elementary functions: special values, hard cases with results from multiple precision (mpmath, 3000
+ * bits), error bounds on dense samples against the C library in higher precision, symmetry, exactness and monotonicity.
+ * Everything runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements:
+ * tools/ulp.c.
  */
 #include "reference_math.h"
 #include "test_math_hard_f32.h"

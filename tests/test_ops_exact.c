@@ -1,5 +1,5 @@
-/* test_ops_exact.c - what operations mean, beside the C library and plain C: signs, integer division, rotation, the parts
- * of floats and their neighbours. That all devices agree is tested for every operation by test_ops.
+/* test_ops_exact.c - what operations mean, beside the C library and plain C: signs, integer division, rotation, the
+ * parts of floats and their neighbours. That all devices agree is tested for every operation by test_ops.
  */
 #include "on_devices.h"
 

@@ -1,5 +1,5 @@
-/* test_packets.c - records moved as vectors (WF_PACKETS): gathers, scatters and accumulations of every record size beside
- * the interpreter, bit for bit, on every vector width; masks, borders, tails, orders that must be kept.
+/* test_packets.c - records moved as vectors (WF_PACKETS): gathers, scatters and accumulations of every record size
+ * beside the interpreter, bit for bit, on every vector width; masks, borders, tails, orders that must be kept.
  */
 #include "weft_test.h"
 
@@ -75,7 +75,8 @@ typedef struct input {
 
 enum { RESULTS = 5 };
 
-/* Gathers with borders, scatters under a condition, gathers of strided records, accumulations that meet and that do not. */
+/* Gathers with borders, scatters under a condition, gathers of strided records, accumulations that meet and that do
+ * not. */
 static void compute(wf_context *ctx, const input *x, void *result[RESULTS], size_t bytes[RESULTS])
 {
     int32_t index[POINTS], unique[POINTS];

@@ -1,5 +1,6 @@
-/* Small array programs as a user would write them, each beside plain C: sieve, life, shortest paths, run lengths, sorting by
- * digits, clusters, a sparse product, conjugate gradients, equalisation, box sums, components, the Mandelbrot set. */
+/* Small array programs as a user would write them, each beside plain C: sieve, life, shortest paths, run lengths,
+ * sorting by digits, clusters, a sparse product, conjugate gradients, equalisation, box sums, components, the
+ * Mandelbrot set. */
 #include "on_devices.h"
 #include <math.h>
 

@@ -1,5 +1,6 @@
-/* test_promises.c - what operators may count on, with integers and counted hooks: how often sections run and in which order,
- * every index once, starting values once, results once, empty spaces, outputs that meet in memory; for any number of threads.
+/* test_promises.c - what operators may count on, with integers and counted hooks: how often sections run and in which
+ * order, every index once, starting values once, results once, empty spaces, outputs that meet in memory; for any
+ * number of threads.
  */
 #include "on_devices.h"
 
@@ -27,8 +28,8 @@ static void expect_all(wf_array *a, int64_t want, const char *what)
     free(x);
 }
 
-/* Per point of the kept axes: WF_INIT before all points, WF_DEINIT after them, the join of all partial results before the one
- * WF_POST. What each section finds is what the others before it have left. */
+/* Per point of the kept axes: WF_INIT before all points, WF_DEINIT after them, the join of all partial results
+ * before the one WF_POST. What each section finds is what the others before it have left. */
 static void order(wf_context *of, wf_shape shape, wf_axes axes, int32_t limit)
 {
     int64_t points = 1, inner = 1;

@@ -138,7 +138,8 @@ static void test_f32_sums_are_exact(void **state)
     RELEASE(a, sum);
 }
 
-/* Mean and variance in one graph: what depends on a sum runs after it, arrays are read again, nothing is stored between. */
+/* Mean and variance in one graph: what depends on a sum runs after it, arrays are read again, nothing is stored
+ * between. */
 static void test_dependent_sums(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_scan_fed.c - scans of what is computed on the way, part by part, and used on the way: the bits of a scan of an array that
- * holds the same elements, for any shape, axis, direction, layout of operands and number of threads.
+/* test_scan_fed.c - scans of what is computed on the way, part by part, and used on the way: the bits of a scan of an
+ * array that holds the same elements, for any shape, axis, direction, layout of operands and number of threads.
  */
 #include "with_history.h"
 

@@ -1,6 +1,6 @@
-/* test_team.c - blocks as blocks of threads: scratch that threads share, barriers, which thread of how many, sections that
- * run once a block. On the processor, where a thread is a block, the same recordings give the same results. What is
- * refused on GPUs.
+/* test_team.c - blocks as blocks of threads: scratch that threads share, barriers, which thread of how many, sections
+ * that run once a block. On the processor, where a thread is a block, the same recordings give the same results. What
+ * is refused on GPUs.
  */
 #include "on_devices.h"
 #include "ptxas.h"
@@ -17,7 +17,8 @@ static void run(wf_graph *g, const char *name)
     wf_kernel_free(k);
 }
 
-/* Each element is what another thread of its block has put into scratch: blocks are turned around, those at the ends, too. */
+/* Each element is what another thread of its block has put into scratch: blocks are turned around, those at the
+ * ends, too. */
 static void test_turned(void **state)
 {
     (void)state;

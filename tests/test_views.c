@@ -1,5 +1,5 @@
-/* Values made of the elements of others: slices, permutations, reshapes, repetitions and gathers of values that need not
- * be in memory. What is expected is computed here, element by element, from a plain array. */
+/* Values made of the elements of others: slices, permutations, reshapes, repetitions and gathers of values that need
+ * not be in memory. What is expected is computed here, element by element, from a plain array. */
 #include "on_devices.h"
 
 enum { MOST = 4096 };

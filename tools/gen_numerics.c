@@ -1,5 +1,5 @@
-/* gen_numerics.c - prints the tables of docs/numerics.md: which operation takes which dtypes (from the op table), and what
- * dtypes meet as (asked of the library). gen_numerics FILE: the page with its tables made anew, between the lines
+/* gen_numerics.c - prints the tables of docs/numerics.md: which operation takes which dtypes (from the op table), and
+ * what dtypes meet as (asked of the library). gen_numerics FILE: the page with its tables made anew, between the lines
  * "<!-- table: NAME -->" and "<!-- end -->". tools/check_generated compares.
  */
 #include "ir/ir.h"

@@ -3,18 +3,19 @@
  *   cmake --build build --target ulp
  *   build/ulp [--sample stride] [-n samples] [-t threads] [-i] [-3 | -6] [--range low,high] [--markdown] [function ...]
  *
- * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; --sample 1 is exhaustive and takes half a
- * minute for most functions, some minutes for gamma and Bessel functions). All others: `samples` arguments (default 2^20), drawn
- * from all bit patterns, from the function's domain, from powers of two, from around 1, 1/2 and 1/4, and from where it is
- * hard: near multiples of pi/2, results near overflow and among the denormals. -i: by the interpreter. -3, -6: f32 or f64
- * only. --range: samples of one-argument functions are uniform between low and high. --markdown: as the table of docs/accuracy.md.
+ * f32 functions of one argument: every stride-th of all 2^32 arguments (default 64; --sample 1 is exhaustive and takes
+ * half a minute for most functions, some minutes for gamma and Bessel functions). All others: `samples` arguments
+ * (default 2^20), drawn from all bit patterns, from the function's domain, from powers of two, from around 1, 1/2 and
+ * 1/4, and from where it is hard: near multiples of pi/2, results near overflow and among the denormals. -i: by the
+ * interpreter. -3, -6: f32 or f64 only. --range: samples of one-argument functions are uniform between low and high.
+ * --markdown: as the table of docs/accuracy.md.
  *
  * An error is |result - exact| in units of the last place of the exact value: 2^(e-p) for 2^(e-1) <= |exact| < 2^e with
- * p = 24 or 53, e not below the smallest normal number's; beyond the largest number both count as 2^128 or 2^1024. `wrong`
- * counts results that are NaN when the exact value is not or the reverse, and zeros that should be none or of the other
- * sign. The exact value is first taken from the C library in higher precision (double for f32, long double for f64), which
- * settles all but a few cases to 2^-12 or 2^-7 of an ulp; whatever could be a new maximum is computed again by MPFR. Where a
- * function is even or odd, one reference value serves both signs.
+ * p = 24 or 53, e not below the smallest normal number's; beyond the largest number both count as 2^128 or 2^1024.
+ * `wrong` counts results that are NaN when the exact value is not or the reverse, and zeros that should be none or of
+ * the other sign. The exact value is first taken from the C library in higher precision (double for f32, long double
+ * for f64), which settles all but a few cases to 2^-12 or 2^-7 of an ulp; whatever could be a new maximum is computed
+ * again by MPFR. Where a function is even or odd, one reference value serves both signs.
  */
 #include "reference_math.h"
 #include "ulp_many.h"

@@ -1,5 +1,6 @@
-/* ulp_many.c - compiled for the processor at hand, with glibc's vector functions where there are some (x86-64, gcc, glibc
- * 2.35 or later: at most 4 units of double's last place off, says its manual); elsewhere the loops call scalar ones.
+/* ulp_many.c - compiled for the processor at hand, with glibc's vector functions where there are some (x86-64, gcc,
+ * glibc 2.35 or later: at most 4 units of double's last place off, says its manual); elsewhere the loops call scalar
+ * ones.
  */
 #include "ulp_many.h"
 #include <math.h>
@@ -36,8 +37,8 @@ VECTOR(erfc);
 #endif
 #include "reference_math.h"
 
-/* Where results of f32 are settled anyway, and outside the domain, arguments are kept from the vector functions, which go on
- * with scalar ones there. NaN passes. */
+/* Where results of f32 are settled anyway, and outside the domain, arguments are kept from the vector functions,
+ * which go on with scalar ones there. NaN passes. */
 static inline double within(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 static inline double inner(double x) { return x > 1 || x < -1 ? 0.5 : x; }
 static inline double unit_only(double x, double y) { return x > 1 || x < -1 ? (double)NAN : y; }

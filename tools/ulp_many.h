@@ -7,7 +7,8 @@
 typedef void ulp_many(const double *x, double *y, size_t n);
 ulp_many *ulp_many_of(const char *function); /* NULL: there is none */
 
-/* error[i] = what sign * got[i] is off exact[i], in units of the last place of f32 (of size[i] where that is larger; size may
- * be NULL); HUGE_VALF where only one is NaN, or where a zero should be another one or none. Returns the largest. */
+/* error[i] = what sign * got[i] is off exact[i], in units of the last place of f32 (of size[i] where that is larger;
+ * size may be NULL); HUGE_VALF where only one is NaN, or where a zero should be another one or none. Returns the
+ * largest. */
 float ulp_many_errors(const double *exact, const double *size, const float *got, float sign, float *error, size_t n);
 #endif

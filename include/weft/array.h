@@ -48,12 +48,12 @@ WF_API wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const i
 /* Writes `region`, converted, to `array` so that its first element comes to `offset` ([rank]); what falls outside is
  * left out. They have one rank and may overlap. */
 WF_API wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset);
-/* n regions of extents `shape` at once, [n, shape...]: the first element of region i is at offsets[i, d], integers of any
- * dtype, [n, rank]. The array's rank is below WF_MAX_RANK; the rest as wf_array_extract. */
+/* n regions of extents `shape` at once, [n, shape...]: the first element of region i is at offsets[i, d], integers
+ * of any dtype, [n, rank]. The array's rank is below WF_MAX_RANK; the rest as wf_array_extract. */
 WF_API wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const wf_array *offsets,
                                           wf_border border, double value);
-/* The reverse: writes `regions` [n, shape...], converted, to these places of the array. Where regions meet the last one is
- * seen. Regions that meet cost an array of 4 or 8 bytes per element more, and time. */
+/* The reverse: writes `regions` [n, shape...], converted, to these places of the array. Where regions meet the last
+ * one is seen. Regions that meet cost an array of 4 or 8 bytes per element more, and time. */
 WF_API wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, const wf_array *offsets);
 /* before[d] and after[d] elements more at the ends of axis d, fewer if negative (NULL: 0): `border` and `value` as in
  * wf_array_extract. An extent below 0 is WF_ERR_SHAPE. */
@@ -76,10 +76,10 @@ WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
 WF_API wf_array *wf_array_prod(const wf_array *array, wf_axes axes);
 /* Arithmetic mean; of nothing NaN. */
 WF_API wf_array *wf_array_mean(const wf_array *array, wf_axes axes);
-/* Sum of |x - mean|^2 over (n - ddof), and its square root; ddof 0 of a population, 1 of a sample. NaN for n <= ddof.
- * Of complex numbers it is real. In f64: elements of 64 bits are read twice, the mean first; others once, around a value
- * taken from the data, so that what cancels does not show in 32 bits (relative error below n 2^-52, nearly always a few
- * 2^-52). */
+/* Sum of |x - mean|^2 over (n - ddof), and its square root; ddof 0 of a population, 1 of a sample. NaN for n <=
+ * ddof. Of complex numbers it is real. In f64: elements of 64 bits are read twice, the mean first; others once,
+ * around a value taken from the data, so that what cancels does not show in 32 bits (relative error below n 2^-52,
+ * nearly always a few 2^-52). */
 WF_API wf_array *wf_array_variance(const wf_array *array, wf_axes axes, double ddof);
 WF_API wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof);
 /* wf_array_mean and wf_array_variance at once. Both NULL on error. */
@@ -128,11 +128,11 @@ typedef enum wf_normalize {
 WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
 
 /* ---- order ------------------------------------------------------------------------------------------------------
- * Along an axis (negative: from the end), where the array is; the results are there, too. Not complex.
- * Order is that of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost
- * O(n) per row, of 64 bits twice that. On the processor parallel over rows and parts of long ones; the array is copied
- * first. On a GPU a few passes for each 8 bits of an element, in memory of 8 bytes an element (of 64 bits: 16), 8 more
- * for indices and 2 more for rows of more than 2048; rows of up to 64 are one pass. All of it is launches, which streams
+ * Along an axis (negative: from the end), where the array is; the results are there, too. Not complex. Order is that
+ * of wf_min: -0 comes before +0; NaNs are last in either direction. Elements of up to 32 bits cost O(n) per row, of
+ * 64 bits twice that. On the processor parallel over rows and parts of long ones; the array is copied first. On a
+ * GPU a few passes for each 8 bits of an element, in memory of 8 bytes an element (of 64 bits: 16), 8 more for
+ * indices and 2 more for rows of more than 2048; rows of up to 64 are one pass. All of it is launches, which streams
  * queue and frozen sequences do again. */
 /* The elements in ascending or descending order. */
 WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending);
@@ -147,10 +147,12 @@ WF_API wf_array *wf_array_quantile(const wf_array *array, double q, wf_axes axes
 /* n of them in one go: the result has one axis more, the first, of extent n. */
 WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int64_t n, wf_axes axes);
 /* Element i is the sum of the elements 0 to i along the axis (`exclusive`: to i - 1, and 0 for i = 0). Dtypes as
- * wf_array_sum; floats and complex numbers add in f64, each result rounded once (wf_scan says in which order). Parallel. */
+ * wf_array_sum; floats and complex numbers add in f64, each result rounded once (wf_scan says in which order).
+ * Parallel. */
 WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
-/* i64 [count]: the linear indices, in C order, of the elements of `mask` (any dtype but complex) that are not 0, ascending.
- * A function of arrays and not a value, as its size is known only when the mask is. Parallel; three passes. */
+/* i64 [count]: the linear indices, in C order, of the elements of `mask` (any dtype but complex) that are not 0,
+ * ascending. A function of arrays and not a value, as its size is known only when the mask is. Parallel; three
+ * passes. */
 WF_API wf_array *wf_array_where(const wf_array *mask);
 /* [count]: the elements of `array` there, in the same order. One shape. */
 WF_API wf_array *wf_array_compress(const wf_array *array, const wf_array *mask);

@@ -80,16 +80,16 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
  * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to
  * its range; NaN becomes 0 for integers; infinities and NaN stay in floats. Without meta->store_as that type is
- *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, complex mode 4, everything else mode 2 (f32). Of `store_as`, U8 is mode 0 with an
- *     IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4 mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the
- *     suffix is .mrcs .st .ali; rank 4 is a stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values
- *     stored.
+ *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, complex mode 4, everything else mode 2 (f32). Of
+ *     `store_as`, U8 is mode 0 with an IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4
+ *     mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the suffix is .mrcs .st .ali; rank 4 is a
+ *     stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values stored.
  *   NPY: the array's dtype; bf16, which it does not have, as f32, c32 as c64.
  *   PNG: u8 and u16; bool as 1 bit, black and white. [h,w], or [h,w,c] with c <= 4: grey, grey + alpha, RGB, RGBA.
  *     Other dtypes are refused unless `store_as` asks for U8 or U16; `weft view` stretches their contrast.
- *   TIFF: the array's dtype, bool as u8, bf16 as f32. [h,w]; [n,h,w] as n pages; [n,h,w,c] with c from 2 to 4. A rank 3 whose last
- *     extent is 2, 3 or 4 and which is not meta->is_stack is one page of channels, as wf_load gave it. BigTIFF beyond
- *     4 GB.
+ *   TIFF: the array's dtype, bool as u8, bf16 as f32. [h,w]; [n,h,w] as n pages; [n,h,w,c] with c from 2 to 4. A rank
+ *     3 whose last extent is 2, 3 or 4 and which is not meta->is_stack is one page of channels, as wf_load gave it.
+ *     BigTIFF beyond 4 GB.
  * `meta` may be NULL: all defaults. */
 WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta);
 

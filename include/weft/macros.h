@@ -137,8 +137,8 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_call(g, function, in, out) wf_call_(g, WF_HERE, function, in, out)
 #define wf_switch(g, index, functions, in, out) wf_switch_(g, WF_HERE, WF_V(index), functions, in, out)
 
-/* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which WF_END
- * or wf_run reports with the line that opened it; a C `else` after one does not compile. */
+/* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which
+ * WF_END or wf_run reports with the line that opened it; a C `else` after one does not compile. */
 #define WF_IF(g, cond)                     \
     if (!wf_if_(g, WF_HERE, WF_V(cond))) { \
     } else

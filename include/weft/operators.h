@@ -1,5 +1,5 @@
-/* operators.h - part of weft.h, which includes it: operators in other forms than a recording: text, hooks for functions that
- * take an operator, traced functions and tables of them, and C code that cannot be traced.
+/* operators.h - part of weft.h, which includes it: operators in other forms than a recording: text, hooks for functions
+ * that take an operator, traced functions and tables of them, and C code that cannot be traced.
  */
 #ifndef WEFT_OPERATORS_H
 #define WEFT_OPERATORS_H
@@ -48,9 +48,10 @@ typedef struct wf_reduced_spec {
 } wf_reduced_spec;
 typedef struct wf_op {
     size_t size;
-    wf_hook *init, *deinit;      /* once a block, before and after */
-    wf_hook *call, *join, *post; /* join: for WF_JOIN_CUSTOM; NULL: call, with the other
-                              partial results in place of as many inputs; post NULL: reduced[i] is converted to out[i] */
+    wf_hook *init, *deinit; /* once a block, before and after */
+    wf_hook *call;
+    wf_hook *join; /* for WF_JOIN_CUSTOM; NULL: call, with the other partial results in place of as many inputs */
+    wf_hook *post; /* NULL: reduced[i] is converted to out[i] */
     void *user;
     const wf_reduced_spec *reduced;
     int32_t n_reduced;
@@ -65,9 +66,9 @@ typedef struct wf_op {
  * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
 WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
 
-/* ---- calls --------------------------------------------------------------------------------------------------
- * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It may
- * do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
+/* ---- calls -------------------------------------------------------------------------------------------------- A
+ * traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It
+ * may do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
 typedef struct wf_function {
     wf_hook *call;
     void *user;
@@ -82,13 +83,14 @@ typedef struct wf_vars {
 } wf_vars;
 /* Records the function here: wf_call(g, f, WF_VALS(x), WF_VARS(y)). */
 WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
-/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing happens
- * and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y), WF_VARS(r)).
- * Each function is called once, during this call, to record; what it does, lanes that did not ask for it do not do. With
- * WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and if one is left, or one
- * alone can be reached because of the index's dtype or a constant in it, there is no choice any more. An index that is the
- * same for all points is a real branch. Costs a comparison and a branch per vector for each different function, and the
- * bodies that some lane of the vector asks for. Where control flow is to be had. */
+/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing
+ * happens and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y),
+ * WF_VARS(r)). Each function is called once, during this call, to record; what it does, lanes that did not ask for
+ * it do not do. With WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and
+ * if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
+ * any more. An index that is the same for all points is a real branch. Costs a comparison and a branch per vector
+ * for each different function, and the bodies that some lane of the vector asks for. Where control flow is to be
+ * had. */
 WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,
                        wf_vars out);
 

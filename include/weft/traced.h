@@ -1,6 +1,6 @@
-/* traced.h - functions of values: they record into the graph of their operands, in index spaces and in array graphs alike
- * (where values are arrays and broadcast), and are written on the recording interface alone. Mistakes poison the graph, as
- * everywhere while recording. From the thread that records.
+/* traced.h - functions of values: they record into the graph of their operands, in index spaces and in array graphs
+ * alike (where values are arrays and broadcast), and are written on the recording interface alone. Mistakes poison the
+ * graph, as everywhere while recording. From the thread that records.
  */
 #ifndef WEFT_TRACED_H
 #define WEFT_TRACED_H
@@ -11,15 +11,15 @@ extern "C" {
 #endif
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------
- * PCG32 (O'Neill 2014, pcg-random.org: XSH-RR, 64 bits of state, 32 of output; the same sequence as pcg32_random_r). A
- * generator is two values of u64: each point has its own, and drawing gives the next state, no memory is touched. In a
- * loop keep the state in a variable: wf_var s = wf_local(g, WF_U64, rng.state); in the body rng.state = wf_get(s), draw,
- * wf_set(s, rng.state). Beside it there is Philox for whole arrays (wf_array_random_bits). */
+ * PCG32 (O'Neill 2014, pcg-random.org: XSH-RR, 64 bits of state, 32 of output; the same sequence as pcg32_random_r).
+ * A generator is two values of u64: each point has its own, and drawing gives the next state, no memory is touched.
+ * In a loop keep the state in a variable: wf_var s = wf_local(g, WF_U64, rng.state); in the body rng.state =
+ * wf_get(s), draw, wf_set(s, rng.state). Beside it there is Philox for whole arrays (wf_array_random_bits). */
 typedef struct wf_pcg32 {
     wf_val state, increment; /* u64; the increment is odd */
 } wf_pcg32;
-/* pcg32_srandom_r(seed, stream), both converted to u64; generators of different streams differ in sequence. The usual way
- * for many points: a common seed and the point's number as stream.
+/* pcg32_srandom_r(seed, stream), both converted to u64; generators of different streams differ in sequence. The
+ * usual way for many points: a common seed and the point's number as stream.
  *     wf_pcg32 rng = wf_pcg32_seed(g, 42, wf_index(g, 0)); */
 WF_API wf_pcg32 wf_pcg32_seed(wf_graph *graph, wf_val seed, wf_val stream);
 /* The next number, u32. About 9 operations on 32 and 64 bits. NULL: NaN, which fits nothing. */
@@ -45,11 +45,12 @@ typedef struct wf_texture {
     wf_border wrap; /* WF_BORDER_PERIODIC (repeat), _CLAMP, _MIRROR, _REFLECT, or _VALUE: 0 outside; 0 is _CLAMP */
     bool pixels;    /* element k is at k; else positions are relative, as Dr.Jit's: element k of n at (k + 0.5) / n */
 } wf_texture;
-/* out[c], for each channel: the texture at the position, one value for each axis of positions, in the array's order (y,
- * x). Positions are floats; f64 ones, or an f64 array, are computed with in f64, all else in f32, which is what out is,
- * too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One element is read
- * for each point with WF_NEAREST, 2 along each axis with WF_LINEAR, 4 with WF_CUBIC; the channels of an element lie side by
- * side in C order and are read as one vector (WF_PACKETS). WF_LINEAR: a (1 - t) + b t along the last axis first.
+/* out[c], for each channel: the texture at the position, one value for each axis of positions, in the array's order
+ * (y, x). Positions are floats; f64 ones, or an f64 array, are computed with in f64, all else in f32, which is what
+ * out is, too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One
+ * element is read for each point with WF_NEAREST, 2 along each axis with WF_LINEAR, 4 with WF_CUBIC; the channels of
+ * an element lie side by side in C order and are read as one vector (WF_PACKETS). WF_LINEAR: a (1 - t) + b t along
+ * the last axis first.
  *     wf_val rgb[3];
  *     wf_texture_read(g, &(wf_texture){ image, 3, WF_LINEAR }, WF_VALS(v, u), rgb); */
 WF_API void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals position, wf_val *out);

@@ -112,8 +112,8 @@ typedef int32_t wf_device; /* 0: the context's default */
  * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Work on one GPU
  * is done in order. */
 #define WF_GPU(n) ((wf_device)(256 + (n)))
-/* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine; finds
- * accesses out of bounds, reads of memory that nothing has written, data races. */
+/* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine;
+ * finds accesses out of bounds, reads of memory that nothing has written, data races. */
 #define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
 /* "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu": the device of that name, or 0 if there is none. Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
@@ -131,22 +131,22 @@ enum {
     WF_FOLD = 1,            /* constant propagation and algebraic rules */
     WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
     WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
-    WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant last
-                               indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are moved as
-                               one vector for each point. Results are the same */
-    WF_LOOP_OPT =
-        8, /* loops lose variables that never change (unused ones: WF_DEAD_CODE); short ones are written out */
+    WF_LOOP_OPT = 8,        /* loops lose variables that never change (unused ones: WF_DEAD_CODE); short ones are
+                               written out */
+    WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant
+                               last indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are
+                               moved as one vector for each point. Results are the same */
     /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
      * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
      * Functions keep their accuracy and isnan its meaning. The result is still the same on every machine. */
     WF_FAST_MATH = 32,
-    /* Debug mode, off by default: recordings run in the interpreter, on one thread, and are watched. An index out of range
-     * is WF_ERR_BOUNDS with array, index and point, and two points that write one element (by index or as elements) are
-     * WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that a condition left
-     * unset at some points are a warning to the context's log. Results are those of any other device. On a GPU the kernels
-     * look themselves, and each launch is waited for: of several findings any one is named, and other points have been
-     * done. 8 bytes for each element of what is written. */
+    /* Debug mode, off by default: recordings run in the interpreter, on one thread, and are watched. An index out of
+     * range is WF_ERR_BOUNDS with array, index and point, and two points that write one element (by index or as
+     * elements) are WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that
+     * a condition left unset at some points are a warning to the context's log. Results are those of any other
+     * device. On a GPU the kernels look themselves, and each launch is waited for: of several findings any one is
+     * named, and other points have been done. 8 bytes for each element of what is written. */
     WF_DEBUG = 64,
     WF_TRAP_NAN = 128,  /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
     WF_HISTORY = 256,   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
@@ -190,60 +190,6 @@ typedef struct wf_info {
 /* Fills `info`; strings are borrowed from the context. `open_llvm`: open it now, so that llvm_major is known. */
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 
-/* ---- streams ------------------------------------------------------------------------------------------------
- * Without a stream a launch is done when the call returns; on a GPU it may be under way, in order with all that is
- * given to that GPU later (copies to the host, too), and what goes wrong in it is reported by one of the next calls. A
- * stream is a queue of launches that are done one after the other, on the processor by a thread of its own (which uses
- * the context's threads for large ones). What is given to wf_run, wf_launch and whatever uses them goes into the stream
- * that the call names, else into the thread's current one.
- *
- * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays may be
- *   freed right after it. Memory given to wf_wrap must live until its release function is called.
- * - Host access (wf_map, wf_download, wf_upload, wf_host_apply, files, functions of whole arrays that look at contents)
- *   and launches without a stream wait for all queued work that uses the same memory. Kept arrays are WF_LAZY until they
- *   have been computed, and may be used in later recordings at once.
- * - Work in different streams is done in any order, several at once: where they use the same memory, one must wait for an
- *   event of the other (wf_stream_wait), else what arrays hold is unspecified. Nothing worse happens.
- * - Work that fails (memory; what debug mode finds) takes what is queued behind it on its stream along, up to the report:
- *   the next call with the stream, or wf_sync, by whichever thread, fails with its status and message, which names the
- *   recording. That call's own work is not queued. Kept arrays are then never computed, what should have been written
- *   may be half-written, which its next host access reports, once. The stream goes on.
- * - Functions of the caller that a stream's thread calls (release functions, log) must not wait for that stream.
- * - The child of a fork has no streams: it frees them, and waits for nothing. */
-/* A new stream of a device (0: the context's default). NULL: no such device, no memory, no thread. From any thread, also
- * several at once with one stream. */
-WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
-/* A CUDA stream of the program's own (CUstream, cudaStream_t; NULL: the default stream) on a GPU (0: the context's default) as
- * a stream; it must live until wf_stream_free, which does not destroy it. Of the device's primary context, which the CUDA
- * runtime uses, and not being captured. Launches are given to it by the calling thread before the call returns, so they come
- * after what the program has put there before, and before what it puts there later; those that need results of
- * reductions on the host wait for them. All that Weft does on one GPU stays in order: where its work goes from one stream
- * to another, the GPU waits (an event, some microseconds). So work in other streams of Weft's, copies to the host and
- * memory that is used again need no events of the program's; these are for what the program itself does: wf_event_record
- * is an event of the driver's, for which wf_stream_wait makes another such stream wait; with an event of another kind it
- * blocks the caller. A failure is reported by a later call, as without a stream. wf_stream_sync waits for the program's
- * work in it, too. NULL: no such device, or a stream of another context.
- *     wf_stream *s = wf_stream_wrap(ctx, WF_GPU(0), cuda_stream); */
-WF_API wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream);
-WF_API void wf_stream_free(wf_stream *stream);      /* waits; NULL: no-op. It is nobody's current stream any more */
-WF_API wf_status wf_stream_sync(wf_stream *stream); /* waits for what was queued before; reports what failed */
-/* Waits for all streams and GPUs of the context; reports the first that failed, and forgets the failures of others. */
-WF_API wf_status wf_sync(wf_context *ctx);
-/* The calling thread's current stream of a device (0: the context's default), where recordings for that device go that name
- * no stream. NULL, as at first: none. Each thread has its own; a stream must not be freed while another thread uses it. */
-WF_API wf_status wf_set_stream(wf_context *ctx, wf_device device, wf_stream *stream);
-WF_API wf_stream *wf_get_stream(wf_context *ctx, wf_device device); /* borrowed */
-/* A new event: the stream reaches it when everything queued before is done (or dropped). NULL: an error, perhaps one of
- * earlier work. Independent of the stream's life. */
-WF_API wf_event *wf_event_record(wf_stream *stream);
-/* What is queued later waits for the event, which may be one of another stream of the context. Does not block. */
-WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
-WF_API wf_status wf_event_sync(const wf_event *event); /* blocks the caller until it is reached */
-/* *seconds from a to b, by the device's clock; blocks until both are reached. Two of CUDA streams (wf_stream_wrap) of one
- * GPU, or none. */
-WF_API wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds);
-WF_API void wf_event_free(wf_event *event); /* at any time; NULL: no-op */
-
 /* ---- arrays -------------------------------------------------------------------------------------------------
  * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which wf_message
  * explains. Handles are thread-safe to retain and release; contents are the caller's to order. A launched kernel
@@ -256,20 +202,22 @@ typedef struct wf_place {
 } wf_place;
 /* A new array, contents undefined. 64-byte aligned. */
 WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place);
-/* A new array filled with `value` (must fit the dtype): memory, for what will be written, or read as any contents. A value of
- * that shape without memory, which folds into what uses it: wf_broadcast_to(wf_const(g, dtype, value), shape). */
+/* A new array filled with `value` (must fit the dtype): memory, for what will be written, or read as any contents. A
+ * value of that shape without memory, which folds into what uses it: wf_broadcast_to(wf_const(g, dtype, value),
+ * shape). */
 WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value);
 /* [n]: start + i*step, computed in f64 (integers: exactly) and converted. */
 WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
 /* Empty, with the dtype, shape and context of `array`, in C order. */
 WF_API wf_array *wf_like(const wf_array *array);
 /* The caller's memory, zero copy, naturally aligned. `release(user)` runs once, from any thread, after the last use,
- * also when wf_wrap itself fails; may be NULL. `.device` 0 is the processor here. With a GPU: `data` is an address that the GPU can reach: its own
- * memory (of the device's primary context, which the CUDA runtime uses), managed or pinned memory; the driver is asked
- * whether it is, and whether it is long enough. What the program does there on CUDA streams of its own must be done
- * before Weft is given work on it, and the other way round wf_sync comes between, unless the stream is shared
- * (wf_stream_wrap). `release` waits until the GPU has done what it was given. wf_accumulate and wf_atomic read and
- * write elements below 4 bytes with all of the aligned 4 bytes that they are in. */
+ * also when wf_wrap itself fails; may be NULL. `.device` 0 is the processor here. With a GPU: `data` is an address
+ * that the GPU can reach: its own memory (of the device's primary context, which the CUDA runtime uses), managed or
+ * pinned memory; the driver is asked whether it is, and whether it is long enough. What the program does there on
+ * CUDA streams of its own must be done before Weft is given work on it, and the other way round wf_sync comes
+ * between, unless the stream is shared (wf_stream_wrap). `release` waits until the GPU has done what it was given.
+ * wf_accumulate and wf_atomic read and write elements below 4 bytes with all of the aligned 4 bytes that they are
+ * in. */
 WF_API wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                               void (*release)(void *user), void *user);
 WF_API wf_array *wf_retain(const wf_array *array);
@@ -303,8 +251,8 @@ WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape); /* NumPy's 
  * (wf_wrap), memory that wf_map has given away (nobody sees what is written there), views whose elements do not lie
  * together. NULL without memory. From any thread: copies are independent arrays. */
 WF_API wf_array *wf_copy(const wf_array *array);
-/* Which memory the array uses now: equal for views and for copies not yet separated; another one after a copy has moved.
- * 0: NULL or a formal. */
+/* Which memory the array uses now: equal for views and for copies not yet separated; another one after a copy has
+ * moved. 0: NULL or a formal. */
 WF_API uint64_t wf_array_data_id(const wf_array *array);
 WF_API bool wf_shares(const wf_array *a, const wf_array *b); /* have both one, and the same one? */
 
@@ -313,14 +261,14 @@ WF_API wf_status wf_upload(wf_array *array, const void *src, size_t bytes);
 WF_API wf_status wf_download(const wf_array *array, void *dst, size_t bytes);
 /* A new array with the same contents, in C order, on another device (or the same). */
 WF_API wf_array *wf_copy_to(const wf_array *array, wf_device device);
-/* The memory itself, to read and to write: address of element [0, ..., 0] and strides in elements ([rank], may be NULL).
- * Valid until the array is released. Separates the array from its copies first (wf_copy), for good. WF_ERR_DEVICE for arrays
- * of GPUs. */
+/* The memory itself, to read and to write: address of element [0, ..., 0] and strides in elements ([rank], may be
+ * NULL). Valid until the array is released. Separates the array from its copies first (wf_copy), for good.
+ * WF_ERR_DEVICE for arrays of GPUs. */
 WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
-/* The same for an array of a GPU: an address in its memory (a CUdeviceptr), for libraries such as cuBLAS. Waits until
- * the GPU has done what it was given. Later launches that use the array are Weft's to order among themselves alone: before
- * the program's own streams use what they write comes wf_sync, and what those streams do must be done before such a
- * launch, unless they share a stream (wf_stream_wrap). WF_ERR_DEVICE for arrays of the processor. */
+/* The same for an array of a GPU: an address in its memory (a CUdeviceptr), for libraries such as cuBLAS. Waits
+ * until the GPU has done what it was given. Later launches that use the array are Weft's to order among themselves
+ * alone: before the program's own streams use what they write comes wf_sync, and what those streams do must be done
+ * before such a launch, unless they share a stream (wf_stream_wrap). WF_ERR_DEVICE for arrays of the processor. */
 WF_API wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides);
 
 /* ---- values -------------------------------------------------------------------------------------------------
@@ -396,8 +344,8 @@ WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poison from user code; the first wins */
-/* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the label of
- * wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
+/* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the
+ * label of wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
 WF_API wf_val wf_label(wf_val value, const char *text);
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */
@@ -405,8 +353,8 @@ WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an i
 /* Elements: the element at the current point (in an array graph: the whole array), broadcast to the space. */
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
 /* Assigns, converting. Every operand is read before the array changes, so in-place, reversed and shifted overlap are
- * right; where outputs share memory, the later one's elements stay. The array's shape must be the value's (or the space's)
- * broadcast shape. */
+ * right; where outputs share memory, the later one's elements stay. The array's shape must be the value's (or the
+ * space's) broadcast shape. */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
 /* By index: one integer index per axis. In array graphs indices are integer arrays: gather. Out of range is undefined
@@ -449,23 +397,24 @@ typedef enum wf_mode {
     WF_EXPAND = 0x300  /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
                           memory: up to 1 GiB, then fewer threads */
 } wf_mode;
-/* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by key,
- * scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
- * WF_ADD | WF_EXPAND. The value is converted to the array's dtype; complex numbers: WF_ADD only; bools: WF_AND to WF_XOR.
- * In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array must not be
- * written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later sees the result.
- * Integers, minima and maxima have one result. Sums and products of floats depend on the order: with WF_EXPAND, which
- * WF_AUTO takes unless the array has more than four times as many elements as there are points, shapes and layouts fix
- * it (inside loops the vector width, too): the same bits for any number of threads where the array has up to 1 MiB. f16
- * and bf16 are then joined in f32 and rounded once. Other launches must not touch the array meanwhile. Out of range is
- * undefined, as with wf_write. Costs about as much as a private histogram in C for each thread.
+/* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by
+ * key, scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
+ * WF_ADD | WF_EXPAND. The value is converted to the array's dtype; complex numbers: WF_ADD only; bools: WF_AND to
+ * WF_XOR. In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array
+ * must not be written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later
+ * sees the result. Integers, minima and maxima have one result. Sums and products of floats depend on the order:
+ * with WF_EXPAND, which WF_AUTO takes unless the array has more than four times as many elements as there are
+ * points, shapes and layouts fix it (inside loops the vector width, too): the same bits for any number of threads
+ * where the array has up to 1 MiB. f16 and bf16 are then joined in f32 and rounded once. Other launches must not
+ * touch the array meanwhile. Out of range is undefined, as with wf_write. Costs about as much as a private histogram
+ * in C for each thread.
  *     wf_accumulate(g, WF_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, int join_and_mode, wf_array *array, wf_val value, wf_vals index);
 /* The same where `condition` (bool) holds; elsewhere the index may be anything. */
 WF_API void wf_accumulate_if_n(wf_graph *graph, wf_val condition, int join_and_mode, wf_array *array, wf_val value,
                                wf_vals index);
-/* Atomic operations: what the element held before. WF_ADD to WF_XOR, WF_EXCH, WF_INC; not for complex numbers. The order of
- * points is not specified. wf_read of the array, in an index space, sees what is there at the moment.
+/* Atomic operations: what the element held before. WF_ADD to WF_XOR, WF_EXCH, WF_INC; not for complex numbers. The
+ * order of points is not specified. wf_read of the array, in an index space, sees what is there at the moment.
  *     slot = wf_atomic(g, WF_INC, counter, 0, 0) is a different number for every point */
 WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val value, wf_vals index);
 WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
@@ -514,19 +463,19 @@ WF_API void wf_end_(wf_graph *graph, const char *here);
 WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
 WF_API void wf_continue(wf_graph *graph);
 
-/* The handle: where the operator runs. On the CPU a block is one thread that does one point at a time (vector lanes are not
- * seen), so these are numbers, and code for other blocks folds away. axis -1: the linear index or size.
- * On a GPU a block (of .block, or the points with the same kept indices) is a block of threads, as many as it has points if
- * these are at most 1024 (with .reduce 256, 1024 with a barrier), and then along the same axes, fewer in the blocks at the
- * ends of axes. Larger blocks have 256 threads along the last axis that their points differ in, which share the points.
- * Sections that ask for a thread are run by all threads of a block, others by one. Where all points are one block, there are
- * reduced variables, or an array written in one section is used in another one, blocks have one thread.
- * Asking fixes the device: later arrays must be in its memory. */
+/* The handle: where the operator runs. On the CPU a block is one thread that does one point at a time (vector lanes
+ * are not seen), so these are numbers, and code for other blocks folds away. axis -1: the linear index or size. On a
+ * GPU a block (of .block, or the points with the same kept indices) is a block of threads, as many as it has points
+ * if these are at most 1024 (with .reduce 256, 1024 with a barrier), and then along the same axes, fewer in the
+ * blocks at the ends of axes. Larger blocks have 256 threads along the last axis that their points differ in, which
+ * share the points. Sections that ask for a thread are run by all threads of a block, others by one. Where all
+ * points are one block, there are reduced variables, or an array written in one section is used in another one,
+ * blocks have one thread. Asking fixes the device: later arrays must be in its memory. */
 WF_API bool wf_is_gpu(wf_graph *graph); /* a C bool, to take one of two paths while recording */
 WF_API wf_val wf_thread_id(wf_graph *graph, int axis);
 WF_API wf_val wf_block_size(wf_graph *graph, int axis);
-/* Blocks, as WF_INIT has them: which one, and how many there are along an axis of the space. i64. Axes along which there
- * are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
+/* Blocks, as WF_INIT has them: which one, and how many there are along an axis of the space. i64. Axes along which
+ * there are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
 WF_API wf_val wf_block_id(wf_graph *graph, int axis);
 WF_API wf_val wf_grid_size(wf_graph *graph, int axis);
 /* All threads of the block come before one goes on; what they have written is seen after it. WF_ERR_CONTRACT inside a
@@ -553,23 +502,23 @@ WF_API void wf_section(wf_graph *graph, wf_section_id section);
  * undefined at the start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the
  * threads of a block share, if a block's has at most 48 KiB in all. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
-/* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables. Partial
- * results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by section WF_JOIN,
- * recorded between WF_CALL and WF_POST: there a variable holds one partial result and wf_other(variable) is another one's;
- * what the variables are set to is the merged one. Only these, numbers and operations are to be had in WF_JOIN. The
- * operator must be associative and commutative up to rounding (points come in no order); the order of merging is fixed, by
- * the shape alone. */
+/* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables.
+ * Partial results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by
+ * section WF_JOIN, recorded between WF_CALL and WF_POST: there a variable holds one partial result and
+ * wf_other(variable) is another one's; what the variables are set to is the merged one. Only these, numbers and
+ * operations are to be had in WF_JOIN. The operator must be associative and commutative up to rounding (points come
+ * in no order); the order of merging is fixed, by the shape alone. */
 WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
- * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or u64.
- * Complex numbers: WF_ADD and WF_MUL. Over no elements: the sum is 0, others give what changes nothing. Example, every row
- * minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
+ * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or
+ * u64. Complex numbers: WF_ADD and WF_MUL. Over no elements: the sum is 0, others give what changes nothing.
+ * Example, every row minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 
 /* Array graphs: values made of the elements of another one. Nothing is moved and no memory is used: what uses them
- * computes the elements that it wants, and loads become strided. Only reductions, atomic operations, and what would be
- * computed many times over, go through a temporary. axis: negatives count from the end. Extents that a formal leaves open
- * are checked at the launch. Numbers are returned as they are.
+ * computes the elements that it wants, and loads become strided. Only reductions, atomic operations, and what would
+ * be computed many times over, go through a temporary. axis: negatives count from the end. Extents that a formal
+ * leaves open are checked at the launch. Numbers are returned as they are.
  *     difference = wf_sub(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1)) */
 WF_API wf_val wf_slice(wf_val value, int axis, int64_t start, int64_t stop, int64_t step); /* as wf_view_slice */
 WF_API wf_val wf_reverse(wf_val value, int axis);
@@ -579,37 +528,37 @@ WF_API wf_val wf_broadcast_to(wf_val value, wf_shape shape); /* NumPy's rule */
 WF_API wf_val wf_tile(wf_val value, wf_shape times);         /* the whole again so often along each axis: times has one
                                                                  count for each, abc by 2 is abcabc */
 WF_API wf_val wf_repeat(wf_val value, int axis, int64_t times); /* each element so often: abc by 2 is aabbcc */
-/* A gather from a value that need not be computed before: element (index 0, index 1, ...), one integer index for each
- * axis, of the indices' broadcast shape. wf_gather: out of range is undefined, as with wf_read; a value without elements
- * is WF_ERR_BOUNDS. wf_gather_or: `other` outside, so that an index of -1 masks an element. What is gathered twice
- * through indices of indices is one gather, of elements that are within both. */
+/* A gather from a value that need not be computed before: element (index 0, index 1, ...), one integer index for
+ * each axis, of the indices' broadcast shape. wf_gather: out of range is undefined, as with wf_read; a value without
+ * elements is WF_ERR_BOUNDS. wf_gather_or: `other` outside, so that an index of -1 masks an element. What is
+ * gathered twice through indices of indices is one gather, of elements that are within both. */
 WF_API wf_val wf_gather_n(wf_val value, wf_vals index);
 WF_API wf_val wf_gather_or_n(wf_val value, wf_val other, wf_vals index);
 /* One behind the other along the axis; one dtype, known extents. Costs a comparison and two gathers an element. */
 WF_API wf_val wf_concat_n(wf_vals values, int axis);
 /* [n]: from first to last, both included, computed in f64 and converted. */
 WF_API wf_val wf_linspace(wf_graph *graph, wf_dtype dtype, int64_t n, double first, double last);
-/* The points of a grid: [n], [m], ... become n values of shape [n, m, ...], out[k] holding vectors.at[k] along axis k. No
- * memory is used: they are broadcast views.
+/* The points of a grid: [n], [m], ... become n values of shape [n, m, ...], out[k] holding vectors.at[k] along axis
+ * k. No memory is used: they are broadcast views.
  *     wf_val p[2];
  *     wf_meshgrid(p, wf_linspace(g, WF_F32, 480, -1, 1), wf_linspace(g, WF_F32, 640, -2, 2)) */
 WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
 /* Array graphs: prefix sums and the like: each element joined with those before it along the axis, with itself or
- * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums and
- * products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16 through f32.
- * Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone: along the last axis
- * parts of fixed length are summed first, then what comes before each. One pass over memory, right into the array that
- * the value is assigned to or kept in; a value that is cheap to compute is computed on the way, part by part, and what is
- * cheap to make of the result alone follows in the same way. Parallel.
+ * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums
+ * and products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16
+ * through f32. Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone:
+ * along the last axis parts of fixed length are summed first, then what comes before each. One pass over memory,
+ * right into the array that the value is assigned to or kept in; a value that is cheap to compute is computed on the
+ * way, part by part, and what is cheap to make of the result alone follows in the same way. Parallel.
  *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
  * up; the last block may be a part of one. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
 WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
-/* Array graphs: the elements of a value where a mask (bool, or not 0) holds, in C order, as a new array [count] that is
- * ready; value and mask broadcast, their extents are known. As the count decides a shape, what has been recorded so far is
- * evaluated, in the words of wf_eval; the value itself is not stored, unless assignments are pending. Costs a scan of the
- * mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_message says why.
+/* Array graphs: the elements of a value where a mask (bool, or not 0) holds, in C order, as a new array [count] that
+ * is ready; value and mask broadcast, their extents are known. As the count decides a shape, what has been recorded
+ * so far is evaluated, in the words of wf_eval; the value itself is not stored, unless assignments are pending.
+ * Costs a scan of the mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_message says why.
  *     wf_array *large = wf_compress(v, wf_gt(v, 1)); */
 WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
@@ -647,11 +596,11 @@ WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump w
                                 size_t *len);
 
 /* ---- frozen sequences ---------------------------------------------------------------------------------------- */
-/* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and are noted.
- * `inputs` are the arrays, read or written, in whose place others can be given later. */
+/* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and
+ * are noted. `inputs` are the arrays, read or written, in whose place others can be given later. */
 WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
-/* The sequence, which the caller frees; NULL: a launch failed, or one used memory of an input through another array. What
- * the host did in between is no part of it, nor are wf_host_apply, downloads and uploads. */
+/* The sequence, which the caller frees; NULL: a launch failed, or one used memory of an input through another array.
+ * What the host did in between is no part of it, nor are wf_host_apply, downloads and uploads. */
 WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
 /* Does all launches again, with the same parameter values, on `inputs`: as many arrays of the same dtypes, shapes and
  * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept
@@ -670,8 +619,8 @@ typedef enum wf_code_from {
     WF_CODE_COMPILED, /* now */
     WF_CODE_LIBRARY   /* code of the library itself: a scan */
 } wf_code_from;
-/* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them, seconds
- * in the first only. Operations: casts and reads included, constants, indices and parameters not. */
+/* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them,
+ * seconds in the first only. Operations: casts and reads included, constants, indices and parameters not. */
 typedef struct wf_kernel_info {
     size_t size;     /* sizeof(wf_kernel_info), set by the caller in out[0] */
     char name[64];   /* label of the recording, cut; "" */
@@ -694,8 +643,8 @@ typedef struct wf_kernel_info {
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
-    /* Of this kernel: assignments that a later one hides and variables of loops that nobody uses (WF_DEAD_CODE); variables
-     * that no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
+    /* Of this kernel: assignments that a later one hides and variables of loops that nobody uses (WF_DEAD_CODE);
+     * variables that no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
     uint32_t hidden, unused, invariant, written_out;
 } wf_kernel_info;
 /* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
@@ -708,6 +657,7 @@ WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);
 #ifdef __cplusplus
 }
 #endif
+#include "weft/streams.h"   /* queues of launches, events */
 #include "weft/operators.h" /* operators as text, as hooks, as functions of a table, and those that cannot be traced */
 #include "weft/ops.h"       /* generated from the op table: prototypes of all operations and, in C, the conversions */
 #endif

@@ -304,8 +304,8 @@ void wf__check_blocks(wf_graph *g);
 bool wf__may_branch(wf_graph *g, const char *function); /* else it is poisoned */
 /* A condition, to be ended by wf_end_, whose lanes are these: its LOOP, or 0. */
 wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes);
-/* Array graphs: do value, what a variable holds and the lanes that are on broadcast? False after poisoning, with the block's
- * line. And: is no block open? */
+/* Array graphs: do value, what a variable holds and the lanes that are on broadcast? False after poisoning, with the
+ * block's line. And: is no block open? */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
 bool wf__no_block(wf_graph *g, const char *function, const char *instead);
 /* variable.c: the contract of an operator (apply.c) */
@@ -325,8 +325,8 @@ void wf__check_reductions(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
 wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
-/* shaped.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers. `elsewhere` and
- * `block` end the messages, by saying what to do instead. */
+/* shaped.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers.
+ * `elsewhere` and `block` end the messages, by saying what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */

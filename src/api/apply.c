@@ -2,8 +2,8 @@
  * wf_apply records; what they see of an operand is a variable, and what they leave in it goes back to memory.
  *
  * The contract (vectorize): inputs are only read; outputs are set on every path and not read before. It is checked
- * while recording; so that both branches of a condition count, outputs that are set for certain are a set of bits, which
- * blocks keep (control.c).
+ * while recording; so that both branches of a condition count, outputs that are set for certain are a set of bits,
+ * which blocks keep (control.c).
  */
 #include "api/api.h"
 

@@ -329,8 +329,8 @@ wf_device wf_array_device(const wf_array *a) { return a ? a->device : 0; }
 wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
 wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
 
-/* Of an array that its handle calls ready: are its contents being computed, or (came) will they never be? Another thread
- * may give a borrower other memory meanwhile. */
+/* Of an array that its handle calls ready: are its contents being computed, or (came) will they never be? Another
+ * thread may give a borrower other memory meanwhile. */
 static bool is_coming(const wf_array *a, bool *came)
 {
     bool sharing = wf__sharing(a->ctx);

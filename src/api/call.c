@@ -1,8 +1,9 @@
 /* call.c - calls: a traced function in line, and a table of them from which an index chooses at every point.
  *
- * A switch is a chain of conditions, one for each different function, whose body runs for a vector when some lane asks for
- * it. Each function is recorded once, in its condition. Where its nodes turn out to be those of an earlier one, they are
- * taken back and the earlier condition is widened: guards are nodes in front of all bodies, made to be changed.
+ * A switch is a chain of conditions, one for each different function, whose body runs for a vector when some lane asks
+ * for it. Each function is recorded once, in its condition. Where its nodes turn out to be those of an earlier one,
+ * they are taken back and the earlier condition is widened: guards are nodes in front of all bodies, made to be
+ * changed.
  */
 #include "api/api.h"
 #include "ir/pass.h"

@@ -1,5 +1,5 @@
-/* compress.c - the elements of a value where a mask holds. How many there are decides a shape, so what has been recorded is
- * evaluated first, as far as where each element goes; then they go there.
+/* compress.c - the elements of a value where a mask holds. How many there are decides a shape, so what has been
+ * recorded is evaluated first, as far as where each element goes; then they go there.
  */
 #include "api/api.h"
 

@@ -1,5 +1,5 @@
-/* contents.c - what the host does with the contents of arrays: waits for them, moves them to and from its own memory and that
- * of GPUs, and asks where they are.
+/* contents.c - what the host does with the contents of arrays: waits for them, moves them to and from its own memory
+ * and that of GPUs, and asks where they are.
  */
 #include "api/api.h"
 #include <stdlib.h>

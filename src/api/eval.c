@@ -1,8 +1,8 @@
 /* eval.c - running what an array graph has recorded so far, while it stays open.
  *
  * What is run is a recording of its own: the nodes that the pending effects need, numbered as if nothing else had been
- * recorded before, so that a loop of evaluations finds its plan again. Afterwards the effects are gone from the graph, values
- * that an array holds now are reads of it, and values that would read what has been overwritten are out of use.
+ * recorded before, so that a loop of evaluations finds its plan again. Afterwards the effects are gone from the graph,
+ * values that an array holds now are reads of it, and values that would read what has been overwritten are out of use.
  */
 #include "api/api.h"
 #include "ir/pass.h"

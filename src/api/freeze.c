@@ -1,4 +1,5 @@
-/* freeze.c - a sequence of launches, noted while it runs, and run again with other inputs: no recording, no key, no plan.
+/* freeze.c - a sequence of launches, noted while it runs, and run again with other inputs: no recording, no key, no
+ * plan.
  */
 #include "api/api.h"
 

@@ -1,5 +1,5 @@
-/* handle.c - where an operator runs. On the CPU a block is one thread with one point at a time, whatever vectors do: ids
- * are 0 and sizes 1, as numbers, so that code for other blocks folds away. On a GPU they are nodes (plan/team.c).
+/* handle.c - where an operator runs. On the CPU a block is one thread with one point at a time, whatever vectors do:
+ * ids are 0 and sizes 1, as numbers, so that code for other blocks folds away. On a GPU they are nodes (plan/team.c).
  */
 #include "api/api.h"
 

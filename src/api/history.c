@@ -1,5 +1,5 @@
-/* history.c - which kernels ran, what became of their recordings on the way, and why any was compiled again: a ring of the
- * latest ones, with WF_HISTORY.
+/* history.c - which kernels ran, what became of their recordings on the way, and why any was compiled again: a ring of
+ * the latest ones, with WF_HISTORY.
  */
 #include "api/api.h"
 #include "ir/pass.h"

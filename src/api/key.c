@@ -1,7 +1,7 @@
 /* key.c - what a plan depends on, as bytes, and what makes one key another.
  *
- * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts of
- * the arrays with the way they overlap. Keys are compared in full.
+ * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts
+ * of the arrays with the way they overlap. Keys are compared in full.
  */
 #include "api/api.h"
 #include "ir/pass.h"

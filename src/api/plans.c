@@ -1,5 +1,5 @@
-/* plans.c - the plans of a context, by recording and layouts. Bounded: a new one makes those leave that were not asked for
- * the longest, and a plan that has left lives on while somebody uses it. All under the context's lock.
+/* plans.c - the plans of a context, by recording and layouts. Bounded: a new one makes those leave that were not asked
+ * for the longest, and a plan that has left lives on while somebody uses it. All under the context's lock.
  */
 #include "api/api.h"
 
@@ -176,8 +176,8 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
 /* ---- why there is no plan ---- */
 static uint64_t label_of(const wf__program *p) { return p->name ? wf__hash64(p->name, strlen(p->name), 1) : 0; }
 
-/* In what the recording differs from the one most like it: the same recording for other arrays, else the latest one of the
- * same label, else the latest one with as many nodes. NULL: nobody listens, or there is none. */
+/* In what the recording differs from the one most like it: the same recording for other arrays, else the latest one
+ * of the same label, else the latest one with as many nodes. NULL: nobody listens, or there is none. */
 static char *explain(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts)
 {
     enum { MOST = 512 };

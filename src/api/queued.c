@@ -1,6 +1,6 @@
-/* queued.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds its plan
- * and its arrays, and needs neither the recording nor the kernel any more. Code is compiled by the stream's thread, and
- * temporaries are made there.
+/* queued.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds its
+ * plan and its arrays, and needs neither the recording nor the kernel any more. Code is compiled by the stream's
+ * thread, and temporaries are made there.
  */
 #include "api/api.h"
 #include <stdio.h>

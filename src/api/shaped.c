@@ -1,5 +1,5 @@
-/* shaped.c - values of array graphs made of the elements of others: slices, permutations, reshapes, repetitions, gathers.
- * Nothing is moved: what uses such a value computes the elements that it wants (src/plan/reindex.c). */
+/* shaped.c - values of array graphs made of the elements of others: slices, permutations, reshapes, repetitions,
+ * gathers. Nothing is moved: what uses such a value computes the elements that it wants (src/plan/reindex.c). */
 #include "api/api.h"
 
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block)

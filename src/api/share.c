@@ -1,11 +1,11 @@
 /* share.c - copies on write. A copy borrows the memory of what it was copied from until either is written.
  *
  * The memory of an array that borrows nothing never moves: whoever is about to write it first moves the borrowers to
- * memory of their own (own_lender), and a borrower that is about to be written moves itself (own_borrower), or takes the
- * memory over if nobody else is left. Handles that move together, a copy and its views, have one `group`; other handles
- * have 0. What moves gets new ids, so that no memo of a launch fits it. Readers through borrowers are counted while they
- * run: what is being read does not move. All of this is under the context's share lock, which nobody takes while there
- * is no borrower.
+ * memory of their own (own_lender), and a borrower that is about to be written moves itself (own_borrower), or takes
+ * the memory over if nobody else is left. Handles that move together, a copy and its views, have one `group`; other
+ * handles have 0. What moves gets new ids, so that no memo of a launch fits it. Readers through borrowers are counted
+ * while they run: what is being read does not move. All of this is under the context's share lock, which nobody takes
+ * while there is no borrower.
  */
 #include "api/api.h"
 

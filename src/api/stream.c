@@ -1,7 +1,7 @@
 /* stream.c - streams and events. A stream of the processor is a queue with a thread of its own (src/run/queue.c), which
- * launches kernels as any caller does: large ones use the context's pool. Streams of GPUs that are Weft's are such queues,
- * too. A CUDA stream of the program's has no queue: what it gets is given to the driver at once, and events are the
- * driver's.
+ * launches kernels as any caller does: large ones use the context's pool. Streams of GPUs that are Weft's are such
+ * queues, too. A CUDA stream of the program's has no queue: what it gets is given to the driver at once, and events are
+ * the driver's.
  */
 #include "api/api.h"
 

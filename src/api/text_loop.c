@@ -1,6 +1,6 @@
-/* text_loop.c - the loops of operator text. A for that counts to a bound which its body leaves alone is wf_for, which the
- * library writes out when the number of turns is known; any other is a general loop, whose step is recorded at the end
- * of the body and at each continue.
+/* text_loop.c - the loops of operator text. A for that counts to a bound which its body leaves alone is wf_for, which
+ * the library writes out when the number of turns is known; any other is a general loop, whose step is recorded at the
+ * end of the body and at each continue.
  */
 #include "api/text_record.h"
 #include "api/api.h"
@@ -102,7 +102,8 @@ static bool fits(wf__tval a, double off, wf_dtype t)
     return wf__tval_is_number(a) && !a.real && wf__number_fits(a.v.h.num, t) && wf__number_fits(a.v.h.num + off, t);
 }
 
-/* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will do. */
+/* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will
+ * do. */
 static bool bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
 {
     wf__tctx *x = &r->convert;

@@ -1,5 +1,5 @@
-/* text_program.c - the statements of operator text as recording calls: assignments to arrays, variables and temporaries,
- * typed locals, writes by index, conditions. Loops are in text_loop.c.
+/* text_program.c - the statements of operator text as recording calls: assignments to arrays, variables and
+ * temporaries, typed locals, writes by index, conditions. Loops are in text_loop.c.
  *
  * A typed local is a variable of the recording. A name without a type stands for a value: assigning it again gives the
  * name to another value, which a block cannot do for what follows it; that is refused.

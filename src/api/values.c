@@ -1,5 +1,5 @@
-/* values.c - operations on values: C numbers, nodes and variables meet here, dtypes are brought together, and the builder
- * does the rest. Every public operation of ops.h is one call of `operation`. */
+/* values.c - operations on values: C numbers, nodes and variables meet here, dtypes are brought together, and the
+ * builder does the rest. Every public operation of ops.h is one call of `operation`. */
 #include "api/api.h"
 #include <math.h>
 

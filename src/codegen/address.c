@@ -1,5 +1,5 @@
-/* address.c - where a load or store goes. An index is taken apart into lane number times a constant, uniform terms and a
- * constant; each uniform term is added to the pointer in the loop where it is known, and the constant becomes a
+/* address.c - where a load or store goes. An index is taken apart into lane number times a constant, uniform terms and
+ * a constant; each uniform term is added to the pointer in the loop where it is known, and the constant becomes a
  * displacement, so that what is left for the innermost loop is one addressing mode.
  */
 #include "codegen/body.h"

@@ -3,8 +3,8 @@
  * points whose lanes may be beyond the end, with every border test.
  *
  * Where a value is computed: level k < rank-1 in the k-th shared loop (0: before all loops), rank-1 once a row of its
- * instantiation, rank in the innermost loop. Uniform values are scalars; affine ones are a scalar (their value at lane 0)
- * from which a vector is made only if one is asked for; varying ones are vectors.
+ * instantiation, rank in the innermost loop. Uniform values are scalars; affine ones are a scalar (their value at lane
+ * 0) from which a vector is made only if one is asked for; varying ones are vectors.
  */
 #ifndef WEFT_BODY_H
 #define WEFT_BODY_H

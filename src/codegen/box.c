@@ -1,5 +1,5 @@
-/* box.c - the box of points in which FAST is right: where no load of a border mode leaves its array, and lane indices are
- * small enough for narrow arithmetic.
+/* box.c - the box of points in which FAST is right: where no load of a border mode leaves its array, and lane indices
+ * are small enough for narrow arithmetic.
  */
 #include "codegen/body.h"
 

@@ -1,5 +1,5 @@
-/* edge.c - SAFE loads along a row with a border mode: almost always all their lanes are inside, and they are plain masked
- * loads. Where some are not, a function maps each lane's index; there is one for each dtype and border mode.
+/* edge.c - SAFE loads along a row with a border mode: almost always all their lanes are inside, and they are plain
+ * masked loads. Where some are not, a function maps each lane's index; there is one for each dtype and border mode.
  */
 #include "codegen/body.h"
 

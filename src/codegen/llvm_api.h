@@ -76,7 +76,7 @@ typedef struct wf__llvm_api {
 #undef WF_LLVM_OPTIONAL
 } wf__llvm_api;
 
-/* Opens the library and fills the table. The library stays open for the life of the process: LLVM does not survive being
- * unloaded. False: `error` names the library and what is wrong with it. */
+/* Opens the library and fills the table. The library stays open for the life of the process: LLVM does not survive
+ * being unloaded. False: `error` names the library and what is wrong with it. */
 bool wf__llvm_api_open(wf__llvm_api *out, const char *path, wf__str *error);
 #endif

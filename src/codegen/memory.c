@@ -1,6 +1,6 @@
 /* memory.c - loads and stores. Full vectors of neighbours are plain loads and stores; lanes that are off never touch
- * memory: the processor's masked accesses where it has them, else lane by lane, an off lane turned to a harmless place on
- * the stack, without branches.
+ * memory: the processor's masked accesses where it has them, else lane by lane, an off lane turned to a harmless place
+ * on the stack, without branches.
  */
 #include "codegen/body.h"
 

@@ -1,5 +1,5 @@
-/* op.c - the pure operations of the op table on integers and bools, and what all dtypes share. Each has the meaning that
- * the table gives it for every operand: nothing traps, nothing is undefined.
+/* op.c - the pure operations of the op table on integers and bools, and what all dtypes share. Each has the meaning
+ * that the table gives it for every operand: nothing traps, nothing is undefined.
  */
 #include "codegen/gen.h"
 

@@ -1,9 +1,10 @@
 /* order.c - the order in which FAST's innermost loop is emitted.
  *
- * A tile comes node by node: each node for all points. That interleaves independent chains, but where points share loads
- * (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that it
- * completes, then the next load - preferably one that completes all of its users, so that its value dies at once. For a
- * convolution that is what one writes by hand: take a vector of an input row, use it in every output row it belongs to.
+ * A tile comes node by node: each node for all points. That interleaves independent chains, but where points share
+ * loads (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that
+ * it completes, then the next load - preferably one that completes all of its users, so that its value dies at once.
+ * For a convolution that is what one writes by hand: take a vector of an input row, use it in every output row it
+ * belongs to.
  *
  * The first order is kept when it fits into the registers, or needs no more of them than the second.
  */

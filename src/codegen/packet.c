@@ -1,10 +1,11 @@
 /* packet.c - reads, writes and accumulations of one array that differ in a constant last index alone, as operations on
- * records: one vector load or store for each lane (more for records larger than a piece of 16 bytes), and a transposition
- * in registers between pieces of records and vectors of lanes. The same for the rows of a tile, where neighbours in memory
- * lie along rows and lanes lie apart: so arrays are transposed.
+ * records: one vector load or store for each lane (more for records larger than a piece of 16 bytes), and a
+ * transposition in registers between pieces of records and vectors of lanes. The same for the rows of a tile, where
+ * neighbours in memory lie along rows and lanes lie apart: so arrays are transposed.
  *
- * What belongs together is found in the order of emission, tiles and all. Loads go where the first of them stood, stores
- * and accumulations where the last one did, if nothing in between touches the same memory in a way that would be seen.
+ * What belongs together is found in the order of emission, tiles and all. Loads go where the first of them stood,
+ * stores and accumulations where the last one did, if nothing in between touches the same memory in a way that would be
+ * seen.
  */
 #include "codegen/update.h"
 
@@ -52,8 +53,10 @@ static bool is_part(const wf__inst *in, const wf__node *n)
     if (n->op != WF__LOAD && n->op != WF__STORE && n->op != WF__ACCUM)
         return false;
     const wf__slot *slot = &ir->slot[n->a];
-    if (in->g->width < 2 || !slot->record)
-        return in->g->width > 1 && is_of_row(in, n);
+    if (in->g->width < 2)
+        return false;
+    if (!slot->record)
+        return is_of_row(in, n);
     if (n->op == WF__ACCUM && (!(in->g->options->alone || wf__node_mode(n) == WF__MODE_EXPAND) ||
                                wf__is_complex(n->dtype) || wf__update_dtype(n->dtype, wf__node_join(n)) != n->dtype))
         return false;
@@ -167,9 +170,9 @@ static void gather_parts(wf__inst *in, span *at, uint32_t *packet, uint32_t *pla
 
 bool wf__find_packets(wf__inst *in)
 {
-    bool records = !in->safe && in->f->rows > 1;
+    bool records = false, rows = !in->safe && in->f->rows > 1;
     for (uint32_t s = 0; s < in->ir->slot_n; s++)
-        records |= in->ir->slot[s].record != 0;
+        records |= in->ir->slot[s].record || (rows && wf__is_crossed(&in->ir->slot[s]));
     if (!records || in->g->width < 2)
         return true;
     size_t n = in->ir->n;
@@ -295,10 +298,9 @@ static void store_piece(const moving *m, const piece *c, val p, val v)
         g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(m->dtype));
 }
 
-/* ---- transposition ----
- * A register has blocks of `held` elements. Before, block q of vector k is the piece of lane q * held + k; after, element e
- * of block q of vector k is element k of lane q * held + e. The same network does both ways: log2(held) times, vector k
- * and vector k + held/2 are interleaved, low halves of blocks and high halves. */
+/* ---- transposition ---- A register has blocks of `held` elements. Before, block q of vector k is the piece of lane
+ * q * held + k; after, element e of block q of vector k is element k of lane q * held + e. The same network does
+ * both ways: log2(held) times, vector k and vector k + held/2 are interleaved, low halves of blocks and high halves. */
 static val interleave(wf__gen *g, val a, val b, int lanes, int held, bool high)
 {
     val lane[WF__LANES];

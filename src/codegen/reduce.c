@@ -1,9 +1,9 @@
 /* reduce.c - accumulators, in exactly the order of kernel.h: lane j of a row joins virtual accumulator j % WF__LANES.
  *
  * Instance i of a reduction holds virtual accumulators i*w .. i*w + w-1. FAST keeps all instances in registers; SAFE
- * finds the one that belongs to its lanes on the stack. Where axes are kept, a point of them begins with neutral elements
- * and ends with storing its result. Where the lane axis is kept, lanes are not joined: the results are the accumulators,
- * and instance i is the vector of column i.
+ * finds the one that belongs to its lanes on the stack. Where axes are kept, a point of them begins with neutral
+ * elements and ends with storing its result. Where the lane axis is kept, lanes are not joined: the results are the
+ * accumulators, and instance i is the vector of column i.
  */
 #include "codegen/body.h"
 

@@ -1,8 +1,8 @@
 /* update.c - elements that several lanes, or several threads, change: ACCUM, ATOMIC, CAS.
  *
  * Lanes take turns: their addresses (and values) go through the stack, which costs less than taking vectors apart. What
- * saves turns comes before: lanes that surely differ are one vector load, join and store; lanes that surely meet are joined
- * first where order does not matter. Lanes that are off work on a harmless place on the stack, without branches.
+ * saves turns comes before: lanes that surely differ are one vector load, join and store; lanes that surely meet are
+ * joined first where order does not matter. Lanes that are off work on a harmless place on the stack, without branches.
  */
 #include "codegen/update.h"
 

@@ -1,5 +1,5 @@
-/* cuda_api.h - the part of the CUDA driver API that the emulator has: types and functions as the driver exports them, by
- * their exported names (where cuda.h maps a name to one with a suffix, that one).
+/* cuda_api.h - the part of the CUDA driver API that the emulator has: types and functions as the driver exports them,
+ * by their exported names (where cuda.h maps a name to one with a suffix, that one).
  */
 #ifndef WEFT_EMU_CUDA_API_H
 #define WEFT_EMU_CUDA_API_H
@@ -113,9 +113,9 @@ enum {
 #include "emu/cuda_functions.def"
 #undef WEFT_CUDA_FUNCTION
 
-/* The text of the last thing that went wrong in a kernel or while a module was loaded (the whole of it: kernel, PTX line,
- * block, thread, address, allocation). Copies at most size - 1 characters and a zero; returns the length of the whole
- * text, 0 when there is none. Not part of CUDA. */
+/* The text of the last thing that went wrong in a kernel or while a module was loaded (the whole of it: kernel, PTX
+ * line, block, thread, address, allocation). Copies at most size - 1 characters and a zero; returns the length of
+ * the whole text, 0 when there is none. Not part of CUDA. */
 size_t weftEmuLastReport(char *buffer, size_t size);
 void weftEmuClearReport(void);
 /* Lane instructions executed since the library was loaded. Not part of CUDA. */

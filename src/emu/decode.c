@@ -1,8 +1,8 @@
 /* decode.c - from the words of an instruction to its decoded form: what all decoders are made of.
  *
- * Operand types are checked as section "Operand Type Checking" says: an operand has the instruction's size, and its kind
- * agrees (bits with anything, integers with integers, floats with floats and bits); registers may be wider only where
- * section "Operand Size Exceeding Instruction-Type Size" lets them (ld, st, cvt).
+ * Operand types are checked as section "Operand Type Checking" says: an operand has the instruction's size, and its
+ * kind agrees (bits with anything, integers with integers, floats with floats and bits); registers may be wider only
+ * where section "Operand Size Exceeding Instruction-Type Size" lets them (ld, st, cvt).
  */
 #include "emu/number.h"
 #include "emu/parse.h"

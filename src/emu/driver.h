@@ -1,5 +1,5 @@
-/* driver.h - the driver's own state. The driver API has no context argument, so this one global is part of its contract;
- * one lock guards it, and a launch holds it to its end.
+/* driver.h - the driver's own state. The driver API has no context argument, so this one global is part of its
+ * contract; one lock guards it, and a launch holds it to its end.
  */
 #ifndef WEFT_EMU_DRIVER_H
 #define WEFT_EMU_DRIVER_H

@@ -1,5 +1,5 @@
-/* driver_launch.c - streams, events, launches. Work is done when it is submitted; what goes wrong in a kernel is kept by
- * the context and given by the calls after it, as an asynchronous failure is.
+/* driver_launch.c - streams, events, launches. Work is done when it is submitted; what goes wrong in a kernel is kept
+ * by the context and given by the calls after it, as an asynchronous failure is.
  */
 #include "emu/driver.h"
 

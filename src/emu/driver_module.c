@@ -1,5 +1,5 @@
-/* driver_module.c - modules, functions, linking. An image is PTX text; what cuLinkComplete gives is PTX text too, so that
- * a program that keeps linked images on disk can do so here.
+/* driver_module.c - modules, functions, linking. An image is PTX text; what cuLinkComplete gives is PTX text too, so
+ * that a program that keeps linked images on disk can do so here.
  */
 #include <stdio.h>
 #include "emu/driver.h"

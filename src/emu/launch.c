@@ -1,5 +1,5 @@
-/* launch.c - a grid of blocks. One block runs at a time until it ends; one that runs long gives way to the next, so that
- * blocks which wait for one another get there.
+/* launch.c - a grid of blocks. One block runs at a time until it ends; one that runs long gives way to the next, so
+ * that blocks which wait for one another get there.
  */
 #include "base/os.h"
 #include "emu/run.h"

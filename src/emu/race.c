@@ -3,8 +3,8 @@
  * Section "Memory Consistency Model". Each granule (4 bytes, or 1 where smaller accesses touch the page) remembers its
  * last writer and two readers of different threads. An access is remembered as its context (block, warp, time, line)
  * and its lane. `time` counts the synchronisations of a block; an access is ordered before another thread's if one that
- * both took part in lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp, or a
- * release (fence, strong write) read by an acquire (strong read, fence).
+ * both took part in lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp,
+ * or a release (fence, strong write) read by an acquire (strong read, fence).
  *
  * Never wrong about what it reports; it may miss races of three or more readers, and does not follow chains of
  * releases through a third block. Writes of the value that is there already do not race with each other.

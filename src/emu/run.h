@@ -1,8 +1,8 @@
 /* run.h - a grid while it runs: blocks, warps, lanes with a place of their own, and the shadows that find mistakes.
  *
- * Every lane has its own place in the code (independent thread scheduling). Lanes at one place run together, as a group;
- * of several groups the deepest call and then the lowest place goes first, which makes lanes meet again where their
- * branches join, and a group that has run long while others could, waits for them (section "Independent Thread
+ * Every lane has its own place in the code (independent thread scheduling). Lanes at one place run together, as a
+ * group; of several groups the deepest call and then the lowest place goes first, which makes lanes meet again where
+ * their branches join, and a group that has run long while others could, waits for them (section "Independent Thread
  * Scheduling" of the programming guide: no lane starves).
  */
 #ifndef WEFT_EMU_RUN_H

@@ -1,5 +1,5 @@
-/* analyse.c - how each value varies over the space: the difference between a plain vector load and a gather, and between
- * work done once a row and work done for every point.
+/* analyse.c - how each value varies over the space: the difference between a plain vector load and a gather, and
+ * between work done once a row and work done for every point.
  *
  * A value is UNIFORM along the lane axis, AFFINE (a 64-bit integer that grows by a known constant from lane to lane) or
  * VARYING. `level` says which loop it needs: a value of level k is computed once in each turn of loop k-1.

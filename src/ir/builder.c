@@ -1,5 +1,6 @@
-/* builder.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Everything that enters a recording
- * goes through here, so that recording is optimising. After the first error every builder returns 0 and appends nothing.
+/* builder.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Everything that enters a
+ * recording goes through here, so that recording is optimising. After the first error every builder returns 0 and
+ * appends nothing.
  */
 #include "ir/builder.h"
 #include "ir/numbering.h"

@@ -1,4 +1,5 @@
-/* dot.c - a recording as a graph for Graphviz: a box for each node, a cylinder for each array, dashed what has no effect. */
+/* dot.c - a recording as a graph for Graphviz: a box for each node, a cylinder for each array, dashed what has no
+ * effect. */
 #include "ir/pass.h"
 
 /* Quotes and backslashes inside a quoted string of the language. */

@@ -1,8 +1,8 @@
 /* expand.c - operations without a meaning of their own (EXPAND in ops.def) as other operations.
  *
- * What is built here is what these functions mean, everywhere: the interpreter and the constant folder evaluate the same
- * nodes that become vector code and device code, so all give the same bits. Code is free of branches (both sides of a
- * select are computed); only arguments of sin, cos, tan beyond the fast reduction go through a COLD node.
+ * What is built here is what these functions mean, everywhere: the interpreter and the constant folder evaluate the
+ * same nodes that become vector code and device code, so all give the same bits. Code is free of branches (both sides
+ * of a select are computed); only arguments of sin, cos, tan beyond the fast reduction go through a COLD node.
  */
 #include "ir/math.h"
 

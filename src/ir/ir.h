@@ -27,9 +27,9 @@ typedef enum wf__op {
                    d: epoch (stores to this memory that came before), when: bool predicate or 0 (always); where it is
                    false, nothing is read and the value is that outside. Array graphs have it in c, without a border:
                    ask wf__when and wf__otherwise */
-    WF__STORE, /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always), aux: epoch of the slot from
-                   then on, WF__EPOCH_LATE: that or later. Effect */
-    WF__ACCUM,  /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
+    WF__STORE, /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always), aux: epoch of the slot
+                   from then on, WF__EPOCH_LATE: that or later. Effect */
+    WF__ACCUM, /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
                    aux: join | mode << 4 (WF__MODE). The element becomes join(element, value). Effect */
     WF__ATOMIC, /* the same, aux: join or WF_EXCH. Effect whose value is what the element held before; 0 where off */
     WF__CAS,    /* a: slot, b: tuple, c: tuple of expected and desired, d: as before. Where the bits of the element are
@@ -37,9 +37,11 @@ typedef enum wf__op {
     WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
     WF__SETRED, /* a: reduction, b: instance, c: value. Effect */
     WF__COLD,   /* a: bool condition, b: value where it is false, c: enum wf__cold_id, d: tuple of arguments.
-                   Where the condition holds: the value of the cold body. Backends branch around it when no lane needs it */
+                   Where the condition holds: the value of the cold body. Backends branch around it when no lane needs
+                   it */
     /* A loop (loop.c): LOOP, its STATEs, a body, its NEXTs, END. The body runs while any lane has a guard that is true,
-     * for all lanes: what it does must depend on the guard where that matters. Values of the body are not seen outside */
+     * for all lanes: what it does must depend on the guard where that matters. Values of the body are not seen
+     * outside */
     WF__LOOP,   /* aux: 1 if the body runs once at most (a condition): its guards' NEXTs are false */
     WF__STATE,  /* a: LOOP, b: initial value, aux: 1 for a guard (bool). In the body its value at the start of the turn,
                   after END the last one. Array graphs: of the shape of all it ever holds and of the loop's guards */
@@ -47,14 +49,14 @@ typedef enum wf__op {
     WF__END,    /* a: LOOP. Effect */
     WF__REDUCE, /* array graphs only. a: value, b: wf_join, c: wf_axes, bits of the value's axes only */
     WF__IOTA,   /* array graphs only. a: axis of the node's shape. i64 */
-    WF__SCAN, /* array graphs only. a: value, b: wf_join, c: axis, aux: some of wf__scan_flags. Each element joined with those
-                 before it along the axis */
+    WF__SCAN,   /* array graphs only. a: value, b: wf_join, c: axis, aux: some of wf__scan_flags. Each element joined
+                   with those before it along the axis */
     WF__VIEW, /* array graphs only (view.c). a: value whose elements it is made of, aux: wf__view_kind, b: tuple of CONST
                    i64, the numbers of the kind (GATHER: of i64 indices, one for each axis of the value), c: of GATHER,
                    the value where an index is out of range (0: none is) */
     /* Blocks of threads (GPUs). Elsewhere a thread is a block of its own */
-    WF__THREAD, /* a: axis of the space, or WF_MAX_RANK: of all. i64: which thread of its block this is, from 0; aux: how
-                    many there are */
+    WF__THREAD,  /* a: axis of the space, or WF_MAX_RANK: of all. i64: which thread of its block this is, from 0; aux:
+                    how many there are */
     WF__BARRIER, /* All threads of the block come before any goes on. aux: 1: the section that runs before the points of
                     the block ends here, 2: that after them begins; 0: of the recording. Effect */
     WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
@@ -189,12 +191,12 @@ typedef struct wf__slot { /* memory that a recording names */
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
     bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
-    uint8_t
-        spread; /* not 0: private memory for ACCUMs of mode EXPAND that differ in a constant last index, if there are
-                       several. Beyond 1: the last index, the lane's along its axis, counts modulo this */
-    uint8_t
-        record; /* not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and
-                       no element has two indices. Private memory: then the whole last axis, before which lanes come */
+    /* Not 0: private memory for ACCUMs of mode EXPAND that differ in a constant last index, if there are several.
+     * Beyond 1: the last index, the lane's along its axis, counts modulo this. */
+    uint8_t spread;
+    /* Not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and no element
+     * has two indices. Private memory: then the whole last axis, before which lanes come. */
+    uint8_t record;
     uint8_t scratch;    /* memory of blocks: 1 + the axes in front, which say whose; else 0 */
     bool zeroed;        /* of scratch: 0 before the block begins */
     uint32_t shared;    /* 1 + where it begins in the memory that the threads of a block share; 0: it is elsewhere */
@@ -247,8 +249,8 @@ typedef struct wf__ir {
     uint32_t label_n, label_cap;
     uint32_t shape_n, shape_cap;
     int32_t rank; /* axes of the index space; array graphs: 0 */
-    /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k (reduction
-     * k of the one and of the other) and a SETRED for each reduction with a custom join */
+    /* Of bodies with custom joins, borrowed: joins what two accumulators hold. Pure nodes, ARG k and ARG red_n + k
+     * (reduction k of the one and of the other) and a SETRED for each reduction with a custom join */
     const struct wf__ir *joiner;
     uint8_t kept;              /* of bodies with reductions: the outermost axes that they keep (kernel.h) */
     bool kept_lane;            /* and they keep the lane axis, too */
@@ -256,8 +258,8 @@ typedef struct wf__ir {
     uint32_t flags;            /* some of WF__IR_FLAGS */
     uint32_t merged;           /* functions of tables that were equal to others */
     uint32_t folded, numbered; /* operations that became a constant or an operand, or an equal one, instead of a node */
-    /* Of lowered bodies: assignments that a later one hides, variables of loops that nobody uses, and those that no turn
-     * changes; loops written out, and conditions whose body is done by all lanes. */
+    /* Of lowered bodies: assignments that a later one hides, variables of loops that nobody uses, and those that no
+     * turn changes; loops written out, and conditions whose body is done by all lanes. */
     uint32_t hidden, unused, invariant, written_out;
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
@@ -299,8 +301,8 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
-/* The store `n` of another recording. A load there that is of the epoch which `n` began sees what it stored; of a later one,
- * something else has been stored in between, perhaps through another slot. */
+/* The store `n` of another recording. A load there that is of the epoch which `n` began sees what it stored; of a
+ * later one, something else has been stored in between, perhaps through another slot. */
 void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref value, wf__ref predicate);
 void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
                wf__ref predicate);
@@ -324,9 +326,9 @@ uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
 bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is -1 */
-/* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
 /* Elements of a shape; false: an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
+/* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
@@ -383,8 +385,8 @@ static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulat
 {
     return red->join == WF_JOIN_CUSTOM ? red->start : wf__join_neutral((wf_join)red->join, red->dtype);
 }
-/* One element joined with n values, or (CAS) exchanged; complex numbers by parts. Scalars in memory of dtype t; `value` of
- * wf__update_dtype. For interpreters and merges: `*element = join(*element, value)`. */
+/* One element joined with n values, or (CAS) exchanged; complex numbers by parts. Scalars in memory of dtype t;
+ * `value` of wf__update_dtype. For interpreters and merges: `*element = join(*element, value)`. */
 void wf__update(unsigned join, unsigned t, void *element, const void *value);
 unsigned wf__join_op(wf_join join);              /* WF_ADD: WF__OP_add, ...; 0 for custom */
 bool wf__updates(unsigned join, unsigned dtype); /* can elements of that dtype be accumulated so? */
@@ -416,8 +418,8 @@ wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to);
 wf__ref wf__real(wf__ir *ir, wf__ref z);
 wf__ref wf__imag(wf__ir *ir, wf__ref z);
 wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im);
-/* Of a product of complex numbers, whose parts are reductions k and k + 1 with custom joins (starts 1 and 0): sets them to what
- * they hold times z. And records that join in a joiner, which has the reductions. */
+/* Of a product of complex numbers, whose parts are reductions k and k + 1 with custom joins (starts 1 and 0): sets
+ * them to what they hold times z. And records that join in a joiner, which has the reductions. */
 void wf__red_times(wf__ir *ir, uint32_t k, wf__ref z);
 void wf__join_product(wf__ir *joiner, uint32_t k);
 /* Such a node as other ones (half.c). */
@@ -456,7 +458,8 @@ bool wf__pass_is_lowered(const wf__ir *ir);         /* would lowering only copy 
 /* ---- checking, printing, parsing ---- */
 bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header; error->failed: no memory */
 void wf__print(const wf__ir *ir, wf__str *out);
-/* The nodes and edges of a Graphviz graph. slot_name: [slot_n], NULL where there is none, or NULL; `id` begins every name. */
+/* The nodes and edges of a Graphviz graph. slot_name: [slot_n], NULL where there is none, or NULL; `id` begins every
+ * name. */
 void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *id, wf__str *out);
 bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
 

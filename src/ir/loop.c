@@ -85,8 +85,8 @@ static bool widen_node(wf__ir *ir, wf__ref r)
     return wider;
 }
 
-/* States take the shape of all that they ever hold and of the lanes that go on, and what depends on them follows: it was
- * recorded with the shape of what they held at first. */
+/* States take the shape of all that they ever hold and of the lanes that go on, and what depends on them follows: it
+ * was recorded with the shape of what they held at first. */
 static void widen_states(wf__ir *ir, wf__ref loop, wf__ref end)
 {
     for (bool wider = true; wider && ir->status == WF_OK;) {

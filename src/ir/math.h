@@ -71,8 +71,9 @@ typedef struct wf__poly {
     int n;
     double c[28]; /* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
 } wf__poly;
-/* Horner's scheme; long ones in blocks of four terms, which do not wait for each other, joined by x^4 for one or two more
- * multiplications (x2: x^2 where it is there already; else 0). The last steps, whose rounding counts, stay Horner's. */
+/* Horner's scheme; long ones in blocks of four terms, which do not wait for each other, joined by x^4 for one or two
+ * more multiplications (x2: x^2 where it is there already; else 0). The last steps, whose rounding counts, stay
+ * Horner's. */
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2);
 
 /* ---- pieces that several functions use ---- */

@@ -1,9 +1,9 @@
 /* math_bessel.c - the Bessel functions j0, j1 and i0.
  *
- * j0 and j1 below 8: polynomials in x^2, in x - 3.875 or x - 6.625, or in x^2 - 32 with x^2 as a sum of two; beyond, sqrt(2 / (pi x))
- * (p cos a - q/x sin a) with a = x - pi/4 or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and Stegun 9.2.5),
- * cos a and sin a from sin x and cos x. Near a zero the absolute error counts, not the relative one. f32 is computed in
- * f64.
+ * j0 and j1 below 8: polynomials in x^2, in x - 3.875 or x - 6.625, or in x^2 - 32 with x^2 as a sum of two; beyond,
+ * sqrt(2 / (pi x)) (p cos a - q/x sin a) with a = x - pi/4 or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and
+ * Stegun 9.2.5), cos a and sin a from sin x and cos x. Near a zero the absolute error counts, not the relative one. f32
+ * is computed in f64.
  *
  * i0 below 8: 1 + z p(z) with z = x^2/4; beyond, e^x / sqrt(x) p(1/x - 1/16).
  */
@@ -11,8 +11,8 @@
 #include <math.h>
 
 /* By tools/minimax.py, absolute. f32: j0(x) and j1(x)/x below 8 in x^2 - 32: 2^-33.6, 2^-38.2. f64: j0(x) and j1(x)
- * from 2.5 in x - 3.875, from 5.25 in x - 6.625: 2^-59.407, 2^-55.562, 2^-58.631, 2^-58.085; (j0(x) - 1)/x^2 and (j1(x)/x - 1/2)/x^2 below 2.5
- * in x^2: 2^-63.422, 2^-68.022. */
+ * from 2.5 in x - 3.875, from 5.25 in x - 6.625: 2^-59.407, 2^-55.562, 2^-58.631, 2^-58.085; (j0(x) - 1)/x^2 and
+ * (j1(x)/x - 1/2)/x^2 below 2.5 in x^2: 2^-63.422, 2^-68.022. */
 static const wf__poly j0_short = { 12,
                                    { 0x1.776fc5ed87d97p-5, 0x1.dc5071f187691p-6, -0x1.4c042a4623baep-11,
                                      -0x1.9dbdd0fc27ccfp-16, 0x1.09d33b6795475p-20, -0x1.03d2d9c4371f4p-26,

@@ -1,9 +1,9 @@
 /* math_mod.c - remainders of floats: mod as fmod of C, floor_mod with the sign of the divisor.
  *
- * A remainder is exact: with a = |x| and b = |y|, q = trunc(a / b) as rounded is the true quotient or, where rounding met the
- * next integer, one more, as long as it stays below 2^24 or 2^53; then a - q b is a multiple of an ulp of b and not above
- * b, so that a fused multiply-add gives it exactly, and adding b once mends the sign. Larger quotients are a rare path: long
- * division of the fractions, 52 bits a step, f32 in f64, too.
+ * A remainder is exact: with a = |x| and b = |y|, q = trunc(a / b) as rounded is the true quotient or, where rounding
+ * met the next integer, one more, as long as it stays below 2^24 or 2^53; then a - q b is a multiple of an ulp of b and
+ * not above b, so that a fused multiply-add gives it exactly, and adding b once mends the sign. Larger quotients are a
+ * rare path: long division of the fractions, 52 bits a step, f32 in f64, too.
  */
 #include "ir/math.h"
 #include <math.h>

@@ -1,10 +1,10 @@
 /* numbering.h - value numbering: the table in which the builder finds a node's equal. Inlined into builder.c, where the
- * fields of a node made just now are still in registers: written to memory one by one and read back as words, they would
- * stall.
+ * fields of a node made just now are still in registers: written to memory one by one and read back as words, they
+ * would stall.
  *
- * An open table of groups of four entries, filled from the left, probed as one: the search ends in the first group nearly
- * always, so that no branch is mispredicted. An entry is a node's id in its low bits, as many as index the table, and the
- * upper bits of the node's hash above: most misses need no look at a node. 0: empty.
+ * An open table of groups of four entries, filled from the left, probed as one: the search ends in the first group
+ * nearly always, so that no branch is mispredicted. An entry is a node's id in its low bits, as many as index the
+ * table, and the upper bits of the node's hash above: most misses need no look at a node. 0: empty.
  */
 #ifndef WEFT_IR_NUMBERING_H
 #define WEFT_IR_NUMBERING_H

@@ -1,5 +1,5 @@
-/* parse.c - reads the text form of a recording (print.c describes it). Strict: anything unexpected is an error that names
- * the line; the result is verified, so hostile text cannot make an ir that breaks an invariant. */
+/* parse.c - reads the text form of a recording (print.c describes it). Strict: anything unexpected is an error that
+ * names the line; the result is verified, so hostile text cannot make an ir that breaks an invariant. */
 #include "ir/ir.h"
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* pass.c - passes over a whole recording. Each reads one ir and records another through the builder, so folding and value
- * numbering happen again, for free, on whatever the pass uncovers. */
+/* pass.c - passes over a whole recording. Each reads one ir and records another through the builder, so folding and
+ * value numbering happen again, for free, on whatever the pass uncovers. */
 #include "ir/pass.h"
 
 /* ---- operands ---- */

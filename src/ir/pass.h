@@ -15,8 +15,8 @@ wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* its first node behind 
 void wf__close_range(wf__ir *ir, wf__ref first,
                      wf__ref end); /* first..end, a body that has ended, is not seen any more */
 void wf__forget_stores(wf__ir *ir);
-/* Spreads marks along the loops from node first to node last: live parts keep their loop, a live loop its end and guards, a
- * live state its next value. True: there are new marks. */
+/* Spreads marks along the loops from node first to node last: live parts keep their loop, a live loop its end and
+ * guards, a live state its next value. True: there are new marks. */
 bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last);
 /* The end of the outermost loop around r that has turns (a condition has none); 0: there is none. */
 wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);

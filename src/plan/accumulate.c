@@ -163,8 +163,8 @@ static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
     return copies || no_memory(plan);
 }
 
-/* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last axis,
- * lie side by side. */
+/* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last
+ * axis, lie side by side. */
 static void lay_private(const target *t, const wf__private *p, wf__slot *slot, wf__mem_layout *mem)
 {
     int rank = t->bind->rank;

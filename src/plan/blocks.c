@@ -10,12 +10,12 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->block[axis] - 1) / stage->block[axis];
 }
 
-/* Points that are accumulated one after the other, 32 at once: so few that reductions of small arrays fill a GPU, whose warps
- * have a box each; so many that a processor does not notice where boxes end. */
+/* Points that are accumulated one after the other, 32 at once: so few that reductions of small arrays fill a GPU,
+ * whose warps have a box each; so many that a processor does not notice where boxes end. */
 enum { CHAIN = 1 << 14 };
 
-/* Into how many parts rows are cut where lanes are kept: where there are few boxes else, for threads; where there are few
- * accumulators, for GPUs, whose threads have one each. */
+/* Into how many parts rows are cut where lanes are kept: where there are few boxes else, for threads; where there
+ * are few accumulators, for GPUs, whose threads have one each. */
 static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
 {
     enum { BOXES = 64, LEAST = 64, THREADS = 1 << 17, LEAST_OF_THREAD = 256 };
@@ -28,8 +28,8 @@ static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
     return parts > fill ? parts : fill;
 }
 
-/* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their extents,
- * and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache. */
+/* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their
+ * extents, and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache. */
 static void cut_reduction(wf__stage *stage)
 {
     enum { BOX = 1 << 16, LANE_STEP = 1024, ROW_STEP = 8, ACCUMULATORS = 1 << 15, ALIGNED = 64 };
@@ -71,8 +71,8 @@ static void cut_reduction(wf__stage *stage)
     stage->blocks = boxes * stage->parts;
 }
 
-/* Boxes for memory whose neighbours lie along another axis than lanes do, as in a transposition: strips of a few lanes, so
- * that the lines of the cache that a row of the strip touches are still there for the rows after it. */
+/* Boxes for memory whose neighbours lie along another axis than lanes do, as in a transposition: strips of a few
+ * lanes, so that the lines of the cache that a row of the strip touches are still there for the rows after it. */
 static bool cut_strips(wf__stage *stage)
 {
     enum { LINE = 64, LANES = 64, STRIP_BYTES = 256, ROWS = 256, HELD = 256 /* lines in the first-level cache */ };

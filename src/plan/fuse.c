@@ -4,9 +4,9 @@
  * results need not go through memory. Possible where the next stage walks the same points in the same order, alone uses
  * the results, and no box of one stage touches what another box of the other one writes.
  *
- * A scan in place may have its elements computed part by part: where the stage before walks them in C order, and touches
- * nothing else of what the scan writes. A stage that alone uses the result of a scan, and walks it in C order, may follow part
- * by part, where it writes nothing that the others read later.
+ * A scan in place may have its elements computed part by part: where the stage before walks them in C order, and
+ * touches nothing else of what the scan writes. A stage that alone uses the result of a scan, and walks it in C order,
+ * may follow part by part, where it writes nothing that the others read later.
  */
 #include "plan/plan.h"
 

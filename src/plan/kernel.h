@@ -1,11 +1,10 @@
 /* kernel.h - what a backend gets: one lowered recording ("body") with its layout, and the calling convention.
  *
  * A body is a wf__ir with these promises: rank >= 1 loop axes, outermost first, the last one is the lane axis; only
- * nodes CONST PARAM INDEX EXTENT DIM LOAD STORE ACCUM ATOMIC CAS RED SETRED COLD CAST BITCAST and pure ops, none that wf__expands (so
- * that f16 and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to f32; complex ones
- * only loaded, stored, taken apart and joined); every tuple is explicit (none is 0,
- * but for updates of slots of rank 0) and its refs are i64; slot steps
- * are filled in. `element` slots have one stride per loop axis.
+ * nodes CONST PARAM INDEX EXTENT DIM LOAD STORE ACCUM ATOMIC CAS RED SETRED COLD CAST BITCAST and pure ops, none that
+ * wf__expands (so that f16 and bf16 values are only loaded, stored, selected, bitcast, joined, and cast from and to
+ * f32; complex ones only loaded, stored, taken apart and joined); every tuple is explicit (none is 0, but for updates
+ * of slots of rank 0) and its refs are i64; slot steps are filled in. `element` slots have one stride per loop axis.
  */
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H

@@ -295,8 +295,8 @@ static void order_reduction(layout *l)
         memcpy(l->plan->temp[l->stage->result[k] - l->plan->objects].stride, stride, sizeof stride);
 }
 
-/* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined too
- * often, in any other order memory is read in pieces. So the innermost run is reduced first. */
+/* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined
+ * too often, in any other order memory is read in pieces. So the innermost run is reduced first. */
 static wf_axes inner_axes(const layout *l)
 {
     enum { SHORT = 1024, MANY = 1 << 18 };
@@ -383,9 +383,8 @@ static void lay_slots(layout *l, wf__ir *out)
         }
         for (int k = 0; k < slot->rank; ++k)
             slot->step[k] = step_of(mem->stride[k]);
-        if (slot->element)
-            for (int k = 0; k < slot->rank - 1;
-                 ++k) { /* unit steps matter along the lane axis, and where they cross it */
+        if (slot->element) /* unit steps matter along the lane axis, and where they cross it */
+            for (int k = 0; k < slot->rank - 1; ++k) {
                 bool crosses = k == slot->rank - 2 && slot->step[k] == WF__STEP_UNIT &&
                                slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_PACKETS;
                 if (slot->step[k] != WF__STEP_ZERO && !crosses)

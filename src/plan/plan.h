@@ -47,8 +47,9 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
 
-/* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as long, of the body slot's dtype, that begin with the
- * join's neutral element and are joined with the target once all points are done. */
+/* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as
+ * long, of the body slot's dtype, that begin with the join's neutral element and are joined with the target once all
+ * points are done. */
 typedef struct wf__private {
     uint32_t slot, target; /* slots of the body: its own, and the array's */
     uint8_t join, spread;

@@ -432,8 +432,8 @@ static wf__ref clamped(group *g, wf__ref index, int64_t n, wf__ref *inside)
     return wf__op2(ir, WF__OP_max, wf__op2(ir, WF__OP_min, index, whole(g, n - 1)), whole(g, 0));
 }
 
-/* The frame at which a view wants its source; operands, in map[], are recorded. Of a GATHER with a value outside, *inside
- * is where that is not wanted (0: everywhere). */
+/* The frame at which a view wants its source; operands, in map[], are recorded. Of a GATHER with a value outside,
+ * *inside is where that is not wanted (0: everywhere). */
 static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, uint32_t *out,
                          wf__ref *inside)
 {
@@ -457,7 +457,8 @@ static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const
     return *out != 0;
 }
 
-/* A view without elements, which may be a reshape that no index could be found for: what stands for it is never computed. */
+/* A view without elements, which may be a reshape that no index could be found for: what stands for it is never
+ * computed. */
 static bool stands_for_nothing(const splitter *s, wf__ref view) { return !wf__has_points(&s->shape[view]); }
 
 static wf__ref nothing_of(wf__ir *ir, unsigned dtype)

@@ -1,7 +1,7 @@
-/* scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/scan.c): along
- * the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of a row,
- * which finds what comes before its groups, then one for each row, which does so for parts, then the elements; along other
- * axes a thread for each row from end to end.
+/* scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/scan.c):
+ * along the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of
+ * a row, which finds what comes before its groups, then one for each row, which does so for parts, then the elements;
+ * along other axes a thread for each row from end to end.
  */
 #include "plan/plan.h"
 

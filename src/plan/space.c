@@ -4,8 +4,8 @@
  * memory that is written is read at another element than the point's own (a stencil in place, a view shifted against
  * another), the operator reads a copy made before it instead: every point sees what was there before the launch. Only
  * reads that come after a store of the same operator to that memory read the memory itself: they are the point's own
- * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way.
- * An output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
+ * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way. An
+ * output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
  */
 #include "ir/pass.h"
 #include "plan/team.h"

@@ -1,8 +1,9 @@
 /* split.c - cuts an array graph into stages: kernels over one index space each.
  *
- * Roots are the assignments, updates by index and reductions, in program order. Each root joins the earliest stage of its shape that
- * comes after everything it depends on; all values between roots stay in registers (fusion). A reduction's result reaches
- * later stages through a one-element temporary, an atomic operation's through one of its shape. Three memory hazards are resolved here:
+ * Roots are the assignments, updates by index and reductions, in program order. Each root joins the earliest stage of
+ * its shape that comes after everything it depends on; all values between roots stay in registers (fusion). A
+ * reduction's result reaches later stages through a one-element temporary, an atomic operation's through one of its
+ * shape. Three memory hazards are resolved here:
  *   - a root that must see an earlier assignment goes to a later stage, one that must not see it to an earlier one or the
  *     same (every stage reads before it writes); if its dependencies forbid that, the old contents are saved in a copy;
  *   - an assignment whose operands overlap its own target shifted goes through a temporary; one by index, where points
@@ -196,8 +197,8 @@ wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool ga
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
-/* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between them
- * there is a moment to save what the load saw. */
+/* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between
+ * them there is a moment to save what the load saw. */
 static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t bound)
 {
     uint32_t target = s->ir->slot[s->ir->node[root].a].object;

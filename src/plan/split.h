@@ -1,5 +1,6 @@
-/* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and split_block.c
- * (conditions and loops), split_scan.c, split_reduce.c, group.c (recording into a stage), reindex.c (elements at other places). */
+/* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and
+ * split_block.c (conditions and loops), split_scan.c, split_reduce.c, group.c (recording into a stage), reindex.c
+ * (elements at other places). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass.h"
@@ -113,7 +114,8 @@ uint32_t wf__split_bound(const splitter *s);
 uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t bound);
 /* The first group from `bound` on of that shape, a new one if need be; for a REDUCE, or 0. UINT32_MAX: without memory. */
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
-/* Records the marked nodes before s->last in group g, with copies of what changes too early. UINT32_MAX, or its number now. */
+/* Records the marked nodes before s->last in group g, with copies of what changes too early. UINT32_MAX, or its
+ * number now. */
 uint32_t wf__split_record(splitter *s, uint32_t g);
 bool wf__split_touch(splitter *s, const touch *t);
 /* Loads of the cone that would see an assignment made after them read a copy saved before it. Returns the root's group,

@@ -1,11 +1,12 @@
 /* split_block.c - conditions and loops of an array graph, each block with all in it a part of some stages.
  *
- * What leaves an outermost block is the last values of its states, and its effects. Those of one shape are a part: its stage
- * has the loop with what they need of it, whatever feeds it, and whatever follows with that shape; states and guards of
- * other shapes are computed again in each part that needs them, effects are not. So parts must not see each other's effects.
+ * What leaves an outermost block is the last values of its states, and its effects. Those of one shape are a part: its
+ * stage has the loop with what they need of it, whatever feeds it, and whatever follows with that shape; states and
+ * guards of other shapes are computed again in each part that needs them, effects are not. So parts must not see each
+ * other's effects.
  *
- * In a block memory is as in an index space: the points go their ways one by one. Effects take place in the block, not at
- * the end of the stage.
+ * In a block memory is as in an index space: the points go their ways one by one. Effects take place in the block, not
+ * at the end of the stage.
  */
 #include "plan/split.h"
 

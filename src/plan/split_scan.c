@@ -1,5 +1,5 @@
-/* split_scan.c - where scans of an array graph are placed: each a stage of its own, into a temporary or, where that is all
- * that becomes of the array, right into the array that its value is assigned to.
+/* split_scan.c - where scans of an array graph are placed: each a stage of its own, into a temporary or, where that is
+ * all that becomes of the array, right into the array that its value is assigned to.
  */
 #include "plan/split.h"
 
@@ -94,8 +94,8 @@ static bool touch_array(splitter *s, wf__ref root, wf__ref store, uint32_t g)
     return !store || wf__split_touch(s, &t);
 }
 
-/* The group that computes what is scanned. On the processor a scan has one of its own, which it follows part by part: to
- * compute operands of several scans together would be to store them. */
+/* The group that computes what is scanned. On the processor a scan has one of its own, which it follows part by
+ * part: to compute operands of several scans together would be to store them. */
 static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
 {
     for (;;) {

@@ -1,7 +1,8 @@
-/* team.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block of
- * threads of one kernel, a "team": what WF_INIT, WF_CALL and WF_DEINIT say is one body, parted by barriers, and scratch is
- * memory that the threads share, if it fits. Where sections have to see what other blocks leave, where points are
- * reduced, or all points are one block, they are stages of their own, as on the processor, with scratch in temporaries.
+/* team.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block
+ * of threads of one kernel, a "team": what WF_INIT, WF_CALL and WF_DEINIT say is one body, parted by barriers, and
+ * scratch is memory that the threads share, if it fits. Where sections have to see what other blocks leave, where
+ * points are reduced, or all points are one block, they are stages of their own, as on the processor, with scratch in
+ * temporaries.
  */
 #include "ir/pass.h"
 #include "plan/team.h"

@@ -5,8 +5,8 @@
 
 /* Does a recording for a GPU ask for scratch, threads or barriers? */
 bool wf__asks_team(const wf__recording *rec);
-/* Chooses the threads of a block; 0: sections are stages of their own. Gives scratch a place: objects of slots become temps,
- * some of them shared. rec: a copy, whose sections change. box: extents of a block. */
+/* Chooses the threads of a block; 0: sections are stages of their own. Gives scratch a place: objects of slots
+ * become temps, some of them shared. rec: a copy, whose sections change. box: extents of a block. */
 bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf__bind *bind, wf__team *team,
                      wf_shape *box);
 /* All sections as one body. */

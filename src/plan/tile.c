@@ -1,9 +1,9 @@
 /* tile.c - a body copied for a tile of rows x columns points, so that value numbering merges what neighbours share.
  *
  * The copy is node by node: each node for every point before the next node, which leaves independent chains side by
- * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group after
- * the other, so that every accumulator meets its lanes in ascending order; where rows share them (the lane axis is
- * kept), row after row. A node whose operands are the same for all points is copied once.
+ * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group
+ * after the other, so that every accumulator meets its lanes in ascending order; where rows share them (the lane axis
+ * is kept), row after row. A node whose operands are the same for all points is copied once.
  */
 #include "plan/kernel.h"
 

@@ -1,5 +1,5 @@
-/* body.c - walks the nodes of a body in order. Loops and cold paths are branches that each thread takes for itself. What
- * only depends on parameters, extents and constants goes to the head of the kernel, before any loop. */
+/* body.c - walks the nodes of a body in order. Loops and cold paths are branches that each thread takes for itself.
+ * What only depends on parameters, extents and constants goes to the head of the kernel, before any loop. */
 #include "ptx/gen.h"
 
 /* ---- values ---- */

@@ -1,5 +1,5 @@
-/* memory.c - addresses, loads and stores. Offsets are counted in elements, in 32 bits where that is enough; a load that may
- * fall outside its array is predicated, one with another border mode brings its index back first.
+/* memory.c - addresses, loads and stores. Offsets are counted in elements, in 32 bits where that is enough; a load that
+ * may fall outside its array is predicated, one with another border mode brings its index back first.
  */
 #include "ptx/gen.h"
 

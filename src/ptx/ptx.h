@@ -1,19 +1,20 @@
-/* ptx.h - PTX text for NVIDIA GPUs from a lowered body, with the promises of plan/kernel.h. Needs no toolkit and no LLVM.
+/* ptx.h - PTX text for NVIDIA GPUs from a lowered body, with the promises of plan/kernel.h. Needs no toolkit and no
+ * LLVM.
  *
  * A kernel has one parameter, a block of 8-byte fields: addresses, strides, extents and parameters, as far as the code
  * needs them. The recipe beside the text says what each field holds.
  *
  * How points go to threads:
- *   - Without reductions: one thread a point, or `width` of them (vector.c). Threads along x are neighbours of the lane axis, along y rows. Blocks are
- *     numbered in one dimension: the tiles of a row first.
+ *   - Without reductions: one thread a point, or `width` of them (vector.c). Threads along x are neighbours of the lane
+ *     axis, along y rows. Blocks are numbered in one dimension: the tiles of a row first.
  *   - All axes reduced: one warp a box. Lane l of the warp is virtual accumulator l, which sees its points in the order
  *     of kernel.h; accumulators are joined by shuffles, k with k + 16, 8, ...
  *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, or for several of them, likewise.
  *   - Teams (kernel.h): a block of threads a block of points, which threads take in turn, neighbours along the last axis.
  *     Threads that would have none in a block at an end leave at once: barriers wait for those that are there.
  *   - The lane axis kept: one thread for each kept point and part; x goes along the lane axis.
- * What several boxes, or parts of the points of a kept one, give is joined by a second kernel (join.c). So reductions have the
- * same bits as on the processor.
+ * What several boxes, or parts of the points of a kept one, give is joined by a second kernel (join.c). So reductions
+ * have the same bits as on the processor.
  */
 #ifndef WEFT_PTX_H
 #define WEFT_PTX_H
@@ -45,8 +46,8 @@ typedef enum wf__ptx_what {
     WF__PTX_DEPTH   /* log2 of the ranges that threads have */
 } wf__ptx_what;
 
-/* Debug mode: what was found first, 0: nothing, and at which node, by which point; where two points write one element, by
- * which other one (1 + its number); the index outside. Point and index: as many words as there are axes. */
+/* Debug mode: what was found first, 0: nothing, and at which node, by which point; where two points write one
+ * element, by which other one (1 + its number); the index outside. Point and index: as many words as there are axes. */
 typedef enum wf__ptx_finding { WF__PTX_OUTSIDE = 1, WF__PTX_SAME, WF__PTX_NAN } wf__ptx_finding;
 enum {
     WF__PTX_REPORT_WHAT,
@@ -75,7 +76,8 @@ typedef struct wf__ptx_options {
     wf__team team;
     /* Of reductions of all axes, in the kernel that makes the results: values to join them with; else NULL. */
     const uint64_t *initial;
-    /* Then, too: a body of one point, with the results as parameters, that is done as soon as they are there; NULL: none. */
+    /* Then, too: a body of one point, with the results as parameters, that is done as soon as they are there; NULL:
+     * none. */
     const wf__ir *post;
     /* Points of a row, the last axis, where that alone is reduced, in one part, and there are very many rows; 0: else. */
     int short_rows;
@@ -87,8 +89,8 @@ typedef struct wf__ptx_code {
     wf__str text; /* of a module with the entry `weft_kernel` */
     wf__ptx_field field[WF__PTX_MOST_FIELDS];
     uint32_t fields;
-    /* Points of a thread, neighbours along the lane axis, of kernels with one thread a point else. Beyond 1: slots whose
-     * addresses, in every row, should be multiples of so many elements. */
+    /* Points of a thread, neighbours along the lane axis, of kernels with one thread a point else. Beyond 1: slots
+     * whose addresses, in every row, should be multiples of so many elements. */
     int width;
     uint16_t wide[WF__PTX_MOST_WIDE];
     uint32_t wide_n;
@@ -97,10 +99,11 @@ typedef struct wf__ptx_code {
 
 /* Is index arithmetic in 32 bits right for these arrays and extents? */
 bool wf__ptx_is_narrow(const wf__ir *body, const wf__mem *mem, const int64_t *extent);
-/* WF_OK, else `error` says why: WF_ERR_UNSUPPORTED (what, by name) or WF_ERR_MEMORY. `out` begins zeroed; freed either way. */
+/* WF_OK, else `error` says why: WF_ERR_UNSUPPORTED (what, by name) or WF_ERR_MEMORY. `out` begins zeroed; freed
+ * either way. */
 wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error);
-/* The kernel that joins has blocks of x times y threads, powers of two, at most so many; x go along cells, y along ranges, of
- * which no thread has one of more than one row. */
+/* The kernel that joins has blocks of x times y threads, powers of two, at most so many; x go along cells, y along
+ * ranges, of which no thread has one of more than one row. */
 int wf__ptx_join_threads(const wf__ir *body);
 static inline void wf__ptx_free(wf__ptx_code *code) { wf__str_free(&code->text); }
 #endif

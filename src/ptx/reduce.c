@@ -1,5 +1,5 @@
-/* reduce.c - kernels of reductions: which points a warp or a thread joins, in the order of kernel.h, and where it puts what
- * they come to. ptx.h says how points go to threads.
+/* reduce.c - kernels of reductions: which points a warp or a thread joins, in the order of kernel.h, and where it puts
+ * what they come to. ptx.h says how points go to threads.
  */
 #include "ptx/gen.h"
 
@@ -33,8 +33,8 @@ static void begin_accumulators(gen *g)
     }
 }
 
-typedef struct
-    nest { /* loops over axes up to end - 1, then along the lane axis, if there is a lane, in steps of a warp */
+/* Loops over axes up to end - 1, then along the lane axis, if there is a lane, in steps of a warp. */
+typedef struct nest {
     gen *g;
     const wf__ptx_span *s;
     int end;

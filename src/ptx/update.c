@@ -1,5 +1,6 @@
-/* update.c - elements that several threads change: ACCUM, ATOMIC, CAS. The processor's own operations where they mean the
- * same, else a loop of compare-and-swap; elements below 32 bits are swapped together with the word that they are in.
+/* update.c - elements that several threads change: ACCUM, ATOMIC, CAS. The processor's own operations where they mean
+ * the same, else a loop of compare-and-swap; elements below 32 bits are swapped together with the word that they are
+ * in.
  */
 #include "ptx/gen.h"
 
@@ -99,8 +100,8 @@ static val word_of(gen *g, val address, val *shift)
     return word;
 }
 
-/* One turn after the other until nobody interferes. `expected`: a compare-and-swap of one element, else V_NONE. Leaves what
- * was there in `old`, as bits. */
+/* One turn after the other until nobody interferes. `expected`: a compare-and-swap of one element, else V_NONE.
+ * Leaves what was there in `old`, as bits. */
 static void swap_loop(const update *u, val value, val expected, val old)
 {
     gen *g = u->g;

@@ -1,7 +1,7 @@
 /* vector.c - kernels of plain element-wise bodies, in which a thread has several neighbours along the lane axis: their
  * elements are read and written by one access of up to 16 bytes for each array. All of a thread's reads come before its
- * writes, so arrays that meet others are left alone. Where addresses or rows are not aligned, which the launch says, and
- * at the ends of rows, a thread does its points one by one; then neighbours are those of other threads.
+ * writes, so arrays that meet others are left alone. Where addresses or rows are not aligned, which the launch says,
+ * and at the ends of rows, a thread does its points one by one; then neighbours are those of other threads.
  */
 #include "ptx/gen.h"
 

@@ -1,5 +1,5 @@
-/* warp.c - what the lanes of a warp do together: values of other lanes, and values of lanes whose addresses are the same,
- * joined before one of them goes to memory.
+/* warp.c - what the lanes of a warp do together: values of other lanes, and values of lanes whose addresses are the
+ * same, joined before one of them goes to memory.
  */
 #include "ptx/gen.h"
 

@@ -24,8 +24,8 @@ void wf__disk_close(wf__disk *disk); /* NULL is fine */
 bool wf__disk_load(wf__disk *disk, const void *key, size_t key_len, wf__bytes *object);
 /* After a miss. Is there a file for this key, and something wrong with it? */
 bool wf__disk_damaged(wf__disk *disk, const void *key, size_t key_len);
-/* An entry whose key ends as this one does from `prefix` on: its key up to there is appended to `out`. Reads the folder, a
- * few hundred entries at most. */
+/* An entry whose key ends as this one does from `prefix` on: its key up to there is appended to `out`. Reads the
+ * folder, a few hundred entries at most. */
 bool wf__disk_kin(wf__disk *disk, const void *key, size_t key_len, size_t prefix, wf__str *out);
 /* Whether it is on disk now; false is no error. */
 bool wf__disk_store(wf__disk *disk, const void *key, size_t key_len, const void *object, size_t object_len);

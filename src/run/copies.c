@@ -1,5 +1,5 @@
-/* copies.c - private copies of arrays that are accumulated into: who uses one fills it, so that pages and caches are its
- * own; they are joined part by part, in parallel, each part in the order of the copies.
+/* copies.c - private copies of arrays that are accumulated into: who uses one fills it, so that pages and caches are
+ * its own; they are joined part by part, in parallel, each part in the order of the copies.
  */
 #include "run/copies.h"
 

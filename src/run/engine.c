@@ -1,5 +1,5 @@
-/* engine.c - code for bodies: looked up in memory, then on disk, then compiled. The compiler library is opened only when
- * both caches miss; without one, everything is interpreted, and the log says so once.
+/* engine.c - code for bodies: looked up in memory, then on disk, then compiled. The compiler library is opened only
+ * when both caches miss; without one, everything is interpreted, and the log says so once.
  */
 #include "run/engine.h"
 #include "base/os.h"

@@ -71,8 +71,8 @@ void wf__engine_run_prepared(wf__engine *engine, wf__prepared *prepared, const u
 void wf__prepared_free(wf__prepared *prepared);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 
-/* The code of one body, in use until wf__engine_free_stage_code. `how`: all but the target, which is the engine's. NULL:
- * no compiler (not an error), or it failed on this body (reported in `error`). */
+/* The code of one body, in use until wf__engine_free_stage_code. `how`: all but the target, which is the engine's.
+ * NULL: no compiler (not an error), or it failed on this body (reported in `error`). */
 wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how, wf__note *note,
                           wf__str *error); /* note: where it came from, if not NULL */
 /* The tile that code generation chooses; false: there is no code generator. */
@@ -85,8 +85,8 @@ size_t wf__engine_count_code(wf__engine *engine);
 /* LLVM IR or assembly of one body. */
 bool wf__engine_text(wf__engine *engine, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,
                      wf__str *error);
-/* PTX of one stage, for GPUs of compute capability arch/10 and later; `join`: of the kernel that joins what it gives, if
- * there is one. */
+/* PTX of one stage, for GPUs of compute capability arch/10 and later; `join`: of the kernel that joins what it
+ * gives, if there is one. */
 wf_status wf__engine_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
                          wf__str *error);
 #endif

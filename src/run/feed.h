@@ -1,5 +1,5 @@
-/* feed.h - stages that run range by range with a scan: the one that computes what is scanned, the one that uses the result.
- * In between, the elements are in the cache.
+/* feed.h - stages that run range by range with a scan: the one that computes what is scanned, the one that uses the
+ * result. In between, the elements are in the cache.
  */
 #ifndef WEFT_RUN_FEED_H
 #define WEFT_RUN_FEED_H

@@ -1,7 +1,7 @@
-/* gpu.h - NVIDIA GPUs: opening one, its memory, running plans on it. The driver's primary context is shared with the rest of
- * the program; which context is current for the calling thread is as it was after each call. All functions may be
- * called from any thread; work on one GPU is given to it by one thread at a time, and done in that order. Copies are complete
- * when the call returns, launches need not be: their failures are those of a later call.
+/* gpu.h - NVIDIA GPUs: opening one, its memory, running plans on it. The driver's primary context is shared with the
+ * rest of the program; which context is current for the calling thread is as it was after each call. All functions may
+ * be called from any thread; work on one GPU is given to it by one thread at a time, and done in that order. Copies are
+ * complete when the call returns, launches need not be: their failures are those of a later call.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
@@ -22,8 +22,8 @@ void wf__engine_close_gpus(struct wf__engine *engine);
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes); /* as many as were asked for; NULL is fine */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
-/* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each axis, the
- * innermost last; nothing between them is touched. */
+/* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each
+ * axis, the innermost last; nothing between them is touched. */
 typedef struct wf__gpu_rows {
     size_t bytes;
     int axes;
@@ -35,8 +35,8 @@ bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, st
 bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, struct wf__failure *failure);
 bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);
 
-/* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver knows?
- * Else the failure says what is there. */
+/* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver
+ * knows? Else the failure says what is there. */
 bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *failure);
 /* Of streams of the host program's. Is it one of this GPU's? From then on it may get work. */
 bool wf__gpu_takes_stream(wf__gpu *gpu, void *stream, wf__failure *failure);

@@ -16,7 +16,8 @@ static bool refuse(const wf__gpu *gpu, const char *at, wf_status status, wf__fai
     return false;
 }
 
-/* Managed memory and pinned memory of the processor are everywhere; memory without a context (of pools) is its device's. */
+/* Managed memory and pinned memory of the processor are everywhere; memory without a context (of pools) is its
+ * device's. */
 static bool is_within_reach(const wf__gpu *gpu, const char *at, wf__failure *f)
 {
     unsigned type = 0, managed = 0;

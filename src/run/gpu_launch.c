@@ -135,7 +135,8 @@ static int64_t idle(int64_t extent, int64_t width, unsigned x)
     return divided(extent, x * width) * x - divided(extent, width);
 }
 
-/* x goes along the lane axis: in the longest blocks that leave few threads idle at the ends of rows. Short rows share a block. */
+/* x goes along the lane axis: in the longest blocks that leave few threads idle at the ends of rows. Short rows
+ * share a block. */
 static void shape_rows(wf__gpu_launch *l)
 {
     enum { WARP = 32, FEW = 8 /* one of so many */ };

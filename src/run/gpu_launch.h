@@ -1,5 +1,5 @@
-/* gpu_launch.h - the kernels of a stage on a GPU (gpu_launch.c): their code, what their parameters hold, their grid. The GPU is the
- * caller's (gpu_internal.h: begin and end).
+/* gpu_launch.h - the kernels of a stage on a GPU (gpu_launch.c): their code, what their parameters hold, their grid.
+ * The GPU is the caller's (gpu_internal.h: begin and end).
  */
 #ifndef WEFT_GPU_LAUNCH_H
 #define WEFT_GPU_LAUNCH_H

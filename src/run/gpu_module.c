@@ -1,5 +1,6 @@
-/* gpu_module.c - kernels of a GPU: found in memory by their PTX, else on disk as machine code, else assembled by the driver and
- * kept on disk. What is on disk belongs to one driver and one kind of GPU; if the driver refuses it, it is made anew.
+/* gpu_module.c - kernels of a GPU: found in memory by their PTX, else on disk as machine code, else assembled by the
+ * driver and kept on disk. What is on disk belongs to one driver and one kind of GPU; if the driver refuses it, it is
+ * made anew.
  */
 #include "run/gpu_internal.h"
 #include <stdio.h>

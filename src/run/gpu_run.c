@@ -1,5 +1,6 @@
-/* gpu_run.c - runs the stages of a plan on a GPU. Nothing comes to the host: what boxes or parts of a reduction give is joined
- * by a kernel, in the processor's order, and results that later stages have as parameters stay in the GPU's memory.
+/* gpu_run.c - runs the stages of a plan on a GPU. Nothing comes to the host: what boxes or parts of a reduction give is
+ * joined by a kernel, in the processor's order, and results that later stages have as parameters stay in the GPU's
+ * memory.
  */
 #include "run/gpu_launch.h"
 #include "run/stage.h"

@@ -1,5 +1,5 @@
-/* gpu_watch.c - debug mode on a GPU: kernels report to device memory (ptx/watch.c), and after each launch it is looked at. The
- * texts are the interpreter's.
+/* gpu_watch.c - debug mode on a GPU: kernels report to device memory (ptx/watch.c), and after each launch it is looked
+ * at. The texts are the interpreter's.
  */
 #include "run/gpu_internal.h"
 #include "run/watch.h"

@@ -357,8 +357,8 @@ static bool choose_feed(wf__engine *e, wf__stage *stage, uint32_t object, char *
     return out->entry != NULL;
 }
 
-/* A scan with the stages before and behind it that are fused with it and have code. *more: how many stages it took, less
- * one; -1: the first is no scan, and is to run by itself. */
+/* A scan with the stages before and behind it that are fused with it and have code. *more: how many stages it took,
+ * less one; -1: the first is no scan, and is to run by itself. */
 static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const uint64_t *param,
                      const wf__limits *limits, bool interpret, int *more, wf__note *note, wf__failure *f)
 {
@@ -415,8 +415,8 @@ static void compile_one(void *user, int64_t i, int worker)
     wf__stage_entry(a->engine, &a->plan->stage[s], (wf__variant)a->which[i], a->notes ? &a->notes[s] : NULL);
 }
 
-/* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages see to
- * their code themselves. */
+/* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages
+ * see to their code themselves. */
 static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, const wf__limits *limits, bool interpret,
                           wf__note *notes)
 {

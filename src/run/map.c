@@ -1,5 +1,5 @@
-/* map.c - see map.h. Chains of entries under one lock; entries that nobody uses are in a list, the one let go last at its
- * head, and only they count towards the bound. */
+/* map.c - see map.h. Chains of entries under one lock; entries that nobody uses are in a list, the one let go last
+ * at its head, and only they count towards the bound. */
 #include "run/map.h"
 #include "base/os.h"
 

@@ -1,4 +1,5 @@
-/* partials.c - reductions: partial results of boxes, joined pairwise, then with the initial value, always in the same order. */
+/* partials.c - reductions: partial results of boxes, joined pairwise, then with the initial value, always in the
+ * same order. */
 #include "run/partials.h"
 #include "run/joiner.h"
 

@@ -12,8 +12,8 @@ typedef struct wf__partials {
     size_t parts_bytes;
 } wf__partials;
 
-/* Room for what blocks write; where axes are kept: for the results of each part, the first being the final ones. `base`:
- * addresses of all objects. false: no memory; end it all the same. */
+/* Room for what blocks write; where axes are kept: for the results of each part, the first being the final ones.
+ * `base`: addresses of all objects. false: no memory; end it all the same. */
 bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *memory, char *const *base);
 /* Joins them. `result`: where all axes are reduced, with the initial values joined in. */
 void wf__partials_finish(const wf__partials *p, uint64_t *result);

@@ -1,9 +1,10 @@
 /* pool.h - the threads of one context.
  *
- * A parallel run divides blocks 0..blocks-1 into one contiguous part per worker, so that the same part of an array stays
- * on the same core from kernel to kernel; a worker that has finished its part takes blocks left over in other parts. The
- * caller is worker 0 and does all the work that nobody else turns up for: a run never waits for a worker to wake, only
- * for blocks already begun. Threads start with the first run that needs them, spin briefly between runs, then sleep.
+ * A parallel run divides blocks 0..blocks-1 into one contiguous part per worker, so that the same part of an array
+ * stays on the same core from kernel to kernel; a worker that has finished its part takes blocks left over in other
+ * parts. The caller is worker 0 and does all the work that nobody else turns up for: a run never waits for a worker to
+ * wake, only for blocks already begun. Threads start with the first run that needs them, spin briefly between runs,
+ * then sleep.
  */
 #ifndef WEFT_POOL_H
 #define WEFT_POOL_H
@@ -22,8 +23,8 @@ int wf__pool_threads(const wf__pool *pool);
 void wf__pool_set_threads(wf__pool *pool, int threads); /* from any thread; holds for later runs */
 
 /* Calls fn(user, block, worker) once for each block and returns when all have returned. `worker` is below
- * wf__pool_threads and unique among the calls running at the same moment for the same run: an index for private scratch.
- * From any thread, also several at once, also from inside a block (which then runs its blocks itself). */
+ * wf__pool_threads and unique among the calls running at the same moment for the same run: an index for private
+ * scratch. From any thread, also several at once, also from inside a block (which then runs its blocks itself). */
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user);
 
 /* The same with at most `workers` workers (worker < workers), for callers that have set up that many of something. */

@@ -1,13 +1,14 @@
 /* scan.c - the stages of a plan that scan: every element joined with those before it along one axis.
  *
  * Along the innermost axis of the result, rows are cut into parts of fixed length: each element is joined with what the
- * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits depend
- * on the shape alone, and several threads share one row, in one pass over memory: each finds what its part comes to, hears
- * from the part before what comes before it, tells the part after it, and then scans what is still in its cache. Along
- * other axes, elements that lie side by side are scanned side by side. f32 is joined in f64 and rounded once.
+ * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits
+ * depend on the shape alone, and several threads share one row, in one pass over memory: each finds what its part comes
+ * to, hears from the part before what comes before it, tells the part after it, and then scans what is still in its
+ * cache. Along other axes, elements that lie side by side are scanned side by side. f32 is joined in f64 and rounded
+ * once.
  *
- * What is scanned may be computed on the way, by the stage before, in pieces that stay in the cache; and where the stage behind
- * alone uses the result, it follows piece by piece (feed.h). Pieces are in memory of the workers.
+ * What is scanned may be computed on the way, by the stage before, in pieces that stay in the cache; and where the
+ * stage behind alone uses the result, it follows piece by piece (feed.h). Pieces are in memory of the workers.
  */
 #include "run/scan.h"
 #include "base/os.h"
@@ -107,8 +108,7 @@ typedef struct scan {
     const wf__feed *feed, *then; /* NULL: the elements are there; the result stays */
     run_fn *run;
     char *from, *to;
-    char *
-        local; /* of the workers, PART elements each: for what is computed (own_from), a result that does not stay (own_to) */
+    char *local; /* of the workers, PART elements each: what is computed (own_from), a result that goes (own_to) */
     bool own_from, own_to;
     int64_t size;         /* of an element */
     int rank, axis, lane; /* axes that memory makes one are one. lane: of columns side by side; -1: rows are scanned */

@@ -1,5 +1,5 @@
-/* watch.h - what debug mode looks for while a stage runs, in the interpreter or on a GPU. The first finding is kept; the access
- * that it is about does not take place.
+/* watch.h - what debug mode looks for while a stage runs, in the interpreter or on a GPU. The first finding is kept;
+ * the access that it is about does not take place.
  */
 #ifndef WEFT_WATCH_H
 #define WEFT_WATCH_H

@@ -1,5 +1,5 @@
-/* foreign.h - the libraries behind PNG and TIFF, opened when the first such file needs them: a program that touches none
- * starts without them (and without the dozen libraries behind libtiff) and runs where they are not installed.
+/* foreign.h - the libraries behind PNG and TIFF, opened when the first such file needs them: a program that touches
+ * none starts without them (and without the dozen libraries behind libtiff) and runs where they are not installed.
  *
  * A format lists the functions it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the library's own
  * header; the shared library is the one of that header (its soname, found when Weft is built).
