@@ -5,6 +5,9 @@
  * measured in turns, A B C A B C ..., so that a change in the machine's speed meets everyone, and they are compared by
  * the ratios within a turn. Contenders of one row work on the same memory, and each one's result is checked before it
  * is measured.
+ *
+ * A row is a setup that makes the data and adds the contenders: calls, and for C what one thread does of a call, which
+ * is handed the function that it shall run. rows_math.c is the shortest. main.c lists the rows.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -12,7 +15,7 @@
 #include "weft/weft.h"
 #include <stdio.h>
 
-enum { BENCH_CONTENDERS = 16, BENCH_ROUNDS = 400, BENCH_PEERS = 4 };
+enum { BENCH_CONTENDERS = 16, BENCH_ROUNDS = 400, BENCH_PEERS = 4, BENCH_THREADS = 1024, BENCH_KEPT = 16 };
 
 typedef struct bench_peer bench_peer;
 typedef struct bench {
@@ -29,9 +32,13 @@ typedef struct bench {
 } bench;
 
 typedef struct bench_contender {
-    const char *who;              /* "weft", "plain", "plain fast-math", "best", "drjit" */
-    const char *variant;          /* what distinguishes it from others of the same name, or "" */
-    void (*call)(void *data);     /* one unit of work, timed by the framework */
+    const char *who;     /* "weft", "plain", "plain fast-math", "best", "drjit" */
+    const char *variant; /* what distinguishes it from others of the same name, or "" */
+    /* one unit of work, timed by the framework: what threads do together, a second job of theirs, and a call */
+    bench_part_fn *part[2];
+    const void *how; /* for the parts: which function they call, say */
+    bool alone;      /* the caller does them as part 0 of 1 */
+    void (*call)(void *data);
     double (*figure)(void *data); /* instead: does the work once and returns its seconds (or another figure) */
     bench_peer *peer;             /* instead: a child process */
     bool once;                    /* the figure is a constant: one measurement is enough */
@@ -42,13 +49,22 @@ typedef struct bench_contender {
     double ratio, ratio_low, ratio_high; /* Weft's time over this one's: median and quartiles */
 } bench_contender;
 
+/* What the rows of a file have in common; any of the functions may be NULL. */
+typedef struct bench_kind {
+    size_t size;                                      /* of a row's data */
+    void (*clear)(void *data);                        /* spoils the result */
+    bool (*check)(void *data, char *why, size_t cap); /* whether the result is right */
+    void (*done)(void *data);                         /* frees what the case does not */
+} bench_kind;
+
 typedef struct bench_row bench_row;
 typedef struct bench_case {
     const bench_row *row;
+    const bench_kind *kind;
     void *data;
-    void (*clear)(void *data);                        /* spoils the result; may be NULL */
-    bool (*check)(void *data, char *why, size_t cap); /* whether the result is right; may be NULL */
-    void (*done)(void *data);                         /* frees */
+    wf_array *kept[BENCH_KEPT]; /* released with the case */
+    int kept_n;
+    wf_kernel *kernel; /* freed so, too */
     bench_contender at[BENCH_CONTENDERS];
     int n;
     int rounds;
@@ -57,9 +73,11 @@ typedef struct bench_case {
 struct bench_row {
     const char *name, *what; /* "triad_64m", "a*b + c, n = 2^26" */
     const char *unit;
-    double scale;                           /* units per second */
-    const char *target;                     /* what Weft is to reach, in words */
-    bool (*setup)(bench *b, bench_case *c); /* false: b->error */
+    double scale;       /* units per second */
+    const char *target; /* what Weft is to reach, in words */
+    /* Makes the data and adds the contenders. It fails by an error in b or in its context. */
+    void (*setup)(bench *b, bench_case *c);
+    const void *of; /* for setup: which of several rows this is */
 };
 
 /* X(name) for the rows bench_sum_<name> of rows_axes.c */
@@ -74,6 +92,9 @@ extern const bench_row *const bench_rows[];
 const bench_row *bench_function_row(int i); /* NULL: no more */
 
 bench_contender *bench_add(bench_case *c, const char *who, const char *variant, void (*call)(void *data));
+/* part(data, how, i, n) for every i of n threads. More may be set in what is returned. */
+bench_contender *bench_add_parts(bench_case *c, const char *who, const char *variant, bench_part_fn *part,
+                                 const void *how);
 bench_contender *bench_add_figure(bench_case *c, const char *who, const char *variant, double (*figure)(void *data));
 
 double bench_now(void); /* seconds, monotonic */
@@ -102,20 +123,25 @@ bool bench_report_free(bench_report *r); /* false: writing failed */
 /* children.c: what this program does when it is started as a child of itself */
 int bench_child(int argc, char **argv);
 
-/* data.c: inputs that every contender shares */
+/* data.c: what a case owns, and inputs that every contender shares */
+void *bench_data(bench *b, bench_case *c, const bench_kind *kind); /* kind->size zeros; NULL: b->error */
+void bench_case_free(bench_case *c);
+/* The array is released with the case. It may be NULL, which the context knows why. Returns it. */
+wf_array *bench_keep(bench_case *c, wf_array *array);
+void *bench_memory(bench *b, const wf_array *array); /* by wf_map; NULL: b->error */
+
 typedef struct bench_stream {
     bench *b;
     int64_t n;
-    int arrays;
-    wf_array *array[6]; /* f32 [n] */
-    float *at[6];       /* the same memory */
+    int inputs, results;
+    wf_array *array[7]; /* f32 [n], inputs first */
+    float *at[7];       /* the same memory */
 } bench_stream;
-/* `arrays` arrays of n values, uniform in [low, high), different in each. */
-bool bench_stream_new(bench_stream *s, bench *b, int64_t n, int arrays, float low, float high);
-void bench_stream_free(bench_stream *s);
-void bench_stream_spoil(bench_stream *s, int array); /* every byte 0xff: NaN */
-/* The data of a case: `size` bytes that begin with a stream, the rest zero; the case's done frees. NULL: b->error. */
-void *bench_stream_case(bench_case *c, size_t size, bench *b, int64_t n, int arrays, float low, float high);
+/* The data of a case that begins with a stream: arrays of n values, uniform in [low, high), different in each. */
+void *bench_stream_data(bench *b, bench_case *c, const bench_kind *kind, int64_t n, int inputs, int results, float low,
+                        float high);
+/* As `clear` of a kind whose data begin with a stream: every byte of its results is 0xff, so they are NaN. */
+void bench_spoil_results(void *data);
 /* Value i of stream `stream` of random numbers, in [0, 1). */
 float bench_random(uint64_t stream, uint64_t i);
 #endif

@@ -13,56 +13,78 @@ float bench_random(uint64_t stream, uint64_t i)
     return (float)(x >> 40) * 0x1p-24f;
 }
 
+void *bench_data(bench *b, bench_case *c, const bench_kind *kind)
+{
+    c->kind = kind;
+    c->data = calloc(1, kind->size);
+    if (!c->data)
+        bench_fail(b, "no memory");
+    return c->data;
+}
+
+void bench_case_free(bench_case *c)
+{
+    if (!c)
+        return;
+    if (c->data && c->kind->done)
+        c->kind->done(c->data);
+    wf_kernel_free(c->kernel);
+    for (int i = 0; i < c->kept_n; ++i)
+        wf_release(c->kept[i]);
+    free(c->data);
+    free(c);
+}
+
+wf_array *bench_keep(bench_case *c, wf_array *array)
+{
+    if (c->kept_n == BENCH_KEPT)
+        abort();
+    return c->kept[c->kept_n++] = array;
+}
+
+void *bench_memory(bench *b, const wf_array *array)
+{
+    void *at = NULL;
+    bench_ok(b, array ? wf_map(array, &at, NULL) : wf_check(b->ctx), b->ctx, "memory of an array");
+    if (!at)
+        bench_fail(b, "no memory");
+    return at;
+}
+
 typedef struct fill {
-    bench_stream *s;
     float low, high;
 } fill;
 
-static void fill_part(void *arg, int part, int parts)
+static void fill_part(void *data, const void *how, int part, int parts)
 {
-    const fill *f = arg;
-    int64_t lo, hi;
-    bench_part(f->s->n, 16, part, parts, &lo, &hi);
-    for (int k = 0; k < f->s->arrays; ++k)
-        for (int64_t i = lo; i < hi; ++i)
-            f->s->at[k][i] = f->low + (f->high - f->low) * bench_random((uint64_t)k, (uint64_t)i);
+    const bench_stream *s = data;
+    const fill *f = how;
+    const bench_range at = bench_split(s->n, 16, part, parts);
+    for (int k = 0; k < s->inputs + s->results; ++k)
+        for (int64_t i = at.lo; i < at.hi; ++i)
+            s->at[k][i] = f->low + (f->high - f->low) * bench_random((uint64_t)k, (uint64_t)i);
 }
 
-bool bench_stream_new(bench_stream *s, bench *b, int64_t n, int arrays, float low, float high)
+void *bench_stream_data(bench *b, bench_case *c, const bench_kind *kind, int64_t n, int inputs, int results, float low,
+                        float high)
 {
-    *s = (bench_stream){ .b = b, .n = n, .arrays = arrays };
-    for (int k = 0; k < arrays; ++k) {
-        void *at = NULL;
-        s->array[k] = wf_empty(b->ctx, WF_F32, WF_SHAPE(n));
-        wf_status status = s->array[k] ? wf_map(s->array[k], &at, NULL) : wf_check(b->ctx);
-        if (!s->array[k] || status != WF_OK) {
-            bench_ok(b, status ? status : WF_ERR_MEMORY, b->ctx, "memory for the inputs");
-            bench_stream_free(s);
-            return false;
-        }
-        s->at[k] = at;
-    }
-    fill f = { s, low, high };
-    bench_pool_run(b->pool, fill_part, &f);
-    return true;
-}
-
-void bench_stream_free(bench_stream *s)
-{
-    for (int k = 0; k < s->arrays; ++k)
-        wf_release(s->array[k]);
-    s->arrays = 0;
-}
-
-void bench_stream_spoil(bench_stream *s, int array) { memset(s->at[array], 0xff, (size_t)s->n * sizeof(float)); }
-
-void *bench_stream_case(bench_case *c, size_t size, bench *b, int64_t n, int arrays, float low, float high)
-{
-    bench_stream *s = calloc(1, size);
+    bench_stream *s = bench_data(b, c, kind);
     if (!s)
-        bench_fail(b, "no memory");
-    if (s && bench_stream_new(s, b, n, arrays, low, high))
-        return c->data = s;
-    free(s);
-    return NULL;
+        return NULL;
+    *s = (bench_stream){ .b = b, .n = n, .inputs = inputs, .results = results };
+    for (int k = 0; k < inputs + results; ++k) {
+        s->array[k] = bench_keep(c, wf_empty(b->ctx, WF_F32, WF_SHAPE(n)));
+        s->at[k] = bench_memory(b, s->array[k]);
+        if (!s->at[k])
+            return NULL;
+    }
+    bench_pool_run(b->pool, fill_part, s, &(fill){ low, high });
+    return s;
+}
+
+void bench_spoil_results(void *data)
+{
+    const bench_stream *s = data;
+    for (int k = s->inputs; k < s->inputs + s->results; ++k)
+        memset(s->at[k], 0xff, (size_t)s->n * sizeof(float));
 }

@@ -11,7 +11,7 @@ static const char usage[] =
     "usage: weft-bench [options]\n"
     "  --rows A,B,...   rows whose names begin with A, B, ... (all)\n"
     "  --list           names the rows\n"
-    "  --threads N      threads of every contender (all cores)\n"
+    "  --threads N      threads of every contender, at most 1024 (all cores)\n"
     "  --quick          a rough answer in a few seconds a row\n"
     "  --budget S       seconds to spend on one row (4)\n"
     "  --json FILE      writes the results there, too\n"
@@ -104,7 +104,7 @@ static bool parse(int argc, char **argv, options *o)
             o->json = value;
         else if (strcmp(name, "--peers") == 0)
             o->python = value;
-        else if (strcmp(name, "--threads") == 0 && atoi(value) > 0)
+        else if (strcmp(name, "--threads") == 0 && atoi(value) > 0 && atoi(value) <= BENCH_THREADS)
             o->threads = atoi(value);
         else if (strcmp(name, "--budget") == 0 && atof(value) > 0)
             o->budget = atof(value);
@@ -131,7 +131,9 @@ static bool run_row(bench *b, bench_report *report, const bench_row *row)
     bench_case *c = calloc(1, sizeof *c);
     if (c)
         c->row = row;
-    bool good = c && row->setup(b, c);
+    if (c)
+        row->setup(b, c);
+    bool good = c && bench_ok(b, wf_check(b->ctx), b->ctx, "setup") && !b->error[0];
     if (!good) {
         fprintf(stderr, "weft-bench: %s: %s\n", row->name, b->error[0] ? b->error : "out of memory");
         b->error[0] = 0;
@@ -142,9 +144,7 @@ static bool run_row(bench *b, bench_report *report, const bench_row *row)
         good = bench_measure(b, row, c);
         bench_report_row(report, row, c);
     }
-    if (c && c->done)
-        c->done(c->data);
-    free(c);
+    bench_case_free(c);
     return good;
 }
 
@@ -173,7 +173,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strncmp(argv[1], "--child=", 8) == 0)
         return bench_child(argc, argv);
-    options o = { .threads = (int)sysconf(_SC_NPROCESSORS_ONLN) };
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    options o = { .threads = cores < BENCH_THREADS ? (int)cores : BENCH_THREADS };
     if (!parse(argc, argv, &o)) {
         fputs(usage, stderr);
         return 2;

@@ -50,6 +50,15 @@ bench_contender *bench_add(bench_case *c, const char *who, const char *variant, 
     return x;
 }
 
+bench_contender *bench_add_parts(bench_case *c, const char *who, const char *variant, bench_part_fn *part,
+                                 const void *how)
+{
+    bench_contender *x = add(c, who, variant);
+    x->part[0] = part;
+    x->how = how;
+    return x;
+}
+
 bench_contender *bench_add_figure(bench_case *c, const char *who, const char *variant, double (*figure)(void *data))
 {
     bench_contender *x = add(c, who, variant);
@@ -57,17 +66,28 @@ bench_contender *bench_add_figure(bench_case *c, const char *who, const char *va
     return x;
 }
 
-static double run(const bench_contender *x, void *data, int64_t calls)
+static void work(const bench *b, const bench_contender *x, void *data)
+{
+    for (int k = 0; k < 2 && x->part[k]; ++k)
+        if (x->alone)
+            x->part[k](data, x->how, 0, 1);
+        else
+            bench_pool_run(b->pool, x->part[k], data, x->how);
+    if (x->call)
+        x->call(data);
+}
+
+static double run(const bench *b, const bench_contender *x, void *data, int64_t calls)
 {
     if (x->peer)
         return bench_peer_run(x->peer, calls);
     if (x->figure)
         return x->figure(data);
     if (calls > 1) /* one that does not count: others had the caches, and the threads are asleep */
-        x->call(data);
+        work(b, x, data);
     double start = bench_now();
     for (int64_t i = 0; i < calls; ++i)
-        x->call(data);
+        work(b, x, data);
     return (bench_now() - start) / (double)calls;
 }
 
@@ -76,11 +96,12 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
 {
     double turn = b->quick ? 0.5e-3 : 2e-3;
     char why[256] = "";
-    if (!x->peer && c->clear)
-        c->clear(c->data);
-    double start = bench_now(), once = run(x, c->data, 1);
+    if (!x->peer && c->kind->clear)
+        c->kind->clear(c->data);
+    double start = bench_now(), once = run(b, x, c->data, 1);
     *cost = bench_now() - start;
-    bool right = b->error[0] == 0 && !isnan(once) && (x->peer || !c->check || c->check(c->data, why, sizeof why));
+    bool right =
+        b->error[0] == 0 && !isnan(once) && (x->peer || !c->kind->check || c->kind->check(c->data, why, sizeof why));
     if (!right) {
         fprintf(stderr, "weft-bench: %s: %s%s%s: %s\n", row->name, x->who, *x->variant ? ", " : "", x->variant,
                 b->error[0] ? b->error
@@ -94,7 +115,7 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
         double calls = once > 0 && !x->figure ? turn / once : 1;
         x->calls = calls < 1 ? 1 : calls > 1e6 ? (int64_t)1e6 : (int64_t)calls;
         start = bench_now();
-        once = run(x, c->data, x->calls);
+        once = run(b, x, c->data, x->calls);
         *cost = bench_now() - start;
     }
     return true;
@@ -184,7 +205,7 @@ bool bench_measure(bench *b, const bench_row *row, bench_case *c)
             int i = r % 2 ? c->n - 1 - k : k; /* forth and back, so that nobody always follows the same one */
             bench_contender *x = &c->at[i];
             bool sits = !x->calls || r % stride[i] || (x->once && r);
-            x->seconds[r] = sits ? NAN : run(x, c->data, x->calls);
+            x->seconds[r] = sits ? NAN : run(b, x, c->data, x->calls);
         }
     for (int i = 0; i < c->n; ++i) /* a constant meets the others in every turn */
         for (int r = 1; c->at[i].once && c->at[i].calls && r < c->rounds; ++r)

@@ -17,8 +17,9 @@ typedef struct worker {
 struct bench_pool {
     int threads, started;
     worker *workers; /* [threads]; the first is the caller */
-    void (*fn)(void *arg, int part, int parts);
-    void *arg;
+    bench_part_fn *fn;
+    void *data;
+    const void *how;
     bool stop;
     _Alignas(64) atomic_uint job;     /* counts jobs */
     _Alignas(64) atomic_int working;  /* workers not finished with the job */
@@ -52,7 +53,7 @@ static void *work(void *user)
         ++seen;
         if (p->stop)
             return NULL;
-        p->fn(p->arg, w->part, p->threads);
+        p->fn(p->data, p->how, w->part, p->threads);
         atomic_fetch_sub(&p->working, 1);
     }
 }
@@ -102,14 +103,15 @@ void bench_pool_free(bench_pool *p)
     free(p);
 }
 
-void bench_pool_run(bench_pool *p, void (*fn)(void *arg, int part, int parts), void *arg)
+void bench_pool_run(bench_pool *p, bench_part_fn *fn, void *data, const void *how)
 {
     p->fn = fn;
-    p->arg = arg;
+    p->data = data;
+    p->how = how;
     atomic_store(&p->working, p->threads - 1);
     if (p->threads > 1)
         announce(p);
-    fn(arg, 0, p->threads);
+    fn(data, how, 0, p->threads);
     for (int i = 0; atomic_load(&p->working) != 0; ++i) {
         if (i < 100 * SPINS)
             pause_briefly();

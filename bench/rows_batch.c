@@ -2,7 +2,6 @@
  * memory of each row's block (examples/06_histogram.c). */
 #include "bench.h"
 #include "kernels.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 4096, BINS = HISTOGRAM_BINS };
@@ -11,7 +10,6 @@ typedef struct batch_row {
     bench_stream s;
     wf_array *in, *hist; /* f32 [SIDE, SIDE], i32 [SIDE, BINS] */
     int32_t *hist_at;
-    bool four;
 } batch_row;
 
 static wf_val bin_of(wf_val x) { return wf_cast(wf_mul(wf_mul(wf_add(x, 1), 0.5), BINS), WF_I32); }
@@ -48,29 +46,20 @@ static void by_block(void *data)
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
-static void part(void *arg, int part, int parts)
+typedef void histogram_fn(int64_t *count, const float *x, int64_t lo, int64_t hi);
+static histogram_fn *const plain = plain_histogram, *const four = plain_blocks_histogram;
+
+static void part(void *data, const void *how, int part, int parts)
 {
-    const batch_row *r = arg;
-    int64_t lo, hi, count[BINS];
-    bench_part(SIDE, 1, part, parts, &lo, &hi);
-    for (int64_t i = lo; i < hi; ++i) {
+    const batch_row *r = data;
+    const bench_range at = bench_split(SIDE, 1, part, parts);
+    int64_t count[BINS];
+    for (int64_t i = at.lo; i < at.hi; ++i) {
         memset(count, 0, sizeof count);
-        (r->four ? plain_blocks_histogram : plain_histogram)(count, r->s.at[0], i * SIDE, (i + 1) * SIDE);
+        (*(histogram_fn *const *)how)(count, r->s.at[0], i * SIDE, (i + 1) * SIDE);
         for (int b = 0; b < BINS; ++b)
             r->hist_at[i * BINS + b] = (int32_t)count[b];
     }
-}
-static void plain(void *data)
-{
-    batch_row *r = data;
-    r->four = false;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-static void best(void *data)
-{
-    batch_row *r = data;
-    r->four = true;
-    bench_pool_run(r->s.b->pool, part, r);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -88,43 +77,29 @@ static bool check(void *data, char *why, size_t cap)
     return true;
 }
 
-static void done(void *data)
-{
-    batch_row *r = data;
-    wf_release(r->in);
-    wf_release(r->hist);
-    bench_stream_free(&r->s);
-    free(r);
-}
+static const bench_kind kind = { sizeof(batch_row), clear, check, NULL };
 
-static bool setup(bench *b, bench_case *c, const char *how, void (*weft)(void *data))
+static void setup(bench *b, bench_case *c, const char *how, void (*weft)(void *data))
 {
-    batch_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 1, -1, 1);
-    void *at = NULL;
+    batch_row *r = bench_stream_data(b, c, &kind, (int64_t)SIDE * SIDE, 1, 0, -1, 1);
     if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
+        return;
     /* multiples of 2^-20, which no rounding moves to another bin */
     for (int64_t i = 0; i < r->s.n; ++i)
         r->s.at[0][i] = (float)(int32_t)(r->s.at[0][i] * 0x1p20f) * 0x1p-20f;
-    r->in = wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE));
-    r->hist = wf_empty(b->ctx, WF_I32, WF_SHAPE(SIDE, BINS));
-    if (!r->in || !r->hist || !bench_ok(b, wf_map(r->hist, &at, NULL), b->ctx, "wf_map"))
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "arrays");
-    r->hist_at = at;
+    r->in = bench_keep(c, wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE)));
+    r->hist = bench_keep(c, wf_empty(b->ctx, WF_I32, WF_SHAPE(SIDE, BINS)));
+    r->hist_at = bench_memory(b, r->hist);
     bench_add(c, "weft", how, weft);
-    bench_add(c, "plain", "", plain);
-    bench_add(c, "best", "four counts for each bin", best);
-    return true;
+    bench_add_parts(c, "plain", "", part, &plain);
+    bench_add_parts(c, "best", "four counts for each bin", part, &four);
 }
 
-static bool setup_accumulated(bench *b, bench_case *c) { return setup(b, c, "accumulated", accumulated); }
-static bool setup_by_block(bench *b, bench_case *c) { return setup(b, c, "scratch", by_block); }
+static void setup_accumulated(bench *b, bench_case *c) { setup(b, c, "accumulated", accumulated); }
+static void setup_by_block(bench *b, bench_case *c) { setup(b, c, "scratch", by_block); }
 const bench_row bench_histogram_rows = {
-    "histogram_rows", "128 bins of each of 4096 rows of 4096", "ms", 1e3, "<= best C", setup_accumulated
+    "histogram_rows", "128 bins of each of 4096 rows of 4096", "ms", 1e3, "<= best C", setup_accumulated, NULL
 };
 const bench_row bench_histogram_scratch = {
-    "histogram_scratch", "the same in scratch of a block for each row", "ms", 1e3, "<= best C", setup_by_block
+    "histogram_scratch", "the same in scratch of a block for each row", "ms", 1e3, "<= best C", setup_by_block, NULL
 };

@@ -4,7 +4,6 @@
 #include "bench.h"
 #include "program.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { N = 1024 };
 
@@ -123,57 +122,63 @@ static double several_together(void *data)
     return several(r, r->b->threads);
 }
 
-static bool cold_several(bench *b, bench_case *c)
+static const bench_kind kind = { sizeof(compile_row), NULL, NULL, NULL };
+
+static compile_row *new_row(bench *b, bench_case *c, int ops)
 {
-    compile_row *r = calloc(1, sizeof *r);
+    compile_row *r = bench_data(b, c, &kind);
     if (!r)
-        return false;
-    *r = (compile_row){ .b = b, .ops = 100 };
-    c->data = r;
-    c->done = free;
+        return NULL;
+    r->b = b;
+    r->ops = ops;
+    snprintf(r->cache, sizeof r->cache, "%s/disk-%d", b->scratch, ops);
+    return r;
+}
+
+static void cold_several(bench *b, bench_case *c)
+{
+    new_row(b, c, 100);
     bench_add_figure(c, "weft", "", several_together);
     bench_add_figure(c, "weft", "1 thread", several_alone);
-    return true;
 }
 
-static bool setup(bench *b, bench_case *c, int ops, bool from_disk)
+static void setup_cold(bench *b, bench_case *c)
 {
-    compile_row *r = calloc(1, sizeof *r);
-    if (!r)
-        return false;
-    *r = (compile_row){ .b = b, .ops = ops };
-    snprintf(r->cache, sizeof r->cache, "%s/disk-%d", b->scratch, ops);
-    c->data = r;
-    c->done = free;
-    if (from_disk) { /* compiled once; every measurement finds it */
-        wf_config config = { .size = sizeof config, .threads = b->threads, .cache_dir = r->cache };
-        wf_context *ctx = wf_context_new(&config);
-        double seconds = first_run(r, ctx, 0);
-        wf_context_free(ctx);
-        if (isnan(seconds))
-            return false;
-    }
-    bench_add_figure(c, "weft", "", from_disk ? disk : cold);
-    return true;
+    new_row(b, c, *(const int *)c->row->of);
+    bench_add_figure(c, "weft", "", cold);
 }
 
-static bool cold_10(bench *b, bench_case *c) { return setup(b, c, 10, false); }
-static bool cold_100(bench *b, bench_case *c) { return setup(b, c, 100, false); }
-static bool cold_1000(bench *b, bench_case *c) { return setup(b, c, 1000, false); }
-static bool disk_10(bench *b, bench_case *c) { return setup(b, c, 10, true); }
-static bool disk_100(bench *b, bench_case *c) { return setup(b, c, 100, true); }
-static bool disk_1000(bench *b, bench_case *c) { return setup(b, c, 1000, true); }
+static void setup_disk(bench *b, bench_case *c)
+{
+    compile_row *r = new_row(b, c, *(const int *)c->row->of);
+    if (!r)
+        return;
+    /* compiled once; every measurement finds it */
+    wf_config config = { .size = sizeof config, .threads = b->threads, .cache_dir = r->cache };
+    wf_context *ctx = wf_context_new(&config);
+    first_run(r, ctx, 0);
+    wf_context_free(ctx);
+    bench_add_figure(c, "weft", "", disk);
+}
 
-const bench_row bench_cold_10 = { "cold_10", "compile and run 10 operations", "ms", 1e3, "<= 2 ms", cold_10 };
-const bench_row bench_cold_100 = { "cold_100", "compile and run 100 operations", "ms", 1e3, "<= 4 ms", cold_100 };
-const bench_row bench_cold_1000 = { "cold_1000", "compile and run 1000 operations", "ms", 1e3, "<= 22 ms", cold_1000 };
-const bench_row bench_cold_several = {
-    "cold_several", "compile and run 4 kernels of 100 operations, one recording", "ms", 1e3, "all threads compile",
-    cold_several
-};
-const bench_row bench_disk_10 = { "disk_10", "load from disk and run 10 operations", "us", 1e6, "<= 30 us", disk_10 };
-const bench_row bench_disk_100 = {
-    "disk_100", "load from disk and run 100 operations", "us", 1e6, "<= 40 us", disk_100
-};
-const bench_row bench_disk_1000 = { "disk_1000", "load from disk and run 1000 operations", "us", 1e6, "<= 150 us",
-                                    disk_1000 };
+#define COLD(ops, target)                                                                                       \
+    const bench_row bench_cold_##ops = {                                                                        \
+        "cold_" #ops, "compile and run " #ops " operations", "ms", 1e3, target, setup_cold, &(const int){ ops } \
+    };
+#define DISK(ops, target)                                                                                              \
+    const bench_row bench_disk_##ops = {                                                                               \
+        "disk_" #ops, "load from disk and run " #ops " operations", "us", 1e6, target, setup_disk, &(const int){ ops } \
+    };
+COLD(10, "<= 2 ms")
+COLD(100, "<= 4 ms")
+COLD(1000, "<= 22 ms")
+DISK(10, "<= 30 us")
+DISK(100, "<= 40 us")
+DISK(1000, "<= 150 us")
+const bench_row bench_cold_several = { "cold_several",
+                                       "compile and run 4 kernels of 100 operations, one recording",
+                                       "ms",
+                                       1e3,
+                                       "all threads compile",
+                                       cold_several,
+                                       NULL };

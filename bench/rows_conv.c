@@ -2,7 +2,6 @@
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { SIDE = 4096 };
 
@@ -10,7 +9,6 @@ typedef struct conv_row {
     bench_stream s; /* img, out: [SIDE, SIDE] as [SIDE*SIDE] */
     wf_array *img, *out, *ker;
     float *ker_at;
-    void (*fn)(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi);
 } conv_row;
 
 static void weft(void *data)
@@ -55,37 +53,14 @@ static void weft_scratch(void *data)
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
-static void part(void *arg, int part, int parts)
-{
-    const conv_row *r = arg;
-    int64_t lo, hi;
-    bench_part(SIDE, 32, part, parts, &lo, &hi);
-    r->fn(r->s.at[1], r->s.at[0], r->ker_at, SIDE, SIDE, lo, hi);
-}
+typedef void conv_fn(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi);
+static conv_fn *const plain = plain_conv, *const fast = fast_conv, *const best = best_conv;
 
-static void plain(void *data)
+static void part(void *data, const void *how, int part, int parts)
 {
-    conv_row *r = data;
-    r->fn = plain_conv;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-static void fast(void *data)
-{
-    conv_row *r = data;
-    r->fn = fast_conv;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-static void best(void *data)
-{
-    conv_row *r = data;
-    r->fn = best_conv;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-
-static void clear(void *data)
-{
-    conv_row *r = data;
-    bench_stream_spoil(&r->s, 1);
+    const conv_row *r = data;
+    const bench_range at = bench_split(SIDE, 32, part, parts);
+    (*(conv_fn *const *)how)(r->s.at[1], r->s.at[0], r->ker_at, SIDE, SIDE, at.lo, at.hi);
 }
 
 static double reference(const conv_row *r, int64_t i, int64_t j)
@@ -118,52 +93,39 @@ static bool check(void *data, char *why, size_t cap)
     return true;
 }
 
-static void done(void *data)
-{
-    conv_row *r = data;
-    wf_release(r->ker);
-    wf_release(r->img);
-    wf_release(r->out);
-    bench_stream_free(&r->s);
-    free(r);
-}
+static const bench_kind kind = { sizeof(conv_row), bench_spoil_results, check, NULL };
 
-static bool setup_with(bench *b, bench_case *c, void (*by_weft)(void *data))
+static void setup(bench *b, bench_case *c, void (*by_weft)(void *data))
 {
-    conv_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 2, 0.5f, 1.5f);
-    void *at = NULL;
+    conv_row *r = bench_stream_data(b, c, &kind, (int64_t)SIDE * SIDE, 1, 1, 0.5f, 1.5f);
     if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
-    r->img = wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE));
-    r->out = wf_view_reshape(r->s.array[1], WF_SHAPE(SIDE, SIDE));
-    r->ker = wf_empty(b->ctx, WF_F32, WF_SHAPE(CONV_K, CONV_K));
-    if (!r->img || !r->out || !r->ker)
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "arrays");
-    if (!bench_ok(b, wf_map(r->ker, &at, NULL), b->ctx, "wf_map"))
-        return false;
-    r->ker_at = at;
-    for (int k = 0; k < CONV_K * CONV_K; ++k)
+        return;
+    r->img = bench_keep(c, wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE)));
+    r->out = bench_keep(c, wf_view_reshape(r->s.array[1], WF_SHAPE(SIDE, SIDE)));
+    r->ker = bench_keep(c, wf_empty(b->ctx, WF_F32, WF_SHAPE(CONV_K, CONV_K)));
+    r->ker_at = bench_memory(b, r->ker);
+    for (int k = 0; r->ker_at && k < CONV_K * CONV_K; ++k)
         r->ker_at[k] = 0.1f + bench_random(77, (uint64_t)k);
     bench_add(c, "weft", "", by_weft);
-    bench_add(c, "plain", "", plain);
-    bench_add(c, "plain fast-math", "", fast);
+    bench_add_parts(c, "plain", "", part, &plain);
+    bench_add_parts(c, "plain fast-math", "", part, &fast);
     if (bench_best_available())
-        bench_add(c, "best", "packed blocks, register tiles", best);
-    return true;
+        bench_add_parts(c, "best", "packed blocks, register tiles", part, &best);
 }
 
-static bool setup(bench *b, bench_case *c) { return setup_with(b, c, weft); }
-static bool setup_scratch(bench *b, bench_case *c) { return setup_with(b, c, weft_scratch); }
-const bench_row bench_conv_scratch_4096 = {
-    "conv_scratch_4096", "the same by windows of 64 x 64 blocks in scratch", "ms", 1e3, "below 2 by index",
-    setup_scratch
-};
+static void setup_index(bench *b, bench_case *c) { setup(b, c, weft); }
+static void setup_scratch(bench *b, bench_case *c) { setup(b, c, weft_scratch); }
+const bench_row bench_conv_scratch_4096 = { "conv_scratch_4096",
+                                            "the same by windows of 64 x 64 blocks in scratch",
+                                            "ms",
+                                            1e3,
+                                            "below 2 by index",
+                                            setup_scratch,
+                                            NULL };
 const bench_row bench_conv_4096 = { "conv_4096",
                                     "11x11 convolution by index, 4096 x 4096, zero outside",
                                     "ms",
                                     1e3,
                                     "<= 35 ms, and <= 25 ms as a stretch",
-                                    setup };
+                                    setup_index,
+                                    NULL };

@@ -1,7 +1,6 @@
 /* rows_fill.c - wf_full: a new array of 2^26 equal elements, in memory that was used before, beside filling such
  * memory in C. */
 #include "bench.h"
-#include <stdlib.h>
 
 typedef struct fill_row {
     bench_stream s; /* one array, which C fills */
@@ -19,35 +18,21 @@ static void weft_full(void *data)
     bench_ok(r->s.b, r->made ? WF_OK : wf_check(r->s.b->ctx), r->s.b->ctx, "wf_full");
 }
 
-static void fill(float *out, float value, int64_t lo, int64_t hi)
+static void part(void *data, const void *how, int part, int parts)
 {
-    for (int64_t i = lo; i < hi; ++i)
+    const fill_row *r = data;
+    const bench_range at = bench_split(r->s.n, 64, part, parts);
+    float *out = r->s.at[0], value = r->value;
+    (void)how;
+    for (int64_t i = at.lo; i < at.hi; ++i)
         out[i] = value;
-}
-static void part(void *arg, int number, int parts)
-{
-    fill_row *r = arg;
-    int64_t lo, hi;
-    bench_part(r->s.n, 64, number, parts, &lo, &hi);
-    fill(r->s.at[0], r->value, lo, hi);
-}
-static void plain_one(void *data)
-{
-    fill_row *r = data;
-    r->by_weft = false;
-    fill(r->s.at[0], r->value, 0, r->s.n);
-}
-static void plain_all(void *data)
-{
-    fill_row *r = data;
-    r->by_weft = false;
-    bench_pool_run(r->s.b->pool, part, r);
 }
 
 static void clear(void *data)
 {
     fill_row *r = data;
-    bench_stream_spoil(&r->s, 0);
+    bench_spoil_results(r);
+    r->by_weft = false;
     r->value += 1;
 }
 
@@ -70,22 +55,17 @@ static void done(void *data)
 {
     fill_row *r = data;
     wf_release(r->made);
-    bench_stream_free(&r->s);
-    free(r);
 }
 
-static bool setup(bench *b, bench_case *c)
+static const bench_kind kind = { sizeof(fill_row), clear, check, done };
+
+static void setup(bench *b, bench_case *c)
 {
-    fill_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)1 << 26, 1, 0, 1);
-    if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
+    if (!bench_stream_data(b, c, &kind, (int64_t)1 << 26, 0, 1, 0, 1))
+        return;
     bench_add(c, "weft", "", weft_full);
-    bench_add(c, "plain", "1 thread", plain_one);
-    bench_add(c, "plain", "all threads", plain_all);
-    return true;
+    bench_add_parts(c, "plain", "1 thread", part, NULL)->alone = true;
+    bench_add_parts(c, "plain", "all threads", part, NULL);
 }
 
-const bench_row bench_full_64m = { "full_64m", "wf_full, n = 2^26 f32", "ms", 1e3, "memory bandwidth", setup };
+const bench_row bench_full_64m = { "full_64m", "wf_full, n = 2^26 f32", "ms", 1e3, "memory bandwidth", setup, NULL };

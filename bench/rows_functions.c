@@ -62,7 +62,7 @@ static const fn functions[] = {
 enum { FUNCTIONS = sizeof functions / sizeof *functions, N = 8192 };
 
 typedef struct fn_row {
-    bench_row row; /* first */
+    bench_row row;
     const fn *f;
     bool wide;
     char name[24], what[64];
@@ -127,7 +127,6 @@ static void done(void *data)
     wf_context_free(c->ctx);
     if (c->library)
         dlclose(c->library);
-    free(c);
 }
 
 /* "Sleef_sinf16_u10avx512f" */
@@ -146,13 +145,15 @@ static void *find_sleef(fn_case *c)
     return c->library ? dlsym(c->library, name) : NULL;
 }
 
-static bool prepare(fn_case *c)
+static void prepare(fn_case *c)
 {
     const fn *f = c->row->f;
     wf_dtype t = c->row->wide ? WF_F64 : WF_F32;
     c->ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .cache_dir = c->b->scratch });
-    if (!c->ctx)
-        return bench_fail(c->b, "out of memory");
+    if (!c->ctx) {
+        bench_fail(c->b, "out of memory");
+        return;
+    }
     wf_graph *g = wf_begin(c->ctx, .name = f->name);
     wf_val x = wf_in(g, wf_formal(g, "x", t, 1)), r;
     r = f->f1 ? f->f1(x) : f->f2(x, wf_in(g, wf_formal(g, "y", t, 1)));
@@ -160,8 +161,9 @@ static bool prepare(fn_case *c)
     c->kernel = wf_compile(g);
     for (int i = 0; i < 3; ++i) {
         c->array[i] = wf_empty(c->ctx, t, WF_SHAPE(N));
-        if (!c->array[i] || wf_map(c->array[i], &c->at[i], NULL) != WF_OK)
-            return bench_ok(c->b, wf_check(c->ctx), c->ctx, "memory for the inputs");
+        wf_status status = c->array[i] ? wf_map(c->array[i], &c->at[i], NULL) : wf_check(c->ctx);
+        if (!bench_ok(c->b, status, c->ctx, "memory for the inputs"))
+            return;
         for (int64_t k = 0; k < N && i < 2; ++k) {
             double v = f->low + (f->high - f->low) * (double)bench_random((uint64_t)i, (uint64_t)k);
             if (c->row->wide)
@@ -170,27 +172,22 @@ static bool prepare(fn_case *c)
                 ((float *)c->at[i])[k] = (float)v;
         }
     }
-    return c->kernel || bench_ok(c->b, wf_check(c->ctx), c->ctx, "wf_compile");
+    bench_ok(c->b, wf_check(c->ctx), c->ctx, "wf_compile");
 }
 
-static bool setup(bench *b, bench_case *at)
+static void setup(bench *b, bench_case *at)
 {
-    fn_case *c = calloc(1, sizeof *c);
+    static const bench_kind kind = { sizeof(fn_case), clear, check, done };
+    fn_case *c = bench_data(b, at, &kind);
     if (!c)
-        return false;
-    at->data = c;
-    at->clear = clear;
-    at->check = check;
-    at->done = done;
+        return;
     c->b = b;
-    c->row = (const fn_row *)at->row;
-    if (!prepare(c))
-        return false;
+    c->row = at->row->of;
+    prepare(c);
     c->vector = find_sleef(c);
     bench_add(at, "weft", "", weft);
     if (c->vector)
         bench_add(at, "sleef", "", sleef);
-    return true;
 }
 
 const bench_row *bench_function_row(int i)
@@ -203,6 +200,6 @@ const bench_row *bench_function_row(int i)
     r->wide = i % 2;
     snprintf(r->name, sizeof r->name, "fn_%s_%s", r->f->name, r->wide ? "f64" : "f32");
     snprintf(r->what, sizeof r->what, "%s, %d values in cache, one thread", r->f->name, N);
-    r->row = (bench_row){ r->name, r->what, "ns/value", 1e9 / N, "<= 1 x SLEEF", setup };
+    r->row = (bench_row){ r->name, r->what, "ns/value", 1e9 / N, "<= 1 x SLEEF", setup, r };
     return &r->row;
 }

@@ -3,7 +3,6 @@
 #include "kernels.h"
 #include "program.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { RECORDED = 100000, QUEUED = 100 };
 
@@ -43,21 +42,14 @@ static void weft_replayed(void *data)
     bench_ok(r->s.b, wf_frozen_replay(r->frozen, (wf_arrays){ r->s.array, 4 }), r->s.b->ctx, "wf_frozen_replay");
 }
 
-static void plain(void *data)
-{
-    launch_row *r = data;
-    plain_ten(r->s.at[3], r->s.at[0], r->s.at[1], r->s.at[2], 0, r->s.n);
-}
-static void best(void *data)
-{
-    launch_row *r = data;
-    best_ten(r->s.at[3], r->s.at[0], r->s.at[1], r->s.at[2], 0, r->s.n);
-}
+typedef void ten_fn(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
+static ten_fn *const plain = plain_ten, *const best = best_ten;
 
-static void clear(void *data)
+static void part(void *data, const void *how, int part, int parts)
 {
-    launch_row *r = data;
-    bench_stream_spoil(&r->s, 3);
+    const bench_stream *s = data;
+    const bench_range at = bench_split(s->n, 64, part, parts);
+    (*(ten_fn *const *)how)(s->at[3], s->at[0], s->at[1], s->at[2], at.lo, at.hi);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -80,44 +72,34 @@ static void done(void *data)
     launch_row *r = data;
     wf_frozen_free(r->frozen);
     wf_stream_free(r->stream);
-    wf_kernel_free(r->kernel);
-    bench_stream_free(&r->s);
-    free(r);
 }
+static const bench_kind kind = { sizeof(launch_row), bench_spoil_results, check, done };
 
-static bool setup(bench *b, bench_case *c, void (*weft)(void *))
+static launch_row *setup(bench *b, bench_case *c, void (*weft)(void *))
 {
-    launch_row *r = bench_stream_case(c, sizeof *r, b, 1024, 4, 0.5f, 1.5f);
+    launch_row *r = bench_stream_data(b, c, &kind, 1024, 3, 1, 0.5f, 1.5f);
     if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
+        return NULL;
     wf_graph *g = wf_begin(b->ctx, .name = "ten");
     wf_val x = wf_in(g, wf_formal(g, "a", WF_F32, 1)), y = wf_in(g, wf_formal(g, "b", WF_F32, 1));
     wf_val z = wf_in(g, wf_formal(g, "c", WF_F32, 1));
     wf_out(g, wf_formal(g, "out", WF_F32, 1), ten(x, y, z));
-    r->kernel = wf_compile(g);
-    if (!r->kernel)
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_compile");
+    r->kernel = c->kernel = wf_compile(g);
     bench_add(c, "weft", "", weft);
-    bench_add(c, "plain", "1 thread", plain);
+    bench_add_parts(c, "plain", "1 thread", part, &plain)->alone = true;
     if (bench_best_available())
-        bench_add(c, "best", "1 thread", best);
-    return true;
+        bench_add_parts(c, "best", "1 thread", part, &best)->alone = true;
+    return r;
 }
-static bool prepared(bench *b, bench_case *c) { return setup(b, c, weft_prepared); }
-static bool traced(bench *b, bench_case *c) { return setup(b, c, weft_traced); }
-static bool replay(bench *b, bench_case *c)
+static void prepared(bench *b, bench_case *c) { setup(b, c, weft_prepared); }
+static void traced(bench *b, bench_case *c) { setup(b, c, weft_traced); }
+static void replay(bench *b, bench_case *c)
 {
-    if (!setup(b, c, weft_replayed))
-        return false;
-    launch_row *r = c->data;
-    if (!bench_ok(b, wf_freeze_begin(b->ctx, (wf_arrays){ r->s.array, 4 }), b->ctx, "wf_freeze_begin"))
-        return false;
+    launch_row *r = setup(b, c, weft_replayed);
+    if (!r || !bench_ok(b, wf_freeze_begin(b->ctx, (wf_arrays){ r->s.array, 4 }), b->ctx, "wf_freeze_begin"))
+        return;
     weft_traced(r);
     r->frozen = wf_freeze_end(b->ctx);
-    return r->frozen || bench_ok(b, wf_check(b->ctx), b->ctx, "wf_freeze_end");
 }
 
 /* ---- in a stream ------------------------------------------------------------------------------------------------- */
@@ -136,42 +118,38 @@ static double queue(launch_row *r, bool whole)
 static double queue_only(void *data) { return queue(data, false); }
 static double queue_and_wait(void *data) { return queue(data, true); }
 
-static bool queued(bench *b, bench_case *c)
+static void queued(bench *b, bench_case *c)
 {
-    if (!setup(b, c, weft_prepared))
-        return false;
-    launch_row *r = c->data;
+    launch_row *r = setup(b, c, weft_prepared);
+    if (!r)
+        return;
     r->stream = wf_stream_new(b->ctx, WF_CPU);
-    if (!r->stream)
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_stream_new");
     c->n = 0; /* C has no queue to compare with */
-    c->clear = NULL;
     bench_add_figure(c, "weft", "100 launches and wf_stream_sync", queue_and_wait);
     bench_add_figure(c, "weft", "the caller's part", queue_only);
-    return true;
 }
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
 /* Seconds for one operation in recordings of `ops`. Again: the same operations a second time, so that each is found. */
-static double record(launch_row *r, int ops, bool again)
+static double record(const bench_stream *s, int ops, bool again)
 {
     double seconds = 0;
     int recordings = again ? 1 : RECORDED / ops;
     for (int k = 0; k < recordings; ++k) {
-        wf_graph *g = wf_begin(r->s.b->ctx);
-        wf_val x = wf_in(g, r->s.array[0]), y = wf_in(g, r->s.array[1]), first = x;
+        wf_graph *g = wf_begin(s->b->ctx);
+        wf_val x = wf_in(g, s->array[0]), y = wf_in(g, s->array[1]), first = x;
         if (again)
             first = bench_program(x, y, ops, 0);
         double start = bench_now();
         wf_val v = bench_program(x, y, ops, 0);
         seconds += bench_now() - start;
         if (v.h.num == 0)
-            bench_fail(r->s.b, "recording failed: %s", wf_message(r->s.b->ctx)); /* poison */
+            bench_fail(s->b, "recording failed: %s", wf_message(s->b->ctx)); /* poison */
         if (again && !(v.h.num == first.h.num))
-            bench_fail(r->s.b, "equal expressions are two nodes");
+            bench_fail(s->b, "equal expressions are two nodes");
         wf_drop(g);
-        wf_clear(r->s.b->ctx);
+        wf_clear(s->b->ctx);
     }
     return seconds / (double)recordings / (double)ops;
 }
@@ -180,31 +158,34 @@ static double record_short(void *data) { return record(data, 1000, false); }
 static double record_long(void *data) { return record(data, RECORDED, false); }
 static double record_again(void *data) { return record(data, RECORDED, true); }
 
-static bool tracing(bench *b, bench_case *c)
+static const bench_kind recorded = { sizeof(bench_stream), NULL, NULL, NULL };
+
+static void tracing(bench *b, bench_case *c)
 {
-    launch_row *r = bench_stream_case(c, sizeof *r, b, 1024, 2, 0.5f, 1.5f);
-    if (!r)
-        return false;
-    c->done = done;
+    if (!bench_stream_data(b, c, &recorded, 1024, 2, 0, 0.5f, 1.5f))
+        return;
     bench_add_figure(c, "weft", "recordings of 1000", record_short);
     bench_add_figure(c, "weft", "recordings of 100 000", record_long);
     bench_add_figure(c, "weft", "the same 100 000 again", record_again);
-    return true;
 }
 
 const bench_row bench_launch_prepared = {
-    "launch_prepared", "10 operations, n = 1024, one wf_launch", "us", 1e6, "<= 0.3 us", prepared
+    "launch_prepared", "10 operations, n = 1024, one wf_launch", "us", 1e6, "<= 0.3 us", prepared, NULL
 };
 const bench_row bench_launch_traced = {
-    "launch_traced", "10 operations, n = 1024, wf_begin to wf_run", "us", 1e6, "<= 2 us", traced
+    "launch_traced", "10 operations, n = 1024, wf_begin to wf_run", "us", 1e6, "<= 2 us", traced, NULL
 };
 const bench_row bench_launch_queued = {
-    "launch_queued", "10 operations, n = 1024, one wf_launch of 100 into a stream", "us", 1e6, "<= 2 us", queued
+    "launch_queued", "10 operations, n = 1024, one wf_launch of 100 into a stream", "us", 1e6, "<= 2 us", queued, NULL
 };
 const bench_row bench_replay = { "replay",   "10 operations, n = 1024, recorded once and frozen: one wf_frozen_replay",
                                  "us",       1e6,
-                                 "< 0.3 us", replay };
-const bench_row bench_tracing = {
-    "tracing", "recording one operation, with folding and value numbering", "ns", 1e9, "<= 20 ns (50 million a second)",
-    tracing
-};
+                                 "< 0.3 us", replay,
+                                 NULL };
+const bench_row bench_tracing = { "tracing",
+                                  "recording one operation, with folding and value numbering",
+                                  "ns",
+                                  1e9,
+                                  "<= 20 ns (50 million a second)",
+                                  tracing,
+                                  NULL };

@@ -2,12 +2,10 @@
  * and beside C that was written for it. */
 #include "bench.h"
 #include "kernels.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 8192, PADDED = SIDE - 64 };
 
-typedef void rows_fn(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);
 typedef struct layout_row {
     bench_stream s;    /* memory of x, and of the results */
     wf_array *x, *out; /* views of it */
@@ -15,7 +13,6 @@ typedef struct layout_row {
     const float *from; /* x[0, 0] */
     bench_rows_of of;
     bool copy;
-    rows_fn *fn;
 } layout_row;
 
 static void weft(void *data)
@@ -24,29 +21,17 @@ static void weft(void *data)
     bench_ok(r->s.b, wf_launch(r->kernel, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
 }
 
-static void part(void *arg, int part, int parts)
+typedef void rows_fn(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);
+static rows_fn *const plain = plain_rows, *const blocks = plain_blocks_rows;
+
+static void part(void *data, const void *how, int part, int parts)
 {
-    const layout_row *r = arg;
-    int64_t lo, hi;
-    bench_part(SIDE, 32, part, parts, &lo, &hi);
+    const layout_row *r = data;
+    const bench_range at = bench_split(SIDE, 32, part, parts);
     if (r->copy)
-        memcpy(r->s.at[1] + lo * SIDE, r->from + lo * SIDE, (size_t)(hi - lo) * SIDE * sizeof(float));
+        memcpy(r->s.at[1] + at.lo * SIDE, r->from + at.lo * SIDE, (size_t)(at.hi - at.lo) * SIDE * sizeof(float));
     else
-        r->fn(r->s.at[1], r->from, &r->of, lo, hi);
-}
-
-static void parallel(layout_row *r, rows_fn *fn)
-{
-    r->fn = fn;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-static void plain(void *data) { parallel(data, plain_rows); }
-static void blocks(void *data) { parallel(data, plain_blocks_rows); }
-
-static void clear(void *data)
-{
-    layout_row *r = data;
-    bench_stream_spoil(&r->s, 1);
+        (*(rows_fn *const *)how)(r->s.at[1], r->from, &r->of, at.lo, at.hi);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -65,15 +50,7 @@ static bool check(void *data, char *why, size_t cap)
     return true;
 }
 
-static void done(void *data)
-{
-    layout_row *r = data;
-    wf_kernel_free(r->kernel);
-    wf_release(r->x);
-    wf_release(r->out);
-    bench_stream_free(&r->s);
-    free(r);
-}
+static const bench_kind kind = { sizeof(layout_row), bench_spoil_results, check, NULL };
 
 typedef enum layout { COPY, F_ORDER, TRANSPOSED, PADDED_ROWS, BROADCAST, REVERSED } layout;
 
@@ -100,16 +77,14 @@ static wf_array *view_of(wf_array *memory, layout how, bool is_out)
     return a;
 }
 
-static bool setup(bench *b, bench_case *c, layout how)
+static void setup(bench *b, bench_case *c)
 {
-    layout_row *r = bench_stream_case(c, sizeof *r, b, (int64_t)SIDE * SIDE, 2, 0, 1);
+    const layout how = *(const layout *)c->row->of;
+    layout_row *r = bench_stream_data(b, c, &kind, (int64_t)SIDE * SIDE, 1, 1, 0, 1);
     if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
-    r->x = view_of(r->s.array[0], how, false);
-    r->out = view_of(r->s.array[1], how, true);
+        return;
+    r->x = bench_keep(c, view_of(r->s.array[0], how, false));
+    r->out = bench_keep(c, view_of(r->s.array[1], how, true));
     r->copy = how == COPY;
     r->from = r->s.at[0] + (how == REVERSED ? SIDE - 1 : 0);
     r->of = (bench_rows_of){ .width = how == PADDED_ROWS ? PADDED : SIDE, .row = SIDE, .step = 1, .out_row = SIDE };
@@ -122,19 +97,15 @@ static bool setup(bench *b, bench_case *c, layout how)
     wf_graph *g = wf_begin(b->ctx);
     wf_val x = wf_in(g, r->x);
     wf_out(g, r->out, r->copy ? x : wf_add(wf_mul(x, 2), 1));
-    r->kernel = wf_compile(g);
-    if (!r->kernel)
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_compile");
+    r->kernel = c->kernel = wf_compile(g);
     bench_add(c, "weft", "", weft);
-    bench_add(c, "plain", r->copy ? "memcpy" : "", plain);
+    bench_add_parts(c, "plain", r->copy ? "memcpy" : "", part, &plain);
     if (how == TRANSPOSED)
-        bench_add(c, "best", "blocks of 32 x 32", blocks);
-    return true;
+        bench_add_parts(c, "best", "blocks of 32 x 32", part, &blocks);
 }
 
-#define ROW(name, what, how)                                                       \
-    static bool setup_##name(bench *b, bench_case *c) { return setup(b, c, how); } \
-    const bench_row bench_##name = { #name, what, "ms", 1e3, "<= C", setup_##name };
+#define ROW(name, what, how) \
+    const bench_row bench_##name = { #name, what, "ms", 1e3, "<= C", setup, &(const layout){ how } };
 ROW(copy_64m, "a copy, n = 2^26 f32", COPY)
 ROW(layout_f, "x * 2 + 1 in F order, 8192 x 8192", F_ORDER)
 ROW(layout_transposed, "x * 2 + 1, x transposed, 8192 x 8192", TRANSPOSED)

@@ -10,7 +10,6 @@ typedef struct loop_row {
     bench *b;
     wf_array *count; /* i32 [SIDE, SIDE] */
     int32_t *at;
-    void (*fn)(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);
 } loop_row;
 
 static void weft(void *data)
@@ -32,25 +31,17 @@ static void weft(void *data)
     bench_ok(r->b, wf_run(g), r->b->ctx, "wf_run");
 }
 
-static void part(void *arg, int part, int parts)
+typedef void loop_fn(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);
+static loop_fn *const plain = plain_mandelbrot, *const best = best_mandelbrot;
+
+static void part(void *data, const void *how, int part, int parts)
 {
-    const loop_row *r = arg;
-    int64_t rows[2];
-    bench_part(SIDE, 1, part, 16 * parts, &rows[0], &rows[1]); /* rows cost differently: in 16 rounds */
-    for (int k = 0; k < 16; ++k) {
-        bench_part(SIDE, 1, part + k * parts, 16 * parts, &rows[0], &rows[1]);
-        r->fn(r->at, SIDE, LIMIT, rows[0], rows[1]);
+    const loop_row *r = data;
+    for (int k = 0; k < 16; ++k) { /* rows cost differently: in 16 rounds */
+        const bench_range at = bench_split(SIDE, 1, part + k * parts, 16 * parts);
+        (*(loop_fn *const *)how)(r->at, SIDE, LIMIT, at.lo, at.hi);
     }
 }
-
-static void run(void *data, void (*fn)(int32_t *, int64_t, int, int64_t, int64_t))
-{
-    loop_row *r = data;
-    r->fn = fn;
-    bench_pool_run(r->b->pool, part, r);
-}
-static void plain(void *data) { run(data, plain_mandelbrot); }
-static void best(void *data) { run(data, best_mandelbrot); }
 
 static void clear(void *data)
 {
@@ -76,31 +67,22 @@ static bool check(void *data, char *why, size_t cap)
     return false;
 }
 
-static void done(void *data)
-{
-    loop_row *r = data;
-    wf_release(r->count);
-    free(r);
-}
+static const bench_kind kind = { sizeof(loop_row), clear, check, NULL };
 
-static bool setup(bench *b, bench_case *c)
+static void setup(bench *b, bench_case *c)
 {
-    loop_row *r = calloc(1, sizeof *r);
-    void *at = NULL;
+    loop_row *r = bench_data(b, c, &kind);
     if (!r)
-        return bench_fail(b, "out of memory");
-    *c = (bench_case){ .data = r, .clear = clear, .check = check, .done = done };
+        return;
     r->b = b;
-    r->count = wf_empty(b->ctx, WF_I32, WF_SHAPE(SIDE, SIDE));
-    if (!r->count || !bench_ok(b, wf_map(r->count, &at, NULL), b->ctx, "wf_map"))
-        return false;
-    r->at = at;
+    r->count = bench_keep(c, wf_empty(b->ctx, WF_I32, WF_SHAPE(SIDE, SIDE)));
+    r->at = bench_memory(b, r->count);
     bench_add(c, "weft", "", weft);
-    bench_add(c, "plain", "", plain);
+    bench_add_parts(c, "plain", "", part, &plain);
     if (bench_best_loop_available())
-        bench_add(c, "best", "four vectors in flight", best);
-    return true;
+        bench_add_parts(c, "best", "four vectors in flight", part, &best);
 }
 
 const bench_row bench_mandelbrot = { "mandelbrot", "Mandelbrot set, 2048 x 2048, up to 256 turns", "ms",
-                                     1e3,          "<= 18 ms from a plain while; 2.4x Dr.Jit",     setup };
+                                     1e3,          "<= 18 ms from a plain while; 2.4x Dr.Jit",     setup,
+                                     NULL };

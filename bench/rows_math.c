@@ -2,14 +2,10 @@
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
-#include <stdlib.h>
-
-typedef void math_fn(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
 
 typedef struct math_row {
     bench_stream s; /* x, out */
     wf_kernel *kernel;
-    math_fn *fn;
 } math_row;
 
 static const float A = 1.5f, B = 0.3f; /* run-time values for everyone */
@@ -32,27 +28,15 @@ static void weft(void *data)
     bench_ok(r->s.b, wf_launch(r->kernel, WF_NAMED(x, out, a, b)), r->s.b->ctx, "wf_launch");
 }
 
-static void part(void *arg, int part, int parts)
-{
-    const math_row *r = arg;
-    int64_t lo, hi;
-    bench_part(r->s.n, 64, part, parts, &lo, &hi);
-    r->fn(r->s.at[1], r->s.at[0], A, B, lo, hi);
-}
-static void parallel(math_row *r, math_fn *fn)
-{
-    r->fn = fn;
-    bench_pool_run(r->s.b->pool, part, r);
-}
-static void plain(void *data) { parallel(data, plain_math); }
-static void fast(void *data) { parallel(data, fast_math); }
-static void best(void *data) { parallel(data, best_math); }
-static void best_ieee(void *data) { parallel(data, best_math_ieee); }
+typedef void math_fn(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
+static math_fn *const plain = plain_math, *const fast = fast_math, *const best = best_math,
+                      *const ieee = best_math_ieee;
 
-static void clear(void *data)
+static void part(void *data, const void *how, int part, int parts)
 {
-    math_row *r = data;
-    bench_stream_spoil(&r->s, 1);
+    const math_row *r = data;
+    const bench_range at = bench_split(r->s.n, 64, part, parts);
+    (*(math_fn *const *)how)(r->s.at[1], r->s.at[0], A, B, at.lo, at.hi);
 }
 
 static bool check(void *data, char *why, size_t cap)
@@ -70,35 +54,23 @@ static bool check(void *data, char *why, size_t cap)
     return true;
 }
 
-static void done(void *data)
-{
-    math_row *r = data;
-    wf_kernel_free(r->kernel);
-    bench_stream_free(&r->s);
-    free(r);
-}
+static const bench_kind kind = { sizeof(math_row), bench_spoil_results, check, NULL };
 
-static bool setup(bench *b, bench_case *c)
+static void setup(bench *b, bench_case *c)
 {
-    math_row *r = bench_stream_case(c, sizeof *r, b, 1 << 24, 2, 0, 8);
+    math_row *r = bench_stream_data(b, c, &kind, 1 << 24, 1, 1, 0, 8);
     if (!r)
-        return false;
-    c->clear = clear;
-    c->check = check;
-    c->done = done;
-    r->kernel = math_kernel(b->ctx);
-    if (!r->kernel)
-        return bench_ok(b, wf_check(b->ctx), b->ctx, "wf_compile");
+        return;
+    r->kernel = c->kernel = math_kernel(b->ctx);
     bench_add(c, "weft", "", weft);
-    bench_add(c, "plain", "", plain);
-    bench_add(c, "plain fast-math", "", fast);
+    bench_add_parts(c, "plain", "", part, &plain);
+    bench_add_parts(c, "plain fast-math", "", part, &fast);
     if (bench_best_available()) {
-        bench_add(c, "best", "fast math", best);
-        bench_add(c, "best", "IEEE division and root", best_ieee);
+        bench_add_parts(c, "best", "fast math", part, &best);
+        bench_add_parts(c, "best", "IEEE division and root", part, &ieee);
     }
-    return true;
 }
 
 const bench_row bench_math_16m = {
-    "math_16m", "cos(x/a + b) + exp(-x^2) sqrt(x), n = 2^24", "ms", 1e3, "<= 0.9 x the best other system", setup
+    "math_16m", "cos(x/a + b) + exp(-x^2) sqrt(x), n = 2^24", "ms", 1e3, "<= 0.9 x the best other system", setup, NULL
 };

@@ -87,58 +87,51 @@ static double node_bytes(void *data)
     return told(r, (const char *const[]){ r->b->self, "--child=node-bytes", "", NULL });
 }
 
-static process_row *new_row(bench *b, bench_case *c)
+static const bench_kind kind = { sizeof(process_row), NULL, NULL, NULL };
+
+static process_row *setup(bench *b, bench_case *c)
 {
-    process_row *r = calloc(1, sizeof *r);
+    process_row *r = bench_data(b, c, &kind);
     if (!r)
         return NULL;
     r->b = b;
     snprintf(r->cache, sizeof r->cache, "%s/process", b->scratch);
-    c->data = r;
-    c->done = free;
     return r;
 }
 
-static bool fill_cache(process_row *r)
+static void fill_cache(process_row *r)
 {
-    return !isnan(run(r->b, (const char *const[]){ r->b->self, "--child=compiled", r->cache, NULL }, NULL, 0));
+    if (r)
+        run(r->b, (const char *const[]){ r->b->self, "--child=compiled", r->cache, NULL }, NULL, 0);
 }
 
-static bool start(bench *b, bench_case *c)
+static void start(bench *b, bench_case *c)
 {
-    process_row *r = new_row(b, c);
-    if (!r || !fill_cache(r))
-        return false;
+    fill_cache(setup(b, c));
     bench_add_figure(c, "weft", "", weft_start);
     bench_add_figure(c, "plain", "no library", plain_start);
-    return true;
 }
 
-static bool memory(bench *b, bench_case *c)
+static void memory(bench *b, bench_case *c)
 {
-    process_row *r = new_row(b, c);
-    if (!r || !fill_cache(r))
-        return false;
+    fill_cache(setup(b, c));
     bench_add_figure(c, "weft", "cached kernel", weft_memory)->once = true;
     bench_add_figure(c, "weft", "compiling it, LLVM open", weft_memory_llvm)->once = true;
     bench_add_figure(c, "plain", "no library", plain_memory)->once = true;
-    return true;
 }
 
-static bool nodes(bench *b, bench_case *c)
+static void nodes(bench *b, bench_case *c)
 {
-    if (!new_row(b, c))
-        return false;
+    setup(b, c);
     bench_add_figure(c, "weft", "", node_bytes)->once = true;
-    return true;
 }
 
 const bench_row bench_process_start = {
-    "process_start", "fork, exec, one cached kernel, exit", "ms", 1e3, "<= 3 ms", start
+    "process_start", "fork, exec, one cached kernel, exit", "ms", 1e3, "<= 3 ms", start, NULL
 };
 const bench_row bench_process_memory = {
-    "process_memory", "largest resident size of such a process", "MiB", 1, NULL, memory
+    "process_memory", "largest resident size of such a process", "MiB", 1, NULL, memory, NULL
 };
-const bench_row bench_node_bytes = { "node_bytes",  "memory of one recorded operation, with its constants",
-                                     "bytes",       1,
-                                     "<= 40 bytes", nodes };
+const bench_row bench_node_bytes = {
+    "node_bytes", "memory of one recorded operation, with its constants", "bytes", 1, "<= 40 bytes", nodes, NULL
+};
