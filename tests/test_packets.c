@@ -274,7 +274,8 @@ static void parts_that_meet(void **state)
     free(want);
 }
 
-/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over. */
+/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over, and in
+ * tiles of 7 rows (of 21), whose last pieces must not reach beyond them. Enough work for such tiles, or there are none. */
 static void rows_that_cross(void **state)
 {
     (void)state;
@@ -282,7 +283,7 @@ static void rows_that_cross(void **state)
         WF_BOOL, WF_U8, WF_I16, WF_F16, WF_BF16, WF_U32, WF_F32, WF_F64, WF_I64, WF_C64
     };
     static const int order[][3] = { { 0, 2, 1 }, { 1, 0, 2 }, { 2, 1, 0 }, { 2, 0, 1 }, { 1, 2, 0 } };
-    static const wf_shape shapes[] = { WF_SHAPE(2, 19, 70), WF_SHAPE(3, 170, 305), WF_SHAPE(130, 2, 500),
+    static const wf_shape shapes[] = { WF_SHAPE(2, 1600, 21), WF_SHAPE(3, 170, 305), WF_SHAPE(130, 2, 500),
                                        WF_SHAPE(1, 217, 600) };
     for (unsigned t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
         for (unsigned c = t % 3; c < 20; c += 3) {
