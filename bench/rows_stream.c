@@ -4,7 +4,7 @@
 #include <math.h>
 
 typedef struct stream_row {
-    bench_stream s; /* a, b, c; a*b + c. Chained: a, b, c, d, e; t = a*b + c, t*d + e */
+    bench_stream s; /* a, b, c; a*b + c. Chained: a, b, c, d, e; t*d + e, t = a*b + c */
     wf_kernel *kernel;
 } stream_row;
 
@@ -37,9 +37,9 @@ static void weft_traced(void *data)
 static void weft_chained(void *data)
 {
     stream_row *r = data;
-    wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[5];
+    wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[6];
     wf_status first = wf_launch(r->kernel, WF_NAMED(a, b, c, out));
-    a = r->s.array[5], b = r->s.array[3], c = r->s.array[4], out = r->s.array[6];
+    a = r->s.array[6], b = r->s.array[3], c = r->s.array[4], out = r->s.array[5];
     wf_status second = wf_launch(r->kernel, WF_NAMED(a, b, c, out));
     bench_ok(r->s.b, first ? first : second, r->s.b->ctx, "wf_launch");
 }
@@ -53,13 +53,13 @@ static void first(void *data, const void *how, int part, int parts)
 {
     const bench_stream *s = data;
     const bench_range at = bench_split(s->n, 64, part, parts);
-    (*(triad_fn *const *)how)(s->at[s->inputs], s->at[0], s->at[1], s->at[2], at.lo, at.hi);
+    (*(triad_fn *const *)how)(s->at[s->inputs + s->results - 1], s->at[0], s->at[1], s->at[2], at.lo, at.hi);
 }
 static void second(void *data, const void *how, int part, int parts)
 {
     const bench_stream *s = data;
     const bench_range at = bench_split(s->n, 64, part, parts);
-    (*(triad_fn *const *)how)(s->at[6], s->at[5], s->at[3], s->at[4], at.lo, at.hi);
+    (*(triad_fn *const *)how)(s->at[5], s->at[6], s->at[3], s->at[4], at.lo, at.hi);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static bool check(void *data, char *why, size_t cap)
     const bench_stream *s = data;
     for (int64_t i = 0; i < s->n; ++i) {
         double want = (double)s->at[0][i] * (double)s->at[1][i] + (double)s->at[2][i];
-        double got = (double)s->at[s->inputs + s->results - 1][i];
+        double got = (double)s->at[s->inputs][i];
         if (s->results == 2)
             want = want * (double)s->at[3][i] + (double)s->at[4][i];
         if (fabs(got - want) <= 1e-6 * fabs(want))
