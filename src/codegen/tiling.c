@@ -308,6 +308,9 @@ static bool masks_are_cheap(const study *s)
     return true;
 }
 
+/* Is much of the work loads that points of a tile share? */
+static bool is_stencil(const study *s) { return s->load_n - s->group_n >= s->weight / 4; }
+
 /* Points side by side hide the latency of a loop's chain, as long as what it carries stays in registers. */
 static int loop_columns(const study *s)
 {
@@ -343,7 +346,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         } else if (turns) {
             best_r = 1;
             best_c = 2;
-        } else if (s->light && s->weight > ONE_COPY && !s->bordered) {
+        } else if (s->light && s->weight > ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
             else if (masks_are_cheap(s))
