@@ -167,14 +167,6 @@ static void test_mistakes(void **state)
     assert_null(wf_scratch(g, WF_F32, WF_SHAPE(4), true));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_scratch");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    s = wf_scratch(g, WF_F32, WF_SHAPE(4), true);
-    if (is_on_gpu())
-        wf_drop(g);
-    else {
-        assert_null(wf_compile(g));
-        REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_scratch");
-    }
-    g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_section(g, WF_INIT);
     wf_section(g, WF_CALL);
     wf_section(g, WF_DEINIT);

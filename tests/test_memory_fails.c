@@ -355,6 +355,37 @@ static wf_status loops(wf_context *ctx)
     return status;
 }
 
+/* Each row of a block from the row before it, by way of scratch. */
+static wf_status blocks(wf_context *ctx)
+{
+    wf_array *a = wf_arange(ctx, WF_F32, 192, 0, 1), *in = wf_view_reshape(a, WF_SHAPE(12, 16));
+    wf_array *out = wf_empty(ctx, WF_F32, WF_SHAPE(12, 16)), *last = wf_view_slice(out, 0, 11, 12, 1);
+    wf_status status = a && in && out && last ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(12, 16), .block = WF_SHAPE(8, 8));
+        wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(8, 8), true);
+        wf_val y, x, i = wf_index(g, 0), j = wf_index(g, 1);
+        wf_write(g, out, wf_read(g, tile, wf_sub(i, wf_mul(wf_block_id(g, 0), 8)), wf_mod(j, 8)), i, j);
+        wf_section(g, WF_INIT);
+        WF_FOR (g, y, 0, 8, 1) {
+            WF_FOR (g, x, 0, 8, 1) {
+                wf_val from_y = wf_sub(wf_add(wf_mul(wf_block_id(g, 0), 8), y), 1);
+                wf_write(g, tile, wf_read_or(g, in, -1, from_y, wf_add(wf_mul(wf_block_id(g, 1), 8), x)), y, x);
+            }
+            WF_END(g);
+        }
+        WF_END(g);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    const float want[] = { 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175 };
+    if (status == WF_OK)
+        assert_true(holds(last, want, 16, &status));
+    wf_array *all[] = { a, in, out, last };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+    return status;
+}
+
 static wf_status views(wf_context *ctx)
 {
     wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(2, 4));
@@ -403,11 +434,13 @@ int main(void)
         EACH(loops),
         EACH(table_of_functions),
         EACH(streams),
+        EACH(blocks),
         EACH(views),
         /* with code generation: slow, so only every few allocations */
         { "stencil on the CPU", stencil, WF_CPU, 7 },
         { "reductions on the CPU", reductions, WF_CPU, 7 },
         { "reductions over some of the axes on the CPU", some_axes, WF_CPU, 23 },
+        { "blocks on the CPU", blocks, WF_CPU, 23 },
     };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

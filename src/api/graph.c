@@ -238,6 +238,7 @@ static wf_status finish(wf_graph *g)
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
     rec->gpu = wf__gpu_mark(g->program.device);
+    rec->boxes = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
     const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
     for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
         failed = section[i]->status != WF_OK ? section[i] : NULL;
@@ -306,8 +307,6 @@ wf_kernel *wf_compile(wf_graph *g)
 {
     if (!g)
         return NULL;
-    if (g->scratch_n && !wf__is_gpu(g->program.device))
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_compile: a recording with wf_scratch can only be run, on the CPU");
     wf_kernel *k = finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
     if (k && wf__mutex_init(&k->lock)) {
         k->ctx = g->ctx;

@@ -435,9 +435,8 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     }
     for (int d = 0; d < shape.rank; ++d)
         whole.dim[whole.rank++] = shape.dim[d];
-    bool planned = wf__decides_gpu(g);
-    wf_array *a = planned ? wf__array_planned(g->ctx, "wf_scratch", dtype, &whole, g->program.device)
-                          : wf__array_make(g->ctx, "wf_scratch", dtype, &whole, NULL, g->program.device);
+    g->program.placed = true;
+    wf_array *a = wf__array_planned(g->ctx, "wf_scratch", dtype, &whole, g->program.device);
     if (!a || !wf__grow(&g->scratch, &g->scratch_cap, g->scratch_n + 1, sizeof *g->scratch)) {
         wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_scratch: out of memory, or of devices");
         wf_release(a);
@@ -445,8 +444,6 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     }
     a->scratch = 1 + block;
     a->zeroed = zeroed;
-    if (zeroed && !planned)
-        memset(a->buffer->data, 0, a->buffer->bytes);
     g->scratch[g->scratch_n++] = a;
     return a;
 }

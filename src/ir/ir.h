@@ -197,9 +197,12 @@ typedef struct wf__slot { /* memory that a recording names */
     /* Not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and no element
      * has two indices. Private memory: then the whole last axis, before which lanes come. */
     uint8_t record;
-    uint8_t scratch;    /* memory of blocks: 1 + the axes in front, which say whose; else 0 */
-    bool zeroed;        /* of scratch: 0 before the block begins */
-    uint32_t shared;    /* 1 + where it begins in the memory that the threads of a block share; 0: it is elsewhere */
+    uint8_t scratch; /* memory of blocks: 1 + the axes in front, which say whose; else 0 */
+    bool zeroed;     /* of scratch: 0 before the block begins */
+    uint32_t shared; /* 1 + where it begins in memory that a block has to itself; 0: it is elsewhere */
+    /* Then, on processors: not 0 where index k counts from the beginning of axis shift[k] - 1 of the space, but memory from
+     * that of the block. */
+    uint8_t shift[WF_MAX_RANK];
     uint32_t epoch;     /* stores so far to this memory */
     wf__ref last_store; /* the STORE whose value a LOAD of the same tuple would see, or 0 */
     uint32_t shape;     /* array graphs: id of the array's shape */

@@ -125,6 +125,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].scratch = slot->scratch;
         out->slot[copy].zeroed = slot->zeroed;
         out->slot[copy].shared = slot->shared;
+        memcpy(out->slot[copy].shift, slot->shift, sizeof slot->shift);
         wf__copy_label(in, wf__array_ref(s), out, wf__array_ref(copy));
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {

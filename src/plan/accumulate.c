@@ -247,11 +247,12 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     bool apart = !t.shared && !t.repeats && differs(stage, ir, n);
+    apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
     else if (plan->gpu)
         mode = mode == WF__MODE_AUTO ? on_gpu(&t, ir, vary, n, join) : mode == WF__MODE_EXPAND ? WF__MODE_DIRECT : mode;
-    else if (t.atomic || t.repeats)
+    else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;

@@ -110,7 +110,7 @@ static void cut_blocks(wf__stage *stage)
     for (int d = 0; d < rank; ++d)
         points *= stage->extent[d]; /* countable() has seen to it that this fits */
     stage->empty = points == 0;
-    if (stage->team.threads) {
+    if (stage->team.threads || stage->boxed) {
         for (int d = 0; d < rank; ++d)
             stage->blocks *= cut(stage, d, stage->box.dim[d]);
         return;

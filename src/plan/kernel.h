@@ -46,14 +46,19 @@ typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *h
  * `alone` is asked for. ACCUM of mode EXPAND: nobody else is there, and the lanes of a row come one after the other in
  * ascending order, rows in order, too. So the bits in private memory depend on the order of boxes alone. */
 
+/* Memory of a block alone: slot.shared says where in it a slot's begins. */
+typedef struct wf__own_memory {
+    uint32_t bytes, zeroed; /* those that are 0 at first come first */
+} wf__own_memory;
+
 /* Bodies whose blocks are blocks of threads of a GPU (team.c): nodes THREAD, BARRIER, and slots in shared memory. Two
  * barriers part the body into what runs before the points of a block (indices are those of its first point), for each
  * of them, and after them. Sections that do not ask for a thread are done by one. */
 typedef struct wf__team {
-    int threads;             /* of a block; 0: there are none */
-    int axis;                /* along which threads go where they have several points */
-    bool single;             /* no thread has more than one point, so that barriers may stand between points */
-    uint32_t shared, zeroed; /* bytes; those that are 0 at first come first */
+    int threads; /* of a block; 0: there are none */
+    int axis;    /* along which threads go where they have several points */
+    bool single; /* no thread has more than one point, so that barriers may stand between points */
+    wf__own_memory own;
 } wf__team;
 
 /* Target of code generation. Widest first. */

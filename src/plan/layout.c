@@ -156,8 +156,11 @@ static bool collect(layout *l)
     return true;
 }
 
-/* In debug mode, so that points can be named, and where blocks are teams, loops are those of the recording. */
-static bool as_recorded(const layout *l) { return l->stage->team.threads || l->stage->proto.flags & WF_DEBUG; }
+/* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
+static bool as_recorded(const layout *l)
+{
+    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_DEBUG;
+}
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
  * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */

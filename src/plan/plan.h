@@ -39,6 +39,7 @@ typedef struct wf__recording {
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
     uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
+    bool boxes;  /* blocks may be boxes, loops of sections axes (boxes.c, turns.c): not for the reference interpreter */
 } wf__recording;
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -100,8 +101,13 @@ typedef struct wf__stage {
     wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
-    wf__team team;       /* if there is one, extents and block are those of the space */
-    wf_shape box;        /* then: of a block */
+    wf__team team;    /* if there is one, extents and block are those of the space */
+    bool boxed;       /* boxes are blocks, on a processor, of `box`; extents and block are those of the space */
+    wf_shape box;     /* of a team's, or then: of a block */
+    uint32_t numbers; /* not 0: 1 + the first of the parameters, one for each axis, that say which block a box is */
+    /* Not 0: so many stages (WF__MOST_CHAINED at most), from this one on, run block by block, with memory that is the
+     * block's own. In such a chain: how far on in it the operator's stage is. */
+    int8_t chain, chief;
     bool empty;          /* no points */
     bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;      /* code may count on the promise of that name in kernel.h */
@@ -119,7 +125,7 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     uint8_t dtype;
     wf_shape shape;
     int64_t stride[WF_MAX_RANK]; /* dense, in any order */
-    bool shared;                 /* a team's: needs no memory */
+    bool shared;                 /* a block's own: needs no memory */
 } wf__temp;
 
 typedef struct wf__plan {
@@ -130,6 +136,7 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
+    wf__own_memory own;   /* of a block of a chain of stages */
     uint8_t gpu;          /* as the recording's */
     _Atomic bool has_run; /* code for its stages has been asked for */
     wf_status status;     /* first error */
@@ -156,6 +163,9 @@ static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
  * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
 bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+/* turns.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
+ * changes the section and says their extents, of which there may be none. `bind` has the recording's objects only. */
+bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
@@ -165,7 +175,9 @@ void wf__plan_cut(wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s);
 /* fuse.c. `bind` has temps too. */
-enum { WF__MOST_FUSED = 8 }; /* reductions, and slots of the next stage, or of the one before a scan */
+enum { WF__MOST_CHAINED = 3 };   /* the sections of a recording */
+enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
+enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */

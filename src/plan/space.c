@@ -8,6 +8,7 @@
  * output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
  */
 #include "ir/pass.h"
+#include "plan/boxes.h"
 #include "plan/team.h"
 
 typedef struct late { /* an output that is assigned after the operator */
@@ -19,9 +20,13 @@ typedef struct spacer {
     const wf__recording *rec;
     const wf__bind *bind;
     wf_shape space;
-    wf_axes reduce; /* axes of the space */
-    wf__team team;  /* blocks on a GPU */
-    bool keeps;     /* there are kept axes with other than one point */
+    wf_axes reduce;     /* axes of the space */
+    wf__team team;      /* blocks on a GPU */
+    wf_shape box;       /* of blocks on a processor; rank 0: they are no boxes */
+    bool chained;       /* and have memory of their own */
+    wf_shape turns[2];  /* axes that loops of WF_INIT and of WF_DEINIT have become */
+    uint32_t copies_at; /* chained: where the next copy of an array goes, before all sections */
+    bool keeps;         /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
 } spacer;
@@ -130,7 +135,8 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
 /* A stage that copies all elements of one object to another, both laid out like `b`. */
 static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t to)
 {
-    wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);
+    bool before = s->chained && to >= s->plan->objects;
+    wf__stage *stage = wf__plan_add_stage(s->plan, before ? s->copies_at++ : s->plan->stage_n);
     if (!stage)
         return false;
     wf__ir *ir = &stage->proto;
@@ -199,7 +205,7 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
         bool of_array = slot && (slot->object < s->rec->objects || slot->scratch); /* else: results */
-        if (!of_array || (s->team.threads && slot->scratch) || !needs_copy(s, ir, r))
+        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) || !needs_copy(s, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
@@ -327,7 +333,7 @@ static wf__ref section_node(spacer *s, const wf__ir *in, wf_axes reduce, uint32_
 static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;
-    wf__ir_init(&ir, s->space.rank, in->flags);
+    wf__ir_init(&ir, kept->rank, in->flags);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     bool ok = map && wf__copy_tables(in, &ir);
     for (wf__ref r = 1; ok && r < in->n && ir.status == WF_OK; ++r)
@@ -378,8 +384,11 @@ static bool add_operator(spacer *s)
     stage->space = s->space;
     stage->proto = ir;
     stage->proto.joiner = stage->join = join;
-    if (!rec->ir.red_n)
-        return true;
+    if (!rec->ir.red_n) {
+        stage->box = s->box;
+        return !s->box.rank || (wf__number_boxes(s->plan, &rec->block, stage) &&
+                                (!s->chained || wf__shift_boxes(s->plan, &rec->block, stage)));
+    }
     if (s->keeps) {
         if (!add_results(s, stage))
             return false;
@@ -407,17 +416,33 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     return true;
 }
 
+/* The space of a section whose loops have become axes. */
+static wf_shape with_turns(const wf_shape *blocks, const wf_shape *turns)
+{
+    wf_shape shape = *blocks;
+    for (int k = 0; k < turns->rank; ++k)
+        shape.dim[shape.rank++] = turns->dim[k];
+    return shape;
+}
+
 static bool plan_sections(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf_shape blocks, kept = wf__kept_shape(&s->space, s->reduce);
     wf_axes block = rec->reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
-    if (!find_blocks(s, block, &blocks) || (rec->init.n > 1 && !add_section(s, &rec->init, block, &blocks, 0)) ||
-        !add_operator(s))
+    bool begins = rec->init.n > 1, ends = rec->deinit.n > 1;
+    if (!find_blocks(s, block, &blocks))
+        return false;
+    wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
+    s->copies_at = s->plan->stage_n;
+    if ((begins && !add_section(s, &rec->init, block, &before, 0)) || !add_operator(s))
         return false;
     uint32_t number = s->plan->stage_n - 1;
-    return assign_outputs(s) && (rec->deinit.n <= 1 || add_section(s, &rec->deinit, block, &blocks, 0)) &&
-           (!rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number));
+    if (!assign_outputs(s) || (ends && !add_section(s, &rec->deinit, block, &after, 0)))
+        return false;
+    if (s->chained)
+        wf__chain(s->plan, s->copies_at, begins + 1 + ends, begins, &s->box);
+    return !rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number);
 }
 
 /* One stage, all sections in its body. */
@@ -441,26 +466,80 @@ static bool plan_team(spacer *s, wf__recording *own, const wf_shape *box)
     return true;
 }
 
-/* A recording for a GPU whose blocks have scratch, threads or barriers. */
+/* Does a section read scratch at other elements than it has written? Then it needs a copy of it. */
+static bool copies_scratch(const spacer *s, const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__LOAD && ir->slot[ir->node[r].a].scratch && needs_copy(s, ir, r))
+            return true;
+    return false;
+}
+
+static bool find_turns(spacer *s, wf__recording *own)
+{
+    return !own->boxes || (wf__plan_turns(s->plan, s->bind, &own->init, &s->turns[0]) &&
+                           wf__plan_turns(s->plan, s->bind, &own->deinit, &s->turns[1]));
+}
+
+/* Blocks on a processor. */
+static bool settle_boxes(spacer *s, wf__recording *own, const wf_shape *blocks)
+{
+    static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
+    if (!wf__may_box(own, &s->space, &s->box))
+        s->box = (wf_shape){ 0 };
+    s->chained = s->box.rank && wf__may_chain(own, s->bind) && !copies_scratch(s, &own->init) &&
+                 !copies_scratch(s, &own->ir) && !copies_scratch(s, &own->deinit);
+    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
+        return false;
+    s->chained = s->plan->own.bytes > 0;
+    return true;
+}
+
+/* The axes in front of scratch that say which block's it is: those of kept points; or one, block by block. */
+static bool count_blocks(spacer *s, wf_shape *out)
+{
+    wf_shape blocks;
+    *out = (wf_shape){ 0 };
+    if (s->rec->block.rank) {
+        *out = (wf_shape){ .rank = 1 };
+        if (find_blocks(s, (1u << s->space.rank) - 1, &blocks) && wf__shape_count(&blocks, &out->dim[0]))
+            return true;
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, "there are too many blocks");
+        return false;
+    }
+    for (int d = 0; s->rec->reduce && d < s->space.rank; ++d)
+        if (!(s->reduce >> d & 1))
+            out->dim[out->rank++] = s->space.dim[d];
+    return true;
+}
+
+/* A recording whose blocks have scratch, sections or (on GPUs) threads. */
 static bool plan_blocks(spacer *s)
 {
     wf__recording own = *s->rec;
-    wf_shape box;
+    wf_shape box, blocks;
     const wf__ir *from[] = { &s->rec->init, &s->rec->ir, &s->rec->deinit };
     wf__ir *const to[] = { &own.init, &own.ir, &own.deinit };
-    bool ok = true;
+    bool ok = count_blocks(s, &blocks);
     for (size_t i = 0; i < WF__COUNT(to); ++i)
         *to[i] = (wf__ir){ 0 };
     for (size_t i = 0; ok && i < WF__COUNT(to); ++i)
         ok = copy_ir(s, from[i], s->space.rank, to[i]);
-    if (ok && wf__settle_team(s->plan, &own, &s->space, s->bind, &s->team, &box)) {
-        s->rec = &own;
-        ok = s->team.threads ? plan_team(s, &own, &box) : plan_sections(s);
-    } else
-        ok = false;
+    if (own.gpu)
+        ok = ok && wf__settle_team(s->plan, &own, &s->space, &blocks, s->bind, &s->team, &box);
+    else
+        ok = ok && find_turns(s, &own) && settle_boxes(s, &own, &blocks);
+    s->rec = &own;
+    ok = ok && (s->team.threads ? plan_team(s, &own, &box) : plan_sections(s));
     for (size_t i = 0; i < WF__COUNT(to); ++i)
         wf__ir_free(to[i]);
     return ok;
+}
+
+static bool has_blocks(const wf__recording *rec)
+{
+    bool sections = rec->boxes && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
+    return rec->gpu ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
 }
 
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
@@ -468,7 +547,7 @@ bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bi
     spacer s = { .plan = plan, .rec = recording, .bind = bind };
     if (!find_space(&s) || !find_axes(&s))
         return false;
-    bool ok = wf__asks_team(recording) ? plan_blocks(&s) : plan_sections(&s);
+    bool ok = has_blocks(recording) ? plan_blocks(&s) : plan_sections(&s);
     wf__free(s.late);
     return ok;
 }

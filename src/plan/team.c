@@ -7,7 +7,7 @@
 #include "ir/pass.h"
 #include "plan/team.h"
 
-enum { MOST_THREADS = 1024, THREADS = 256, ALIGNED = 16 };
+enum { MOST_THREADS = 1024, THREADS = 256 };
 static const size_t most_shared = 48 << 10; /* bytes, on every GPU */
 
 static bool no_memory(wf__plan *plan)
@@ -24,22 +24,15 @@ static bool has_op(const wf__ir *ir, unsigned op)
     return false;
 }
 
-static bool asks(const wf__ir *ir)
-{
-    for (uint32_t s = 0; s < ir->slot_n; ++s)
-        if (ir->slot[s].scratch)
-            return true;
-    return has_op(ir, WF__THREAD) || has_op(ir, WF__BARRIER);
-}
+static bool asks(const wf__ir *ir) { return has_op(ir, WF__THREAD) || has_op(ir, WF__BARRIER); }
 
 bool wf__asks_team(const wf__recording *rec)
 {
-    return rec->gpu && rec->kind == WF__SPACE && (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit));
+    return rec->gpu && (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
 }
 
 /* ---- one kernel? ---- */
-/* Does a section touch memory of an object that another one changes? Each block would see what others have done. */
-static bool crosses(const wf__bind *bind, const wf__ir *a, const wf__ir *b)
+static bool cross(const wf__bind *bind, const wf__ir *a, const wf__ir *b)
 {
     for (uint32_t s = 0; s < a->slot_n; ++s)
         for (uint32_t t = 0; t < b->slot_n; ++t) {
@@ -49,6 +42,12 @@ static bool crosses(const wf__bind *bind, const wf__ir *a, const wf__ir *b)
                 return true;
         }
     return false;
+}
+
+bool wf__sections_cross(const wf__recording *rec, const wf__bind *bind)
+{
+    return cross(bind, &rec->init, &rec->ir) || cross(bind, &rec->init, &rec->deinit) ||
+           cross(bind, &rec->ir, &rec->deinit);
 }
 
 /* Extents of a block of `space`; false: of too many points to count. */
@@ -74,8 +73,7 @@ static const char *why_not(const wf__recording *rec, const wf_shape *space, cons
         return "all points are one block; give .block, or reduce some axes";
     if (rec->ir.red_n)
         return "there are reduced variables";
-    if (crosses(bind, &rec->init, &rec->ir) || crosses(bind, &rec->init, &rec->deinit) ||
-        crosses(bind, &rec->ir, &rec->deinit))
+    if (wf__sections_cross(rec, bind))
         return "an array is written in one section and used in another";
     return NULL;
 }
@@ -100,154 +98,6 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
     return true;
 }
 
-/* ---- scratch ---- */
-typedef struct placed {
-    uint32_t object, temp; /* of the recording, and what it becomes */
-    uint32_t shared;       /* wf__slot.shared */
-} placed;
-
-typedef struct scratches {
-    placed *at;
-    uint32_t n, cap;
-} scratches;
-
-static placed *find(const scratches *all, uint32_t object)
-{
-    for (uint32_t i = 0; i < all->n; ++i)
-        if (all->at[i].object == object)
-            return &all->at[i];
-    return NULL;
-}
-
-static bool collect(wf__plan *plan, const wf__ir *ir, scratches *all)
-{
-    for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        if (!ir->slot[s].scratch || find(all, ir->slot[s].object))
-            continue;
-        if (!wf__grow(&all->at, &all->cap, all->n + 1, sizeof *all->at))
-            return no_memory(plan);
-        all->at[all->n++] = (placed){ .object = ir->slot[s].object };
-    }
-    return true;
-}
-
-static const wf__slot *slot_of(const wf__recording *rec, uint32_t object)
-{
-    const wf__ir *section[] = { &rec->init, &rec->ir, &rec->deinit };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
-            if (section[i]->slot[s].scratch && section[i]->slot[s].object == object)
-                return &section[i]->slot[s];
-    return NULL;
-}
-
-static wf_shape shape_of(const wf__bind *b, int first)
-{
-    wf_shape shape = { .rank = b->rank - first };
-    memcpy(shape.dim, b->dim + first, (size_t)shape.rank * sizeof *shape.dim);
-    return shape;
-}
-
-/* Places what begins as zeros first, as far as there is room; else nothing is shared. */
-static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all, wf__team *team)
-{
-    size_t at = 0;
-    for (int zeroed = 1; zeroed >= 0; --zeroed) {
-        for (uint32_t i = 0; i < all->n; ++i) {
-            const wf__slot *slot = slot_of(rec, all->at[i].object);
-            const wf__bind *b = &bind[all->at[i].object];
-            wf_shape own = shape_of(b, slot->scratch - 1);
-            int64_t n;
-            bool first = slot->zeroed || wf__size(b->dtype) < 4; /* updates read whole words */
-            if (first != (zeroed != 0))
-                continue;
-            if (own.rank == 0 || !wf__shape_count(&own, &n) || (size_t)n > most_shared)
-                return false;
-            all->at[i].shared = (uint32_t)at + 1;
-            at = (at + (size_t)n * wf__size(b->dtype) + ALIGNED - 1) / ALIGNED * ALIGNED;
-            if (at > most_shared)
-                return false;
-        }
-        if (zeroed)
-            team->zeroed = (uint32_t)at;
-    }
-    team->shared = (uint32_t)at;
-    return true;
-}
-
-/* A stage that sets a temp to 0. */
-static bool add_zeros(wf__plan *plan, uint32_t temp, unsigned dtype, const wf_shape *shape, uint32_t flags)
-{
-    wf__stage *stage = wf__plan_add_stage(plan, plan->stage_n);
-    if (!stage)
-        return false;
-    wf__ir *ir = &stage->proto;
-    stage->space = *shape;
-    wf__ir_init(ir, shape->rank, flags);
-    uint32_t to = wf__slot_new(ir, dtype, shape->rank, true, temp);
-    unsigned part = wf__is_complex(dtype) ? wf__part_dtype(dtype) : dtype;
-    wf__ref zero = ir->status == WF_OK ? wf__const_bits(ir, part, 0) : 0;
-    if (zero && part != dtype)
-        zero = wf__op2(ir, WF__OP_complex, zero, zero);
-    if (zero)
-        wf__store(ir, to, 0, zero, 0);
-    return ir->status == WF_OK || no_memory(plan);
-}
-
-static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *bind, scratches *all)
-{
-    for (uint32_t i = 0; i < all->n; ++i) {
-        placed *p = &all->at[i];
-        const wf__slot *slot = slot_of(rec, p->object);
-        const wf__bind *b = &bind[p->object];
-        wf_shape shape = shape_of(b, p->shared ? slot->scratch - 1 : 0);
-        p->temp = wf__plan_add_temp(plan, b->dtype, &shape);
-        if (p->temp == UINT32_MAX)
-            return false;
-        plan->temp[p->temp - plan->objects].shared = p->shared != 0;
-        if (slot->zeroed && !p->shared && !add_zeros(plan, p->temp, b->dtype, &shape, rec->ir.flags))
-            return false;
-    }
-    return true;
-}
-
-/* Accesses to shared memory say no more which block's they are. */
-static void strip(wf__ir *ir, wf__ref r)
-{
-    wf__node *n = &ir->node[r];
-    const wf__slot *slot = &ir->slot[n->a];
-    wf__ref refs[WF__MAX_OPERANDS];
-    uint32_t front = slot->scratch - 1u, len = wf__tuple_len(ir, n->b);
-    memcpy(refs, wf__tuple_at(ir, n->b) + front, (len - front) * sizeof *refs);
-    uint32_t tuple = wf__tuple(ir, refs, len - front);
-    ir->node[r].b = tuple;
-}
-
-static bool settle(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scratches *all)
-{
-    for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
-        wf__node *n = &ir->node[r];
-        bool memory = n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op);
-        if ((!memory && n->op != WF__DIM) || !ir->slot[n->a].scratch)
-            continue;
-        const placed *p = find(all, ir->slot[n->a].object);
-        uint64_t dim = n->op == WF__DIM ? (uint64_t)bind[p->object].dim[n->b] : 0;
-        if (n->op == WF__DIM)
-            *n = (wf__node){ .op = WF__CONST, .dtype = WF_I64, .a = (uint32_t)dim, .b = (uint32_t)(dim >> 32) };
-        else if (p->shared)
-            strip(ir, r);
-    }
-    for (uint32_t s = 0; s < ir->slot_n; ++s)
-        if (ir->slot[s].scratch) {
-            const placed *p = find(all, ir->slot[s].object);
-            ir->slot[s].object = p->temp;
-            ir->slot[s].shared = p->shared;
-            if (p->shared)
-                ir->slot[s].rank = (uint8_t)(ir->slot[s].rank - (ir->slot[s].scratch - 1));
-        }
-    return ir->status == WF_OK || no_memory(plan);
-}
-
 /* NULL, or why the blocks cannot be teams. */
 static const char *choose_threads(const wf__recording *rec, const wf_shape *space, wf__team *team, wf_shape *box)
 {
@@ -262,27 +112,14 @@ static const char *choose_threads(const wf__recording *rec, const wf_shape *spac
     return NULL;
 }
 
-bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf__bind *bind, wf__team *team,
-                     wf_shape *box)
+bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf_shape *blocks,
+                     const wf__bind *bind, wf__team *team, wf_shape *box)
 {
-    wf__ir *section[] = { &rec->init, &rec->ir, &rec->deinit };
-    scratches all = { 0 };
-    bool ok = true;
     const char *why = why_not(rec, space, bind);
     if (!why)
         why = choose_threads(rec, space, team, box);
-    for (size_t i = 0; ok && i < WF__COUNT(section); ++i)
-        ok = collect(plan, section[i], &all);
-    if (ok && team->threads && !share(rec, bind, &all, team)) {
-        for (uint32_t i = 0; i < all.n; ++i)
-            all.at[i].shared = 0;
-        team->shared = team->zeroed = 0;
-    }
-    ok = ok && (team->threads || part_sections(plan, rec, why)) && add_temps(plan, rec, bind, &all);
-    for (size_t i = 0; ok && i < WF__COUNT(section); ++i)
-        ok = settle(plan, section[i], bind, &all);
-    wf__free(all.at);
-    return ok;
+    return (team->threads || part_sections(plan, rec, why)) &&
+           wf__place_scratch(plan, rec, blocks, bind, team->threads ? most_shared : 0, &team->own);
 }
 
 /* ---- one body ---- */

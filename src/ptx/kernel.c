@@ -105,7 +105,7 @@ static void finish(gen *g)
 {
     const wf__team *team = &g->options->team;
     bool join = g->options->join;
-    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->shared;
+    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
     wf__str_addf(out,

@@ -80,7 +80,7 @@ static void zero(gen *g)
     enum { STEP = 8 };
     val zeros = wf__ptx_reg(g, V_D), at = wf__ptx_reg(g, V_D);
     EMIT(g, "mov.b64 $0, $1", zeros, v_int(0));
-    turns t = begin_turns(g, v_int(g->options->team.zeroed / STEP));
+    turns t = begin_turns(g, v_int(g->options->team.own.zeroed / STEP));
     EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, t.i, v_int(STEP),
          wf__ptx_shared(g));
     EMIT(g, "st.shared.b64 [$0], $1", at, zeros);
@@ -148,15 +148,15 @@ void wf__ptx_team(gen *g, val exit)
     find_thread(g, &s, exit);
     for (int d = 0; d < ir->rank; ++d)
         g->index[d] = wf__ptx_new_index(g);
-    if (g->options->team.zeroed)
+    if (g->options->team.own.zeroed)
         zero(g);
-    if (g->options->team.zeroed && opens)
+    if (g->options->team.own.zeroed && opens)
         barrier(g);
     if (opens)
         once(g, &s, 1, before);
     else
         wf__ptx_walk(g, 1, before); /* indices of elements */
-    if (opens || g->options->team.zeroed)
+    if (opens || g->options->team.own.zeroed)
         barrier(g);
     points(g, &s, before + 1, after);
     if (closes) {

@@ -1,7 +1,5 @@
 /* launch.c - runs the stages of a plan: addresses in, blocks out to the pool, reductions joined in a fixed order. */
-#include "run/copies.h"
-#include "run/engine_internal.h"
-#include "run/partials.h"
+#include "run/launch.h"
 #include "run/scan.h"
 #include "run/stage.h"
 #include "run/stage_code.h"
@@ -9,27 +7,7 @@
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
-typedef struct launch { /* one stage in flight */
-    wf__engine *engine;
-    const wf__stage *stage;
-    wf__entry *entry; /* NULL: interpret */
-    const wf__interp *interp;
-    void *scratch;
-    wf__call call;
-    wf__partials partials;
-    /* a fused stage */
-    struct launch *then; /* follows box by box; NULL: none does */
-    char *kept;          /* [workers][kept_bytes]: results of the box at hand */
-    size_t kept_bytes;
-    size_t at[WF__MOST_FUSED]; /* of reduction k's in it */
-    int workers;
-    int threads;        /* at most */
-    bool parallel;      /* if compiled */
-    wf__copies *copies; /* NULL: none. in_order: one for each group of blocks, else for each worker */
-    wf__note *note;     /* NULL: nobody wants to know */
-} launch;
-
-static bool out_of_memory(wf__failure *f, const char *what)
+bool wf__out_of_memory(wf__failure *f, const char *what)
 {
     f->status = WF_ERR_MEMORY;
     wf__str_addf(&f->text, "out of memory for %s", what);
@@ -37,12 +15,26 @@ static bool out_of_memory(wf__failure *f, const char *what)
 }
 
 /* ---- blocks ---- */
+/* The parameters of a box that is a block: those of the launch, and which block it is. */
+static void number_box(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
+{
+    uint32_t first = stage->numbers - 1;
+    memcpy(out, param, first * sizeof *out);
+    for (int d = 0; d < stage->body.rank; ++d)
+        out[first + (uint32_t)d] = (uint64_t)(lo[d] / stage->block[d]);
+}
+
 /* `copy`: whose private memory it uses. */
-static void run_box(const launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
+static void run_box(const wf__launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
     wf__call call = l->call;
+    uint64_t param[WF__MOST_NUMBERED];
     if (l->copies)
         call.mem = wf__copies_use(l->copies, copy);
+    if (l->stage->numbers) {
+        number_box(l->stage, call.param, lo, param);
+        call.param = param;
+    }
     if (l->entry)
         l->entry(&call, lo, hi, acc);
     else
@@ -60,7 +52,7 @@ static int64_t kept_point(const wf__stage *stage, const int64_t *index)
 }
 
 /* Moves the results to where this worker has room for those of one box, which begin at point `first`. */
-static void redirect(const launch *l, int worker, int64_t first, uint64_t *acc)
+static void redirect(const wf__launch *l, int worker, int64_t first, uint64_t *acc)
 {
     for (uint32_t k = 0; k < l->stage->body.red_n; ++k) {
         char *room = l->kept + (size_t)worker * l->kept_bytes + l->at[k];
@@ -69,7 +61,7 @@ static void redirect(const launch *l, int worker, int64_t first, uint64_t *acc)
 }
 
 /* The next stage on the kept points of a box. */
-static void run_then(const launch *l, const int64_t *lo, const int64_t *hi, const uint64_t *acc)
+static void run_then(const wf__launch *l, const int64_t *lo, const int64_t *hi, const uint64_t *acc)
 {
     const wf__stage *stage = l->stage, *next = l->then->stage;
     wf__mem mem[WF__MOST_FUSED];
@@ -97,21 +89,27 @@ static void run_then(const launch *l, const int64_t *lo, const int64_t *hi, cons
     l->then->entry(&call, from, to, NULL);
 }
 
-static void run_one(const launch *l, int64_t block, int64_t copy, int worker)
+int64_t wf__points_of_box(const wf__stage *stage, int64_t block, int64_t *lo, int64_t *hi)
 {
-    const wf__stage *stage = l->stage;
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], rest = block, part = 0, parts = 1;
-    uint64_t kept[WF__MOST_FUSED];
+    int64_t part = 0, parts = 1;
     for (int d = stage->body.rank - 1; d >= 0; --d) {
         int64_t count = (stage->extent[d] + stage->block[d] - 1) / stage->block[d];
-        lo[d] = rest % count * stage->block[d];
+        lo[d] = block % count * stage->block[d];
         if (d >= stage->body.kept && !(stage->body.kept_lane && d == stage->body.rank - 1)) {
-            part += rest % count * parts;
+            part += block % count * parts;
             parts *= count;
         }
-        rest /= count;
+        block /= count;
         hi[d] = lo[d] + stage->block[d] < stage->extent[d] ? lo[d] + stage->block[d] : stage->extent[d];
     }
+    return part;
+}
+
+void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker)
+{
+    const wf__stage *stage = l->stage;
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, block, lo, hi);
+    uint64_t kept[WF__MOST_FUSED];
     uint64_t *acc = l->partials.at;
     acc = acc ? acc + (size_t)(stage->reduce ? part : block) * stage->body.red_n : NULL;
     if (l->then)
@@ -123,40 +121,41 @@ static void run_one(const launch *l, int64_t block, int64_t copy, int worker)
         run_then(l, lo, hi, acc);
 }
 
-static void run_block(void *user, int64_t block, int worker) { run_one(user, block, worker, worker); }
+static void run_block(void *user, int64_t block, int worker) { wf__run_one(user, block, worker, worker); }
 
 /* Consecutive blocks that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
-    const launch *l = user;
+    const wf__launch *l = user;
     int64_t n = l->copies->n, blocks = l->stage->blocks, each = blocks / n, more = blocks % n;
     int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
     for (int64_t b = first; b < end; ++b)
-        run_one(l, b, group, worker);
+        wf__run_one(l, b, group, worker);
 }
 
 static const int64_t origin[WF_MAX_RANK];
 
-static int threads_of(const wf__engine *e, const wf__limits *limits)
+int wf__threads_of(const wf__engine *e, const wf__limits *limits)
 {
     int threads = wf__pool_threads(e->pool);
     return limits->threads > 0 && limits->threads < threads ? limits->threads : threads;
 }
 
-static bool is_large(const wf__stage *stage, const wf__limits *limits)
+bool wf__is_large(const wf__stage *stage, const wf__limits *limits)
 {
     int64_t points = 1;
+    stage += stage->chief; /* of a chain the operator decides */
     for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
         points *= stage->extent[d];
     return stage->blocks > 1 && (limits->serial_below ? points >= limits->serial_below : stage->work >= PARALLEL_WORK);
 }
 
-static bool is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits) /* if compiled */
+bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits)
 {
-    return is_large(stage, limits) && (!stage->updates || threads_of(e, limits) > 1);
+    return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-static void run_blocks(launch *l)
+static void run_blocks(wf__launch *l)
 {
     const wf__stage *stage = l->stage;
     bool groups = l->copies && stage->in_order;
@@ -171,7 +170,7 @@ static void run_blocks(launch *l)
     else if (groups)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
-    else if (stage->body.red_n)
+    else if (stage->body.red_n || stage->boxed)
         for (int64_t b = 0; b < stage->blocks; ++b)
             run_block(l, b, 0);
     else
@@ -179,7 +178,7 @@ static void run_blocks(launch *l)
 }
 
 /* ---- one stage ---- */
-static bool choose_code(launch *l, wf__stage *stage, bool interpret, wf__failure *f)
+bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f)
 {
     wf__variant which = interpret ? WF__VARIANTS : wf__stage_variant(stage, l->call.mem, l->parallel);
     if (which != WF__VARIANTS)
@@ -207,28 +206,28 @@ void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
 }
 
 /* Private memory: as many copies as the order of joins wants, or as there are workers. */
-static bool make_copies(launch *l, wf__copies *c, wf__failure *f)
+static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
     int64_t workers = l->parallel && (l->entry || stage->in_order) ? l->threads : 1;
     int64_t wanted = stage->in_order && stage->groups ? stage->groups : workers;
     wanted = wanted < stage->blocks ? wanted : stage->blocks;
     if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
-        return out_of_memory(f, "private copies of an array");
+        return wf__out_of_memory(f, "private copies of an array");
     l->copies = c;
     return true;
 }
 
 /* Gets ready to run `then`, the next stage, box by box after l's; if that cannot be, leaves l as it is. false: failed. */
-static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf__mem *mem, wf__failure *f)
+static bool fuse(wf__launch *l, wf__launch *then, wf__stage *next, char *const *base, wf__mem *mem, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    *then = (launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
+    *then = (wf__launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
     then->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
     wf__stage_mem(next, base, mem);
     if (!l->entry)
         return true;
-    if (!choose_code(then, next, false, f))
+    if (!wf__choose_code(then, next, false, f))
         return false;
     if (!then->entry)
         return true;
@@ -243,17 +242,17 @@ static bool fuse(launch *l, launch *then, wf__stage *next, char *const *base, wf
     l->workers = l->threads;
     l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
     if (!l->kept)
-        return out_of_memory(f, "partial results");
+        return wf__out_of_memory(f, "partial results");
     l->then = then;
     return true;
 }
 
-static bool run_watched(launch *l, wf__failure *f)
+static bool run_watched(wf__launch *l, wf__failure *f)
 {
     wf__watch watch;
     wf__str unset = { 0 };
     if (!wf__watch_begin(&watch, l->stage, l->call.mem))
-        return out_of_memory(f, "debug mode");
+        return wf__out_of_memory(f, "debug mode");
     l->call.watch = &watch;
     run_blocks(l);
     l->call.watch = NULL;
@@ -268,20 +267,19 @@ static bool run_watched(launch *l, wf__failure *f)
     return ok;
 }
 
-/* Minus the seconds that compiling this stage, and the next one if it may be fused, has taken so far. */
-static double compiling(const wf__note *note, const wf__stage *next)
+double wf__compiling(const wf__note *note, const wf__stage *next)
 {
     return -note->compile_s - (next ? note[1].compile_s : 0);
 }
 
-/* How the stage ran. `start`: when, and what compiling() was then. */
-static void note_run(const launch *l, const wf__stage *next, double start)
+/* How the stage ran. `start`: when, and what wf__compiling() was then. */
+static void note_run(const wf__launch *l, const wf__stage *next, double start)
 {
     wf__note *note = l->note;
     note->ran = true;
     note->threads = !l->parallel || !l->entry ? 1 : l->then ? l->workers : l->copies ? (int)l->copies->n : l->threads;
     note->copies = l->copies ? (int)l->copies->n : 0;
-    note->run_s = wf__now() + compiling(note, next) - start;
+    note->run_s = wf__now() + wf__compiling(note, next) - start;
     if (l->then) {
         note[1].ran = note[1].fused = true;
         note[1].threads = note->threads;
@@ -294,27 +292,28 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
                       wf__failure *f)
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
-    launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note }, then;
+    wf__launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note },
+               then;
     l.partials.stage = stage;
-    double start = note ? wf__now() + compiling(note, next) : 0;
+    double start = note ? wf__now() + wf__compiling(note, next) : 0;
     uint32_t slots = stage->body.slot_n;
     size_t scratch_bytes = 0;
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
-        return out_of_memory(f, "a launch");
+        return wf__out_of_memory(f, "a launch");
     wf__stage_mem(stage, base, mem);
     l.call.mem = mem;
     wf__copies copies;
-    l.threads = threads_of(e, limits);
-    l.parallel = is_parallel(e, stage, limits);
+    l.threads = wf__threads_of(e, limits);
+    l.parallel = wf__is_parallel(e, stage, limits);
     if (!stage->empty) {
-        ok = choose_code(&l, stage, interpret, f);
+        ok = wf__choose_code(&l, stage, interpret, f);
         if (ok && !wf__partials_begin(&l.partials, stage, e->memory, base))
-            ok = out_of_memory(f, "partial results");
+            ok = wf__out_of_memory(f, "partial results");
         if (ok && !l.entry) {
             scratch_bytes = wf__interp_scratch(l.interp);
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
-                ok = out_of_memory(f, "the interpreter");
+                ok = wf__out_of_memory(f, "the interpreter");
         }
         if (ok && stage->copies_n)
             ok = make_copies(&l, &copies, f);
@@ -349,7 +348,7 @@ static bool choose_feed(wf__engine *e, wf__stage *stage, uint32_t object, char *
                         wf__mem *mem, const wf__limits *limits, wf__note *note, wf__feed *out)
 {
     wf__stage_mem(stage, base, mem);
-    wf__variant which = wf__stage_variant(stage, mem, is_parallel(e, stage, limits));
+    wf__variant which = wf__stage_variant(stage, mem, wf__is_parallel(e, stage, limits));
     *out = (wf__feed){ .stage = stage,
                        .object = object,
                        .entry = which == WF__VARIANTS ? NULL : wf__stage_entry(e, stage, which, note),
@@ -372,10 +371,10 @@ static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const u
     bool used =
         scan->fused && !interpret &&
         choose_feed(e, scan + 1, scan->scan.to, base, param, mem[1], limits, note ? note + fed + 1 : NULL, &then);
-    int threads = interpret ? 1 : threads_of(e, limits);
+    int threads = interpret ? 1 : wf__threads_of(e, limits);
     double start = note ? wf__now() : 0;
     if (!wf__scan_run(e->pool, e->memory, threads, scan, base, fed ? &feed : NULL, used ? &then : NULL))
-        return out_of_memory(f, "a scan");
+        return wf__out_of_memory(f, "a scan");
     *more = fed + used;
     for (int k = 0; k <= *more && note; ++k) {
         note[k].ran = true;
@@ -434,14 +433,14 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
         if (stage->empty || stage->scan.on)
             continue;
         wf__stage_mem(stage, base, mem);
-        wf__variant which = wf__stage_variant(stage, mem, is_parallel(e, stage, limits));
+        wf__variant which = wf__stage_variant(stage, mem, wf__is_parallel(e, stage, limits));
         if (which == WF__VARIANTS)
             continue;
         a.stage[n] = s;
         a.which[n++] = (uint8_t)which;
     }
     if (n > 1)
-        wf__pool_run_on(e->pool, threads_of(e, limits), n, compile_one, &a);
+        wf__pool_run_on(e->pool, wf__threads_of(e, limits), n, compile_one, &a);
     wf__free(a.stage);
     wf__free(mem);
 }
@@ -459,16 +458,19 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
     if (params > SMALL)
         all = wf__alloc(params * sizeof *all);
     if (!base || !all)
-        ok = out_of_memory(failure, "a launch");
+        ok = wf__out_of_memory(failure, "a launch");
     for (uint32_t i = 0; ok && i < plan->objects; ++i)
         base[i] = given[i];
     if (ok && plan->params)
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
+        base[plan->objects + temps] = NULL;
+        if (plan->temp[temps].shared)
+            continue;
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
         if (!base[plan->objects + temps]) {
-            out_of_memory(failure, "a temporary array");
+            wf__out_of_memory(failure, "a temporary array");
             ok = false;
             break;
         }
@@ -480,6 +482,11 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         bool both = false, scans = stage->scan.on || (stage->fused && stage[1].scan.on);
         wf__note *note = notes ? &notes[s] : NULL;
         int more = -1;
+        if (stage->chain) {
+            ok = wf__run_chain(e, plan, stage, base, all, limits, interpret, note, failure);
+            s += (uint32_t)stage->chain - 1;
+            continue;
+        }
         if (scans)
             ok = run_scan(e, stage, base, all, limits, interpret, &more, note, failure);
         if (ok && more < 0)
@@ -501,8 +508,8 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
-    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n ||
-        is_large(stage, &(wf__limits){ 0 }))
+    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || stage->boxed ||
+        wf__is_large(stage, &(wf__limits){ 0 }))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
         return;

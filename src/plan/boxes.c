@@ -1,0 +1,260 @@
+/* boxes.c - blocks of a recording as boxes of its operator's stage. Where the operator asks which block it is in, the
+ * answer is the same for all points of a block: then each block is a box, which one worker runs, and the number of the
+ * block along each axis is a parameter. So what is read from the block's scratch lies side by side for the points of a
+ * row, which divisions of indices would hide.
+ *
+ * Where scratch is small, the stages of all sections are a chain: a worker runs them one after the other for a block,
+ * with memory of its own, which stays in its cache, and then for the next block.
+ */
+#include "plan/boxes.h"
+#include "ir/pass.h"
+#include "plan/team.h"
+
+enum { LEAST_LANES = 8, LEAST_POINTS = 64, MOST_POINTS = 1 << 18, MANY = 64 };
+
+/* Would blocks be boxes of a good size: rows that fill vectors, enough of them, and no work for few threads? */
+static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
+{
+    int64_t points = 1, blocks = 1;
+    *box = *block;
+    for (int d = 0; d < space->rank; ++d) {
+        int64_t n = space->dim[d];
+        if (n < 1)
+            return false;
+        box->dim[d] = block->dim[d] < n ? block->dim[d] : n;
+        if (!wf__mul_i64(points, box->dim[d], &points) ||
+            !wf__mul_i64(blocks, (n + box->dim[d] - 1) / box->dim[d], &blocks))
+            return false;
+    }
+    int64_t row = box->dim[space->rank - 1];
+    return row >= LEAST_LANES && points >= LEAST_POINTS && (points <= MOST_POINTS || blocks >= MANY);
+}
+
+/* Do the bits of what is accumulated depend on the order of the boxes? */
+static bool depends_on_order(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__ACCUM && !wf__is_int(ir->node[ir->node[r].c].dtype))
+            return true;
+    return false;
+}
+
+bool wf__may_box(const wf__recording *rec, const wf_shape *space, wf_shape *box)
+{
+    return rec->boxes && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
+           rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED && fits(space, &rec->block, box) &&
+           !depends_on_order(&rec->ir);
+}
+
+/* The number of a block along an axis, as it was recorded (api/handle.c); 0: it was not. */
+static wf__ref number_along(wf__ir *ir, int axis, int64_t block)
+{
+    wf__ref recorded = ir->n;
+    wf__ref number = wf__op2(ir, WF__OP_idiv, wf__index(ir, axis), wf__const_bits(ir, WF_I64, (uint64_t)block));
+    return number < recorded ? number : 0;
+}
+
+bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
+{
+    wf__ir *ir = &stage->proto;
+    int rank = stage->space.rank;
+    uint32_t first = ir->param_n;
+    wf__ref number[WF_MAX_RANK] = { 0 };
+    bool asked = false;
+    for (int d = 0; d < rank; ++d) {
+        number[d] = block->dim[d] > 1 ? number_along(ir, d, block->dim[d]) : 0;
+        asked = asked || number[d];
+    }
+    for (int d = 0; d < rank && asked; ++d) {
+        wf__param(ir, WF_I64);
+        if (number[d] && ir->status == WF_OK)
+            ir->node[number[d]] = (wf__node){ .op = WF__PARAM, .dtype = WF_I64, .a = first + (uint32_t)d };
+    }
+    if (ir->status != WF_OK)
+        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+    stage->numbers = asked ? first + 1 : 0;
+    stage->boxed = stage->boxed || asked;
+    return ir->status == WF_OK;
+}
+
+/* ---- indices that count from where the block begins ---- */
+/* A sum of indices of the space, of numbers of blocks, and a constant. */
+typedef struct linear {
+    int64_t index[WF_MAX_RANK], number[WF_MAX_RANK], constant;
+} linear;
+
+static bool add_times(linear *out, const linear *x, int64_t factor)
+{
+    bool ok = true;
+    int64_t *to[] = { out->index, out->number };
+    const int64_t *from[] = { x->index, x->number };
+    int64_t more;
+    for (int i = 0; i < 2; ++i)
+        for (int d = 0; d < WF_MAX_RANK; ++d)
+            ok = ok && wf__mul_i64(from[i][d], factor, &more) && !__builtin_add_overflow(to[i][d], more, &to[i][d]);
+    return ok && wf__mul_i64(x->constant, factor, &more) &&
+           !__builtin_add_overflow(out->constant, more, &out->constant);
+}
+
+static bool linear_of(const wf__stage *stage, wf__ref r, int depth, linear *out)
+{
+    const wf__ir *ir = &stage->proto;
+    const wf__node *n = &ir->node[r];
+    linear a, b;
+    *out = (linear){ 0 };
+    if (n->dtype != WF_I64 || depth == 0)
+        return false;
+    switch (n->op) {
+    case WF__CONST:
+        out->constant = (int64_t)wf__bits(n);
+        return true;
+    case WF__INDEX:
+        out->index[n->a] = 1;
+        return true;
+    case WF__PARAM:
+        if (n->a < stage->numbers - 1)
+            return false;
+        out->number[n->a - (stage->numbers - 1)] = 1;
+        return true;
+    case WF__OP_add:
+    case WF__OP_sub:
+        return linear_of(stage, n->a, depth - 1, &a) && linear_of(stage, n->b, depth - 1, &b) &&
+               add_times(out, &a, 1) && add_times(out, &b, n->op == WF__OP_add ? 1 : -1);
+    case WF__OP_mul: {
+        const wf__node *x = &ir->node[n->a], *y = &ir->node[n->b];
+        bool left = x->op == WF__CONST;
+        return (left || y->op == WF__CONST) && linear_of(stage, left ? n->b : n->a, depth - 1, &a) &&
+               add_times(out, &a, (int64_t)wf__bits(left ? x : y));
+    }
+    default:
+        return false;
+    }
+}
+
+/* Is it index - number * block + constant along one axis? Then 1 + that axis, else 0. */
+static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__ref r, int64_t *constant)
+{
+    enum { DEPTH = 8 };
+    linear l;
+    uint8_t found = 0;
+    if (!linear_of(stage, r, DEPTH, &l))
+        return 0;
+    for (int d = 0; d < stage->space.rank; ++d) {
+        if (!l.index[d] && !l.number[d])
+            continue;
+        if (found || l.index[d] != 1 || l.number[d] != -block->dim[d])
+            return 0;
+        found = (uint8_t)(d + 1);
+    }
+    *constant = l.constant;
+    return found;
+}
+
+static bool touches(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op); }
+
+/* Is an index of an access used by it in another way, too? */
+static bool is_used_twice(const wf__ir *ir, wf__ref index, const wf__node *n)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(ir, n, operand), times = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        times += operand[i] == index;
+    return times > 1;
+}
+
+/* The axis that all accesses of a slot count along in one place of their index; 0: there is none. */
+static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32_t slot, int place)
+{
+    const wf__ir *ir = &stage->proto;
+    uint8_t axis = 0;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        int64_t constant;
+        if (!touches(n) || n->a != slot)
+            continue;
+        wf__ref index = wf__tuple_at(ir, n->b)[place];
+        uint8_t along = counts_along(stage, block, index, &constant);
+        if (!along || (axis && along != axis) || (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) ||
+            is_used_twice(ir, index, n))
+            return 0;
+        axis = along;
+    }
+    return axis;
+}
+
+/* Copies an access; its indices count from the beginning of the space where its slot says so. */
+static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, wf__ref *map, wf__ir *out)
+{
+    const wf__ir *in = &stage->proto;
+    const wf__node *n = &in->node[r];
+    const wf__ref *index = wf__tuple_at(in, n->b);
+    wf__ref before[WF_MAX_RANK], copy;
+    uint32_t len = wf__tuple_len(in, n->b);
+    for (uint32_t k = 0; k < len; ++k) {
+        int64_t constant = 0;
+        before[k] = map[index[k]];
+        if (out->slot[n->a].shift[k] && counts_along(stage, block, index[k], &constant))
+            map[index[k]] = wf__op2(out, WF__OP_add, wf__index(out, out->slot[n->a].shift[k] - 1),
+                                    wf__const_bits(out, WF_I64, (uint64_t)constant));
+    }
+    copy = wf__copy_node(in, r, map, out);
+    for (uint32_t k = len; k-- > 0;)
+        map[index[k]] = before[k];
+    return copy;
+}
+
+bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
+{
+    wf__ir *ir = &stage->proto, out = { 0 };
+    bool any = false;
+    for (uint32_t s = 0; s < ir->slot_n && stage->numbers; ++s)
+        for (int k = 0; k < ir->slot[s].rank && ir->slot[s].shared; ++k) {
+            ir->slot[s].shift[k] = axis_of_all(stage, block, s, k);
+            any = any || ir->slot[s].shift[k];
+        }
+    if (!any)
+        return true;
+    wf__ir_init(&out, ir->rank, ir->flags);
+    wf__ref *map = wf__alloc0(ir->n * sizeof *map);
+    bool ok = map && wf__copy_tables(ir, &out);
+    for (wf__ref r = 1; ok && r < ir->n && out.status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        map[r] = touches(n) && n->b ? count_anew(stage, block, r, map, &out) : wf__copy_node(ir, r, map, &out);
+    }
+    wf__free(map);
+    ok = ok && out.status == WF_OK;
+    wf__ir_free(ir);
+    *ir = out;
+    if (!ok)
+        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+    return ok;
+}
+
+/* ---- blocks with memory of their own ---- */
+/* Are there loops left? Lanes, which are points, would have to wait for one of them. */
+static bool has_loops(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__LOOP && !ir->node[r].aux)
+            return true;
+    return false;
+}
+
+bool wf__may_chain(const wf__recording *rec, const wf__bind *bind)
+{
+    return wf__has_scratch(rec) && !has_loops(&rec->init) && !has_loops(&rec->deinit) &&
+           !depends_on_order(&rec->init) && !depends_on_order(&rec->deinit) && !wf__sections_cross(rec, bind);
+}
+
+void wf__chain(wf__plan *plan, uint32_t first, int stages, int chief, const wf_shape *box)
+{
+    for (int k = 0; k < stages; ++k) {
+        wf__stage *stage = &plan->stage[first + (uint32_t)k];
+        stage->boxed = true;
+        stage->chief = (int8_t)(chief - k);
+        stage->chain = (int8_t)(k ? 0 : stages);
+        stage->box = stage->space;
+        for (int d = 0; d < box->rank; ++d)
+            stage->box.dim[d] = k == chief ? box->dim[d] : 1;
+    }
+}
