@@ -391,8 +391,10 @@ wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
     wf__ref literal = is_view(ir, 1, a, 0, 0) && !ir->loops ? wf__as_literal(ir, a) : a;
     wf__node n = { .op = WF__CAST, .dtype = (uint8_t)dtype, .a = literal };
     wf__ref r = emit(ir, &n);
-    const wf_shape shape = ir->arrays ? ir->shape[ir->node[a].shape] : (wf_shape){ 0 };
-    return literal == a ? r : wf__view(ir, WF__VIEW_BROADCAST, shape.dim, (uint32_t)shape.rank, r);
+    if (literal == a)
+        return r;
+    const wf_shape shape = ir->shape[ir->node[a].shape];
+    return wf__view(ir, WF__VIEW_BROADCAST, shape.dim, (uint32_t)shape.rank, r);
 }
 
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)

@@ -45,6 +45,8 @@ typedef struct rewriter {
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
     uint64_t *bits;
+    wf__vary *vary; /* [node] */
+    uint64_t size;  /* of the whole, as far as it is known, and of what has been written out */
 } rewriter;
 
 static void copy_range(rewriter *w, wf__ref from, wf__ref to);
@@ -88,22 +90,51 @@ static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
     return true;
 }
 
-static uint32_t live_nodes(const rewriter *w, wf__ref from, wf__ref to)
+/* Do the lanes of an access have places of their own, not side by side? */
+static bool is_scattered(const rewriter *w, const wf__node *n)
 {
-    uint32_t n = 0;
-    for (wf__ref r = from; r < to; ++r)
-        n += w->live[r];
-    return n;
+    const wf__slot *slot = &w->in->slot[n->a];
+    for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
+        const wf__vary *v = &w->vary[wf__tuple_at(w->in, n->b)[k]];
+        bool beside = v->kind == WF__AFFINE && v->coef == 1 && slot->step[k] == WF__STEP_UNIT;
+        if (v->kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO && !beside)
+            return true;
+    }
+    return false;
+}
+
+/* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
+ * and elements that lie apart moved so, bytes and words with a branch for each. */
+static uint64_t size_of(const rewriter *w, wf__ref from, wf__ref to)
+{
+    enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
+    uint64_t size = 0;
+    for (wf__ref r = from; r < to; ++r) {
+        const wf__node *n = &w->in->node[r];
+        bool pure = wf__op_is_pure(n->op), memory = n->op == WF__LOAD || n->op == WF__STORE;
+        bool divides = n->op == WF__OP_idiv || n->op == WF__OP_mod;
+        if (!w->live[r])
+            continue;
+        if (pure)
+            size += wf__op_table[n->op].flags & WF__EXPAND ? FUNCTION : divides && wf__is_int(n->dtype) ? DIVISION : 1;
+        else if (wf__op_is_update(n->op))
+            size += UPDATE;
+        else if (memory && is_scattered(w, n))
+            size += wf__size(n->dtype) < 4 ? APART_NARROW : APART;
+        else
+            ++size;
+    }
+    return size;
 }
 
 /* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. */
 static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
-    uint32_t size = live_nodes(w, body, end);
+    uint64_t size = size_of(w, body, end);
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
-    for (int turns = 0; turns <= MOST_TURNS && (uint64_t)turns * size + w->out->n <= MOST_WRITTEN; ++turns) {
+    for (int turns = 0; turns <= MOST_TURNS && (uint64_t)turns * size + w->size <= MOST_WRITTEN; ++turns) {
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)
             if (in->node[s].aux) {
@@ -202,6 +233,7 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
             turns = 1;
     }
     w->out->written_out += turns >= 0;
+    w->size += turns > 1 ? (uint64_t)turns * size_of(w, body, end) : 0;
     if (turns >= 0)
         write_out(w, loop, body, end, turns);
     else
@@ -231,7 +263,12 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     w.next = wf__alloc0(n * sizeof *w.next);
     w.known = wf__alloc0(n);
     w.bits = wf__alloc0(n * sizeof *w.bits);
-    if (w.map && w.next && w.known && w.bits) {
+    w.vary = wf__alloc0(n * sizeof *w.vary);
+    if (w.map && w.next && w.known && w.bits && w.vary) {
+        if (in->loops) {
+            wf__analyse(in, w.vary);
+            w.size = size_of(&w, 1, n);
+        }
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)
                 w.next[in->node[r].a] = r;
@@ -242,6 +279,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     wf__free(w.next);
     wf__free(w.known);
     wf__free(w.bits);
+    wf__free(w.vary);
     return out->status == WF_OK;
 }
 
