@@ -1,0 +1,325 @@
+/* fuzz_sections.c - bytes become a recording with blocks, scratch and sections, which must leave the same in all arrays on
+ * the interpreter, where each section is done for all blocks before the next one, and on the CPU, where blocks may be
+ * boxes and loops points: recorded and run, and as a kernel that was recorded for another space.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft/weft.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_RANK = 3, MOST_SCRATCH = 2, SLOTS = 16, MOST_POINTS = 1 << 16 };
+
+typedef struct tape {
+    const uint8_t *p;
+    size_t n;
+} tape;
+
+/* A choice below `below`; 0 once the bytes have run out. */
+static int64_t take(tape *t, int64_t below)
+{
+    if (t->n == 0 || below < 2)
+        return 0;
+    --t->n;
+    return *t->p++ % below;
+}
+
+typedef struct scratch {
+    wf_array *a;
+    wf_dtype dtype;
+    wf_shape shape;
+    bool counts; /* WF_CALL accumulates into it */
+} scratch;
+
+typedef struct recorder {
+    tape t;
+    wf_graph *g;
+    wf_shape space, block, wider; /* wider: the space that a kernel is recorded for */
+    wf_array *in, *out, *more;    /* i32 [space], [space], [blocks, SLOTS] */
+    scratch s[MOST_SCRATCH];
+    int scratches;
+} recorder;
+
+static void must(bool ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "%s\n", what);
+        abort();
+    }
+}
+
+static void done(wf_context *ctx, wf_status status)
+{
+    if (status != WF_OK)
+        fprintf(stderr, "%s\n", wf_message(ctx));
+    must(status == WF_OK, "failed");
+}
+
+/* ---- values ---- */
+static wf_val begin_of(recorder *r, int d) { return wf_mul(wf_block_id(r->g, d), (double)r->block.dim[d]); }
+static wf_val within(recorder *r, int d) { return wf_sub(wf_index(r->g, d), begin_of(r, d)); }
+static wf_val small(wf_val v) { return wf_and(wf_cast(v, WF_I32), 1023); }
+
+/* The pixel at some place near the block's beginning, by the counters of loops, of which there are n. */
+static wf_val pixel(recorder *r, const wf_val *counter, int n)
+{
+    wf_val at[MOST_RANK];
+    for (int d = 0; d < r->space.rank; ++d) {
+        at[d] = wf_add(begin_of(r, d), (double)take(&r->t, 5) - 2);
+        if (n && take(&r->t, 4))
+            at[d] = wf_add(at[d], counter[(int)take(&r->t, n)]);
+    }
+    return wf_read_border_n(r->g, r->in, WF_BORDER_VALUE, WF_V(7), (wf_vals){ at, (size_t)r->space.rank });
+}
+
+static wf_val value(recorder *r, const wf_val *counter, int n)
+{
+    wf_val v = pixel(r, counter, n);
+    if (n && take(&r->t, 3) == 0)
+        v = wf_add(v, wf_cast(wf_mul(counter[(int)take(&r->t, n)], (double)take(&r->t, 5)), WF_I32));
+    return small(v);
+}
+
+static wf_val in_range(wf_val v, int64_t n) { return wf_mod(wf_and(v, 0xffff), (double)n); }
+
+/* ---- loops of the sections that run once a block ---- */
+static void put(recorder *r, const scratch *s, wf_val v, const wf_val *at)
+{
+    wf_vals index = { at, (size_t)s->shape.rank };
+    if (take(&r->t, 6) == 0) {
+        WF_IF (r->g, wf_eq(wf_and(v, 1), 0)) {
+            wf_write_n(r->g, s->a, wf_cast(v, s->dtype), index);
+        }
+        WF_ELSE(r->g)
+        {
+            if (take(&r->t, 2))
+                wf_write_n(r->g, s->a, wf_cast(wf_add(v, 1), s->dtype), index);
+        }
+        WF_END(r->g);
+    } else
+        wf_write_n(r->g, s->a, wf_cast(v, s->dtype), index);
+}
+
+/* Every element of a scratch, in nested loops whose counters may begin anywhere; or, with `partly`, what comes. */
+static void fill(recorder *r, const scratch *s, bool partly)
+{
+    wf_val counter[2], at[2];
+    int rank = s->shape.rank, first = rank == 2 ? (int)take(&r->t, 2) : 0;
+    int64_t lo[2] = { take(&r->t, 5) - 2, take(&r->t, 5) - 2 }, step[2] = { 1, 1 };
+    for (int k = 0; k < rank && partly; ++k)
+        step[k] = 1 + take(&r->t, 3);
+    for (int k = 0; k < rank; ++k) {
+        int d = k ? 1 - first : first;
+        wf_for_(r->g, WF_HERE, &counter[d], WF_V((double)lo[d]), WF_V((double)(lo[d] + s->shape.dim[d])),
+                WF_V((double)step[d]));
+        at[d] = wf_sub(counter[d], (double)lo[d]);
+    }
+    for (int k = 0; k < rank && partly; ++k)
+        switch (take(&r->t, 6)) {
+        case 0:
+            at[k] = wf_const(r->g, WF_I64, (double)take(&r->t, s->shape.dim[k]));
+            break;
+        case 1:
+            at[k] = in_range(wf_mul(at[k], 3), s->shape.dim[k]);
+            break;
+        case 2:
+            at[k] = in_range(wf_add(at[k], at[rank - 1 - k]), s->shape.dim[k]);
+            break;
+        default:
+            break;
+        }
+    wf_val v = value(r, counter, rank);
+    if (partly && take(&r->t, 5) == 0)
+        v = small(wf_add(v, small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)rank }))));
+    if (partly)
+        put(r, s, v, at);
+    else
+        wf_write_n(r->g, s->a, wf_cast(v, s->dtype), (wf_vals){ at, (size_t)rank });
+    for (int k = 0; k < rank; ++k)
+        WF_END(r->g);
+}
+
+static void before(recorder *r)
+{
+    wf_section(r->g, WF_INIT);
+    for (int k = 0; k < r->scratches; ++k) {
+        if (!r->s[k].counts || take(&r->t, 2))
+            fill(r, &r->s[k], false);
+        if (take(&r->t, 3) == 0)
+            fill(r, &r->s[k], true);
+    }
+}
+
+/* ---- the operator ---- */
+static wf_val from_scratch(recorder *r, const scratch *s)
+{
+    wf_val at[2];
+    for (int k = 0; k < s->shape.rank; ++k) {
+        int d = (int)take(&r->t, r->space.rank);
+        int64_t room = s->shape.dim[k] - r->block.dim[d];
+        bool fits = room >= 0 && take(&r->t, 6);
+        at[k] = fits ? wf_add(within(r, d), (double)take(&r->t, room + 1)) : in_range(within(r, d), s->shape.dim[k]);
+    }
+    return small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
+}
+
+static void at_points(recorder *r)
+{
+    wf_val at[MOST_RANK], bin[2];
+    for (int d = 0; d < r->space.rank; ++d)
+        at[d] = wf_index(r->g, d);
+    wf_vals own = { at, (size_t)r->space.rank };
+    wf_val v = wf_read_n(r->g, r->in, own);
+    for (int k = 0; k < r->scratches; ++k) {
+        const scratch *s = &r->s[k];
+        for (int64_t n = 1 + take(&r->t, 3); n > 0 && !s->counts; --n)
+            v = wf_add(wf_mul(v, 3), from_scratch(r, s));
+        for (int d = 0; d < s->shape.rank && s->counts; ++d)
+            bin[d] = in_range(wf_add(v, (double)d), s->shape.dim[d]);
+        if (s->counts && take(&r->t, 4))
+            wf_accumulate_n(r->g, WF_ADD, s->a, wf_cast(wf_and(v, 3), s->dtype),
+                            (wf_vals){ bin, (size_t)s->shape.rank });
+        else if (s->counts)
+            wf_atomic_n(r->g, WF_MAX, s->a, wf_cast(wf_and(v, 127), s->dtype), (wf_vals){ bin, (size_t)s->shape.rank });
+    }
+    wf_write_n(r->g, take(&r->t, 5) ? r->out : r->in, v, own);
+}
+
+static void after(recorder *r)
+{
+    wf_val k, at[2];
+    wf_section(r->g, WF_DEINIT);
+    for (int i = 0; i < r->scratches; ++i) {
+        const scratch *s = &r->s[i];
+        WF_FOR (r->g, k, 0, SLOTS, 1) {
+            for (int d = 0; d < s->shape.rank; ++d)
+                at[d] = s->shape.dim[d] >= SLOTS && take(&r->t, 2) ? k : in_range(wf_mul(k, 5), s->shape.dim[d]);
+            wf_val v = small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
+            wf_accumulate(r->g, WF_ADD, r->more, v, wf_block_id(r->g, -1), k);
+        }
+        WF_END(r->g);
+    }
+}
+
+/* ---- one run ---- */
+static void choose_spaces(recorder *r)
+{
+    r->space.rank = r->block.rank = r->wider.rank = 1 + (int)take(&r->t, MOST_RANK);
+    for (int d = 0; d < r->space.rank; ++d) {
+        bool last = d == r->space.rank - 1;
+        r->space.dim[d] = 1 + take(&r->t, last ? 90 : 14);
+        r->block.dim[d] = 1 + take(&r->t, last ? 40 : 8);
+        r->wider.dim[d] = r->space.dim[d] + take(&r->t, 30);
+    }
+}
+
+static void choose_scratch(recorder *r)
+{
+    static const wf_dtype dtypes[] = { WF_I32, WF_I32, WF_U8, WF_I64, WF_F32, WF_F64, WF_I16 };
+    r->scratches = 1 + (int)take(&r->t, MOST_SCRATCH);
+    for (int k = 0; k < r->scratches; ++k) {
+        scratch *s = &r->s[k];
+        s->dtype = dtypes[take(&r->t, 7)];
+        s->counts = take(&r->t, 3) == 0 && s->dtype != WF_U8 && s->dtype != WF_I16;
+        s->shape.rank = 1 + (int)take(&r->t, 2);
+        for (int d = 0; d < s->shape.rank; ++d)
+            s->shape.dim[d] =
+                take(&r->t, 3) ? r->block.dim[(int)take(&r->t, r->block.rank)] + take(&r->t, 4) : 1 + take(&r->t, 40);
+        s->a = wf_scratch(r->g, s->dtype, s->shape, s->counts || take(&r->t, 2));
+    }
+}
+
+static wf_array *filled(wf_context *ctx, const wf_shape *shape, bool with_numbers)
+{
+    static int32_t x[MOST_POINTS];
+    int64_t n = 1;
+    for (int d = 0; d < shape->rank; ++d)
+        n *= shape->dim[d];
+    must(n <= MOST_POINTS, "too many points");
+    for (int64_t i = 0; i < n; ++i)
+        x[i] = with_numbers ? (int32_t)(i * 7919 % 1013 - 300) : 0;
+    wf_array *a = wf_empty_with(ctx, WF_I32, *shape, NULL);
+    must(a != NULL, "no memory");
+    done(ctx, wf_upload(a, x, (size_t)n * sizeof *x));
+    return a;
+}
+
+/* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch; of kernels. */
+static void trace(const wf_kernel *k)
+{
+    static char text[1 << 20];
+    size_t n;
+    for (int what = WF_DUMP_TRACE; what <= WF_DUMP_PASSES && getenv("WEFT_FUZZ_TRACE"); ++what) {
+        wf_kernel_dump(k, WF_NO_ARGS, (wf_dump)what, text, sizeof text, &n);
+        fprintf(stderr, "%s\n", text);
+    }
+}
+
+/* All arrays afterwards, one after the other, at *out; returns the bytes. */
+static size_t run(wf_context *ctx, const uint8_t *data, size_t size, bool kernel, char *out)
+{
+    recorder r = { .t = { data, size } };
+    wf_shape slots = { .rank = 2, .dim = { 1, SLOTS } };
+    choose_spaces(&r);
+    for (int d = 0; d < r.space.rank; ++d)
+        slots.dim[0] *= (r.space.dim[d] + r.block.dim[d] - 1) / r.block.dim[d];
+    r.in = filled(ctx, &r.space, true);
+    r.out = filled(ctx, &r.space, false);
+    r.more = filled(ctx, &slots, false);
+    r.g = wf_begin(ctx, .shape = kernel ? r.wider : r.space, .block = r.block);
+    choose_scratch(&r);
+    before(&r);
+    wf_section(r.g, WF_CALL);
+    at_points(&r);
+    if (take(&r.t, 4))
+        after(&r);
+    if (kernel) {
+        wf_kernel *k = wf_compile(r.g);
+        done(ctx, k ? WF_OK : wf_check(ctx));
+        trace(k);
+        done(ctx, wf_launch_with(k, WF_NO_ARGS, &(wf_launch_opts){ .size = sizeof(wf_launch_opts), .shape = r.space }));
+        wf_kernel_free(k);
+    } else
+        done(ctx, wf_run(r.g));
+    wf_array *all[] = { r.in, r.out, r.more };
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        wf_shape shape = wf_array_shape(all[i]);
+        size_t bytes = sizeof(int32_t);
+        for (int d = 0; d < shape.rank; ++d)
+            bytes *= (size_t)shape.dim[d];
+        done(ctx, wf_download(all[i], out + at, bytes));
+        at += bytes;
+        wf_release(all[i]);
+    }
+    return at;
+}
+
+static wf_context *cpu, *interp;
+
+static void leave(void)
+{
+    wf_context_free(cpu);
+    wf_context_free(interp);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char want[3 * 4 * MOST_POINTS], got[3 * 4 * MOST_POINTS];
+    if (size > 1024)
+        return 0;
+    if (!cpu) {
+        cpu = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE });
+        interp = wf_context_new(
+            &(wf_config){ .size = sizeof(wf_config), .device = WF_INTERP, .flags_on = WF_NO_DISK_CACHE });
+        must(cpu && interp, "no context");
+        atexit(leave);
+    }
+    if (getenv("WEFT_FUZZ_TRACE"))
+        run(interp, data, size, true, got);
+    size_t n = run(interp, data, size, false, want);
+    must(run(cpu, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and CPU");
+    must(run(cpu, data, size, true, got) == n && !memcmp(want, got, n), "interpreter and a kernel of another space");
+    return 0;
+}
