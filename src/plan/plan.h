@@ -170,7 +170,7 @@ bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_sh
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* blocks.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
+/* cut.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
 void wf__plan_cut(wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s);

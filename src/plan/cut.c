@@ -1,4 +1,4 @@
-/* blocks.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
+/* cut.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
  * reductions. */
 #include "plan/plan.h"
 #include <stdlib.h>
