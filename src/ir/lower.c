@@ -104,7 +104,7 @@ static bool is_scattered(const rewriter *w, const wf__node *n)
 }
 
 /* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
- * and elements that lie apart moved so, bytes and words with a branch for each. */
+ * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
 static uint64_t size_of(const rewriter *w, wf__ref from, wf__ref to)
 {
     enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
@@ -134,7 +134,9 @@ static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
     uint64_t size = size_of(w, body, end);
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
-    for (int turns = 0; turns <= MOST_TURNS && (uint64_t)turns * size + w->size <= MOST_WRITTEN; ++turns) {
+    for (int turns = 0; turns <= MOST_TURNS; ++turns) {
+        if (turns > 1 && (uint64_t)turns * size + w->size > MOST_WRITTEN)
+            return -1;
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)
             if (in->node[s].aux) {
