@@ -161,25 +161,28 @@ static void fz_choose_space(fz_reader *in, fz_setup *set)
         set->reduce = 1 + fz_take(in, (1u << set->space.rank) - 1);
 }
 
-static wf_array *fz_whole(wf_context *ctx, const fz_buffer *b, uint64_t random)
+/* Gives the buffer its memory, twice with the same random contents. */
+static void fz_fill(wf_context *ctx, fz_buffer *b, uint64_t random)
 {
     wf_shape shape = { .rank = b->shape.rank };
     for (int k = 0; k < shape.rank; ++k)
         shape.dim[k] = b->shape.dim[b->order[k]] * b->step[k] + b->pad[k];
-    wf_array *whole = wf_empty_with(ctx, b->dtype, shape, NULL);
     size_t size = wf_dtype_size(b->dtype), n = (size_t)fz_points(&shape);
     char *data = malloc(n * size + 1);
-    if (!whole || !data)
+    if (!data)
         abort();
     for (size_t i = 0; i < n; ++i) {
         uint64_t bits[2];
         fz_element(&random, b->dtype, bits);
         memcpy(data + i * size, bits, size);
     }
-    if (wf_upload(whole, data, n * size) != WF_OK)
-        abort();
+    wf_array **both[] = { &b->whole, &b->old };
+    for (int k = 0; k < 2; ++k) {
+        *both[k] = wf_empty_with(ctx, b->dtype, shape, NULL);
+        if (!*both[k] || wf_upload(*both[k], data, n * size) != WF_OK)
+            abort();
+    }
     free(data);
-    return whole;
 }
 
 /* An array inside a buffer: axes permuted, each axis from `start` forwards or backwards. */
@@ -231,9 +234,7 @@ static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
         b->order[k] = (int)k + 1;
         b->order[k + 1] = (int)k;
     }
-    uint64_t random = fz_next(&in->random);
-    b->whole = fz_whole(ctx, b, random);
-    b->old = fz_whole(ctx, b, random);
+    fz_fill(ctx, b, fz_next(&in->random));
 }
 
 static void fz_new_array(fz_reader *in, fz_setup *set, int buffer)

@@ -182,6 +182,8 @@ static void refused(void **state)
     emu_refused(KERNEL("add.u32 %r5, %r4;\n"), "operands");
     emu_refused(KERNEL("mad.lo.u32 %r5, %tid.x, 2, 3;\n"), "special registers");
     emu_refused(KERNEL("{\n"), "has no end");
+    emu_refused(PTX_HEAD(70) ".global .b64 far[1000000000];\n", "more than 256 MiB of variables");
+    emu_refused(PTX_HEAD(70) ".global .b8 a[200000000];\n.const .b8 b[200000000];\n", "more than 256 MiB of variables");
     emu_refused(PTX_HEAD(70) ENTRY("k") START "redux.sync.add.u32 %r5, %r4, -1;\nret;\n}\n", "needs sm_80");
 }
 

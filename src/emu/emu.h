@@ -143,6 +143,9 @@ typedef struct emu_var {
     const emu_func *owner; /* of shared variables of a function */
 } emu_var;
 
+/* What a module's variables in global and constant memory may take, so that a mistyped extent is an error at once. */
+enum { EMU_MAX_IMAGE = 1 << 28 };
+
 /* Shared memory lies in three segments: of the function, of the module, dynamic. */
 enum { EMU_SEGMENT_BITS = 20, EMU_SEGMENTS = 3, EMU_MAX_STATIC = 48 * 1024, EMU_GAP = 16 };
 
@@ -180,6 +183,7 @@ typedef struct emu_module {
     uint32_t n_consts, cap_consts;
     uint32_t shared_bytes; /* at module scope, red zones included */
     uint32_t static_bytes;
+    uint64_t image_bytes; /* of all variables in global and constant memory */
     wf__str error;
 } emu_module;
 

@@ -223,6 +223,9 @@ static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
     m->vars[m->n_vars++] = *v;
     if (v->space == EMU_SHARED || v->is_extern)
         return true;
+    m->image_bytes += v->size;
+    if (m->image_bytes > EMU_MAX_IMAGE)
+        return wf__emu_fail(p, "more than %d MiB of variables in a module", EMU_MAX_IMAGE >> 20);
     emu_var *kept = &m->vars[m->n_vars - 1];
     kept->image = wf__alloc0(kept->size ? (size_t)kept->size : 1);
     if (!kept->image)
