@@ -238,7 +238,7 @@ static wf_status finish(wf_graph *g)
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
     rec->gpu = wf__gpu_mark(g->program.device);
-    rec->boxes = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+    rec->cpu = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
     const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
     for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
         failed = section[i]->status != WF_OK ? section[i] : NULL;

@@ -41,7 +41,7 @@ void wf__program_key(const wf__program *p, wf__str *key)
     const wf__recording *rec = &p->rec;
     uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
                         (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
-    sections |= (uint32_t)(rec->boxes && sections >> 2) << 8; /* blocks make a difference */
+    sections |= (uint32_t)(rec->cpu && sections >> 2) << 8; /* blocks make a difference */
     uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8, rec->objects, rec->reduce, sections };
     wf__str_addn(key, (const char *)head, sizeof head);
     wf__str_addn(key, (const char *)rec->block.dim, (size_t)rec->block.rank * sizeof *rec->block.dim);

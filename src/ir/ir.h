@@ -457,6 +457,9 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
  * out->status set on failure ---- */
 bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
 bool wf__pass_is_lowered(const wf__ir *ir);         /* would lowering only copy it? */
+/* A lowered body, in place: counters that all running lanes of a loop hold alike become uniform. For backends whose lanes
+ * are those of vectors. */
+bool wf__pass_lockstep(wf__ir *ir);
 
 /* ---- checking, printing, parsing ---- */
 bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header; error->failed: no memory */

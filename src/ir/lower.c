@@ -303,24 +303,30 @@ static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
     return n;
 }
 
-static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+bool wf__pass_begin(const wf__ir *in, wf__ir *out)
 {
     wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
     wf__ir_reserve(out, in->n);
+    out->hidden = in->hidden;
+    out->unused = in->unused;
+    out->invariant = in->invariant;
+    out->written_out = in->written_out;
+    return wf__copy_tables(in, out);
+}
+
+static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+{
+    bool ok = wf__pass_begin(in, out);
     uint8_t *live = wf__alloc0(in->n);
-    bool ok = false;
     if (!live)
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
-    else if (wf__copy_tables(in, out)) {
+    if (ok && live) {
         mark(in, live);
-        out->hidden = in->hidden + hidden_stores(in, live);
-        out->unused = in->unused;
-        out->invariant = in->invariant;
-        out->written_out = in->written_out;
+        out->hidden += hidden_stores(in, live);
         ok = rewrite_live(in, out, live, rewrite);
     }
     wf__free(live);
-    return ok;
+    return ok && out->status == WF_OK;
 }
 
 /* Is every node live? Then there is nothing to sweep. */
@@ -346,17 +352,24 @@ static bool has_invariant(const wf__ir *ir)
     return false;
 }
 
-bool wf__pass_lower(const wf__ir *in, wf__ir *out)
+static bool settle(wf__ir *ir, bool changed)
 {
-    bool ok = sweep(in, out, lower_node);
-    bool changed = in->loops && ok && out->n != in->n; /* a loop with fewer states may be one to write out */
-    for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(out) || has_invariant(out)); ++turn) {
-        wf__ir before = *out; /* drops what expansion left unused */
-        ok = sweep(&before, out, wf__copy_node);
-        changed = out->loops && out->n != before.n;
+    bool ok = true;
+    for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(ir) || has_invariant(ir)); ++turn) {
+        wf__ir before = *ir;
+        ok = sweep(&before, ir, wf__copy_node);
+        changed = ir->loops && ir->n != before.n;
         wf__ir_free(&before);
     }
     return ok;
+}
+
+bool wf__pass_settle(wf__ir *ir) { return settle(ir, false); }
+
+bool wf__pass_lower(const wf__ir *in, wf__ir *out)
+{
+    /* Drops what expansion left unused; a loop with fewer states may be one to write out. */
+    return sweep(in, out, lower_node) && settle(out, in->loops && out->n != in->n);
 }
 
 bool wf__pass_is_lowered(const wf__ir *ir)

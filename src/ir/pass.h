@@ -22,6 +22,10 @@ bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last
 wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);
 /* Marks what has effects, except stores that a later one to the same place hides with no load in between. */
 void wf__mark_effects(const wf__ir *ir, uint8_t *live);
+/* Begins `out`, which is to be `in` rewritten: flags, tables, counts. */
+bool wf__pass_begin(const wf__ir *in, wf__ir *out);
+/* Drops what a pass has left unused, in place, until nothing changes. */
+bool wf__pass_settle(wf__ir *ir);
 /* Slots, reductions and parameters, with the same numbers; `out` is empty. */
 bool wf__copy_tables(const wf__ir *in, wf__ir *out);
 /* Node r recorded again in `out` with operands through map[]; 0 for effects. */

@@ -41,7 +41,7 @@ static bool depends_on_order(const wf__ir *ir)
 
 bool wf__may_box(const wf__recording *rec, const wf_shape *space, wf_shape *box)
 {
-    return rec->boxes && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
+    return rec->cpu && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
            rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED && fits(space, &rec->block, box) &&
            !depends_on_order(&rec->ir);
 }

@@ -465,7 +465,7 @@ static bool lay_body(layout *l)
             l->stage->body = laid;
             laid = (wf__ir){ 0 };
         } else if (ok) {
-            ok = wf__pass_lower(&laid, &l->stage->body);
+            ok = wf__pass_lower(&laid, &l->stage->body) && (!l->plan->cpu || wf__pass_lockstep(&l->stage->body));
         }
     }
     if (!ok) {

@@ -192,7 +192,9 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
 
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
-    *plan = (wf__plan){ .objects = recording->objects, .params = recording->ir.param_n, .gpu = recording->gpu };
+    *plan = (wf__plan){
+        .objects = recording->objects, .params = recording->ir.param_n, .gpu = recording->gpu, .cpu = recording->cpu
+    };
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
     return ok && lay_all(plan, bind);

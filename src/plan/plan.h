@@ -39,7 +39,9 @@ typedef struct wf__recording {
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
     uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
-    bool boxes;  /* blocks may be boxes, loops of sections axes (boxes.c, turns.c): not for the reference interpreter */
+    /* For compiled code of the processor: blocks may be boxes, loops of sections axes (boxes.c, turns.c), counters of
+     * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
+    bool cpu;
 } wf__recording;
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -138,6 +140,7 @@ typedef struct wf__plan {
     uint32_t most_reds;
     wf__own_memory own;   /* of a block of a chain of stages */
     uint8_t gpu;          /* as the recording's */
+    bool cpu;             /* as the recording's */
     _Atomic bool has_run; /* code for its stages has been asked for */
     wf_status status;     /* first error */
     char error[512];

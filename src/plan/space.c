@@ -477,8 +477,8 @@ static bool copies_scratch(const spacer *s, const wf__ir *ir)
 
 static bool find_turns(spacer *s, wf__recording *own)
 {
-    return !own->boxes || (wf__plan_turns(s->plan, s->bind, &own->init, &s->turns[0]) &&
-                           wf__plan_turns(s->plan, s->bind, &own->deinit, &s->turns[1]));
+    return !own->cpu || (wf__plan_turns(s->plan, s->bind, &own->init, &s->turns[0]) &&
+                         wf__plan_turns(s->plan, s->bind, &own->deinit, &s->turns[1]));
 }
 
 /* Blocks on a processor. */
@@ -538,7 +538,7 @@ static bool plan_blocks(spacer *s)
 
 static bool has_blocks(const wf__recording *rec)
 {
-    bool sections = rec->boxes && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
+    bool sections = rec->cpu && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
     return rec->gpu ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
 }
 

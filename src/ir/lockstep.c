@@ -1,0 +1,327 @@
+/* lockstep.c - what the running lanes of a loop hold alike.
+ *
+ * A loop goes on while any lane does, and its body steps variables for the lanes that run. A counter that begins alike
+ * and is stepped alike is one number for all of them; it differs only in lanes that have left, which keep theirs:
+ *
+ *     while (n < 256 && x*x + y*y < 4) { ...; n = n + 1; }        n = select(runs, n + 1, n)
+ *
+ * Such a state gets a twin that is stepped for all lanes, without a select: twin = twin + 1. It is uniform. Where only
+ * running lanes matter it takes the state's place: tests of it are scalars, and what it indexes is read once for all
+ * lanes. The state itself stays for what lanes have when they leave, and is dead if nobody asks for that.
+ *
+ * A lane runs where the loop's guard is true. A value "stops" if it is false in all other lanes, as the guard is, and
+ * what it has been and-ed into; where such a value is the condition of a select or an access, other lanes do not matter.
+ */
+#include "ir/pass.h"
+
+typedef struct lockstep {
+    const wf__ir *ir;
+    wf__vary *vary;
+    wf__ref *next;          /* [state]: its NEXT */
+    wf__ref *twin;          /* [state]: in the copy; in the analysis 1 for one that may have a twin */
+    uint8_t *depth;         /* [state that gets a twin]: how many loops are around it, its own included */
+    uint64_t *all;          /* [node]: in which loops around it all lanes matter, by depth */
+    uint64_t *off;          /* [node]: in which loops its condition stops */
+    uint8_t *stops, *alike; /* [node], for the loop that is looked at */
+    bool found;
+} lockstep;
+
+/* ---- one loop ---- */
+typedef struct part {                      /* of a recording */
+    wf__ref loop, guard, body, first, end; /* first: of the NEXTs */
+    unsigned depth;
+} part;
+
+static bool stops(const lockstep *l, const part *p, wf__ref r)
+{
+    const wf__node *n = &l->ir->node[r];
+    switch (n->op) {
+    case WF__CONST:
+        return n->dtype == WF_BOOL && !wf__bits(n);
+    case WF__OP_and:
+        return n->dtype == WF_BOOL && (l->stops[n->a] || l->stops[n->b]);
+    case WF__OP_select:
+        return n->dtype == WF_BOOL && l->stops[n->c] && (l->stops[n->a] || l->stops[n->b]);
+    case WF__STATE: /* of a loop inside; its NEXT must be such a value, too */
+        return r == p->guard || (r > p->body && n->aux && l->stops[n->b]);
+    default:
+        return false;
+    }
+}
+
+/* False: a loop inside has a guard that may come on where this loop's is off. */
+static bool find_stops(lockstep *l, const part *p)
+{
+    for (wf__ref r = 1; r < p->end; ++r)
+        l->stops[r] = r < p->loop ? l->ir->node[r].op == WF__CONST && stops(l, p, r) : stops(l, p, r);
+    for (wf__ref r = p->body; r < p->first; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__NEXT && l->stops[n->a] && !l->stops[n->b])
+            return false;
+    }
+    return true;
+}
+
+static void matter(lockstep *l, const part *p, wf__ref r) { l->all[r] |= (uint64_t)1 << p->depth; }
+
+static bool matters(const lockstep *l, const part *p, wf__ref r) { return l->all[r] >> p->depth & 1; }
+
+static wf__ref when_of(const wf__ir *ir, const wf__node *n)
+{
+    return n->op == WF__LOAD ? wf__when(ir, n) : n->op == WF__STORE || wf__op_is_update(n->op) ? n->d : 0;
+}
+
+/* Of a select or an access whose condition is off: is this operand looked at? */
+static bool is_looked_at(const wf__ir *ir, const wf__node *n, wf__ref operand)
+{
+    if (n->op == WF__OP_select)
+        return operand == n->a || operand == n->c;
+    return operand == when_of(ir, n) || (n->op == WF__LOAD && operand == wf__otherwise(ir, n));
+}
+
+/* Marks the operands of r that matter in lanes that do not run. */
+static void mark_operands(lockstep *l, const part *p, wf__ref r)
+{
+    const wf__ir *ir = l->ir;
+    const wf__node *n = &ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS], when = n->op == WF__OP_select ? n->a : when_of(ir, n);
+    uint32_t count = wf__operands(ir, n, operand);
+    bool off = when && l->stops[when];
+    if (off)
+        l->off[r] |= (uint64_t)1 << p->depth;
+    if (n->op == WF__STATE || n->op == WF__NEXT || (wf__op_is_effect(n->op) && !off))
+        matter(l, p, r);
+    if (n->op == WF__OP_and && n->dtype == WF_BOOL && matters(l, p, r) && (l->stops[n->a] || l->stops[n->b])) {
+        matter(l, p, l->stops[n->a] ? n->a : n->b);
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i)
+        if (off ? is_looked_at(ir, n, operand[i]) : matters(l, p, r))
+            matter(l, p, operand[i]);
+}
+
+/* Is `mask` true wherever r is? */
+static bool implies(const wf__ir *ir, wf__ref r, wf__ref mask)
+{
+    const wf__node *n = &ir->node[r];
+    return r == mask ||
+           (n->op == WF__OP_and && n->dtype == WF_BOOL && (implies(ir, n->a, mask) || implies(ir, n->b, mask)));
+}
+
+/* The value a state is stepped to in all lanes that go on; 0: there is no such one. */
+static wf__ref step_of(const lockstep *l, const part *p, wf__ref state)
+{
+    const wf__node *next = &l->ir->node[l->next[state]], *value = &l->ir->node[next->b];
+    bool steps = value->op == WF__OP_select && value->c == state;
+    return steps && implies(l->ir, l->ir->node[l->next[p->guard]].b, value->a) ? value->b : 0;
+}
+
+/* Alike in all running lanes, if the states are that still may have a twin. */
+static void find_alike(lockstep *l, const part *p)
+{
+    for (wf__ref r = 1; r < p->first; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        l->alike[r] = l->vary[r].kind == WF__UNIFORM || (r > p->loop && r < p->body && l->twin[r]);
+        if (l->alike[r] || r < p->body || !wf__op_is_pure(n->op) || matters(l, p, r))
+            continue;
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(l->ir, n, operand);
+        l->alike[r] = 1;
+        for (uint32_t i = 0; i < count; ++i)
+            l->alike[r] &= l->alike[operand[i]];
+    }
+}
+
+/* Does node r look at the operand in running lanes only? */
+static bool runs_only(const lockstep *l, unsigned depth, wf__ref r, wf__ref operand)
+{
+    return !(l->all[r] >> depth & 1) || (l->off[r] >> depth & 1 && !is_looked_at(l->ir, &l->ir->node[r], operand));
+}
+
+/* Is a state of use to running lanes, beyond its own step? */
+static bool is_used(const lockstep *l, const part *p, wf__ref state, wf__ref step)
+{
+    for (wf__ref r = p->body; r < p->first; ++r) {
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = r != step ? wf__operands(l->ir, &l->ir->node[r], operand) : 0;
+        for (uint32_t i = 0; i < count; ++i)
+            if (operand[i] == state && runs_only(l, p->depth, r, state))
+                return true;
+    }
+    return false;
+}
+
+static void find_twins(lockstep *l, const part *p)
+{
+    for (wf__ref r = p->end; r-- > p->body;)
+        mark_operands(l, p, r);
+    for (wf__ref s = p->loop + 1; s < p->body; ++s) {
+        wf__ref step = l->next[s] && s != p->guard && l->vary[s].kind == WF__VARYING &&
+                               l->vary[l->ir->node[s].b].kind == WF__UNIFORM
+                           ? step_of(l, p, s)
+                           : 0;
+        l->twin[s] = step && is_used(l, p, s, step);
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        find_alike(l, p);
+        for (wf__ref s = p->loop + 1; s < p->body; ++s)
+            if (l->twin[s] && !l->alike[step_of(l, p, s)]) {
+                l->twin[s] = 0;
+                changed = true;
+            }
+    }
+    for (wf__ref s = p->loop + 1; s < p->body; ++s)
+        if (l->twin[s]) {
+            l->depth[s] = (uint8_t)(p->depth + 1);
+            l->found = true;
+        }
+}
+
+static void look_at(lockstep *l, wf__ref loop, unsigned depth)
+{
+    const wf__ir *ir = l->ir;
+    part p = { .loop = loop, .body = wf__loop_body(ir, loop), .end = wf__loop_end(ir, loop), .depth = depth };
+    p.first = p.end;
+    while (ir->node[p.first - 1].op == WF__NEXT)
+        --p.first;
+    for (wf__ref s = loop + 1; s < p.body; ++s)
+        if (ir->node[s].aux) {
+            if (p.guard) /* a lane has left where all are false */
+                return;
+            p.guard = s;
+        }
+    if (p.guard && l->vary[p.guard].kind == WF__VARYING && l->next[p.guard] && find_stops(l, &p))
+        find_twins(l, &p);
+}
+
+static void look_at_loops(lockstep *l)
+{
+    unsigned depth = 0;
+    for (wf__ref r = 1; r < l->ir->n; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__NEXT)
+            l->next[n->a] = r;
+    }
+    for (wf__ref r = 1; r < l->ir->n; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__LOOP && !n->aux)
+            look_at(l, r, depth);
+        depth += n->op == WF__LOOP;
+        depth -= n->op == WF__END;
+    }
+}
+
+/* ---- the copy ---- */
+typedef struct copying {
+    const lockstep *l;
+    wf__ir *out;
+    wf__ref *map, *own;            /* [node]; [state]: itself in the copy, while map[] may have its twin */
+    wf__ref open[WF__MOST_NESTED]; /* loops around */
+    unsigned depth;
+} copying;
+
+static bool takes_twin(const copying *c, wf__ref r, wf__ref state)
+{
+    unsigned depth = c->l->depth[state];
+    bool inside = depth && depth <= c->depth && c->open[depth - 1] == c->l->ir->node[state].a;
+    return inside && runs_only(c->l, depth - 1, r, state);
+}
+
+static void choose_operands(copying *c, wf__ref r)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(c->l->ir, &c->l->ir->node[r], operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (c->l->depth[operand[i]])
+            c->map[operand[i]] = takes_twin(c, r, operand[i]) ? c->l->twin[operand[i]] : c->own[operand[i]];
+}
+
+/* A state's NEXT, and that of its twin: what it is stepped to. */
+static void copy_next(copying *c, const wf__node *next)
+{
+    const lockstep *l = c->l;
+    wf__ref step = l->ir->node[next->b].b;
+    wf__next(c->out, c->own[next->a], l->depth[next->b] ? c->own[next->b] : c->map[next->b]);
+    if (l->depth[next->a])
+        wf__next(c->out, l->twin[next->a], l->depth[step] ? l->twin[step] : c->map[step]);
+}
+
+static void copy(copying *c)
+{
+    const lockstep *l = c->l;
+    const wf__ir *ir = l->ir;
+    for (wf__ref r = 1; r < ir->n && c->out->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__NEXT) {
+            copy_next(c, n);
+            continue;
+        }
+        c->depth -= n->op == WF__END;
+        choose_operands(c, r);
+        c->own[r] = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
+        if (l->depth[r])
+            l->twin[r] = wf__state(c->out, c->map[n->a], c->map[n->b], false);
+        if (n->op == WF__LOOP)
+            c->open[c->depth++] = r;
+    }
+}
+
+static bool find(lockstep *l)
+{
+    size_t n = l->ir->n;
+    l->vary = wf__alloc(n * sizeof *l->vary);
+    l->next = wf__alloc0(n * sizeof *l->next);
+    l->twin = wf__alloc0(n * sizeof *l->twin);
+    l->depth = wf__alloc0(n);
+    l->all = wf__alloc0(n * sizeof *l->all);
+    l->off = wf__alloc0(n * sizeof *l->off);
+    l->stops = wf__alloc0(n);
+    l->alike = wf__alloc0(n);
+    if (!l->vary || !l->next || !l->twin || !l->depth || !l->all || !l->off || !l->stops || !l->alike)
+        return false;
+    wf__analyse(l->ir, l->vary);
+    look_at_loops(l);
+    return true;
+}
+
+static bool copy_with_twins(const lockstep *l, wf__ir *out)
+{
+    copying c = { .l = l, .out = out };
+    c.map = wf__alloc0(l->ir->n * sizeof *c.map);
+    c.own = wf__alloc0(l->ir->n * sizeof *c.own);
+    bool ok = c.map && c.own;
+    if (ok)
+        copy(&c);
+    wf__free(c.map);
+    wf__free(c.own);
+    return ok;
+}
+
+bool wf__pass_lockstep(wf__ir *ir)
+{
+    if (!ir->loops || !(ir->flags & WF_LOOP_OPT) || ir->flags & WF__KEEP_DEAD)
+        return true;
+    lockstep l = { .ir = ir };
+    wf__ir out = { 0 };
+    bool ok = find(&l), copied = false;
+    if (ok && l.found) {
+        copied = wf__pass_begin(ir, &out);
+        ok = copied && copy_with_twins(&l, &out);
+    }
+    wf__free(l.vary);
+    wf__free(l.next);
+    wf__free(l.twin);
+    wf__free(l.depth);
+    wf__free(l.all);
+    wf__free(l.off);
+    wf__free(l.stops);
+    wf__free(l.alike);
+    if (ok && !copied)
+        return true;
+    if (!ok)
+        wf__ir_fail(&out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    wf__ir_free(ir);
+    *ir = out;
+    return out.status == WF_OK && wf__pass_settle(ir);
+}
