@@ -177,6 +177,26 @@ static void counts_plain(const plain *p, int32_t y, int32_t x)
     p->out[y * p->w + x] = p->in[y * p->w + x];
 }
 
+/* The largest of each class, in floats: no order of them is better than another. */
+static void largest(const blocks *b)
+{
+    wf_array *mine = wf_scratch(b->g, WF_F32, WF_SHAPE(BINS), true);
+    wf_val k, v = wf_read(b->g, b->in, wf_index(b->g, 0), wf_index(b->g, 1));
+    wf_accumulate(b->g, WF_MAX, mine, wf_cast(v, WF_F32), bin_of(v));
+    put(b, v);
+    wf_section(b->g, WF_DEINIT);
+    WF_FOR (b->g, k, 0, BINS, 1) {
+        wf_write(b->g, b->bins, wf_cast(wf_read(b->g, mine, k), WF_I32), linear(b), k);
+    }
+    WF_END(b->g);
+}
+static void largest_plain(const plain *p, int32_t y, int32_t x)
+{
+    int32_t v = p->in[y * p->w + x], *bin = &p->bins[p->block * BINS + (v & (BINS - 1))];
+    *bin = v > *bin ? v : *bin;
+    p->out[y * p->w + x] = v;
+}
+
 /* Turns that write one element, of which the last one is seen; and turns that read what others wrote. */
 static void last_turn(const blocks *b)
 {
@@ -236,15 +256,11 @@ typedef struct op_case {
     int stages; /* that run as one, block by block, on the processor; 0: none do */
 } op_case;
 static const op_case cases[] = {
-    { "window", window, around_plain, 2 },
-    { "window by hand", window_by_hand, around_plain, 2 },
-    { "across", across, around_plain, 2 },
-    { "rows", rows, rows_plain, 0 },
-    { "counts", counts, counts_plain, 2 },
-    { "atomic counts", counts_atomic, counts_plain, 2 },
-    { "last turn", last_turn, last_turn_plain, 0 },
-    { "running sum", running, running_plain, 0 },
-    { "to and fro", to_and_fro, to_and_fro_plain, 1 },
+    { "window", window, around_plain, 2 },        { "window by hand", window_by_hand, around_plain, 2 },
+    { "across", across, around_plain, 2 },        { "rows", rows, rows_plain, 0 },
+    { "counts", counts, counts_plain, 2 },        { "atomic counts", counts_atomic, counts_plain, 2 },
+    { "largest", largest, largest_plain, 2 },     { "last turn", last_turn, last_turn_plain, 0 },
+    { "running sum", running, running_plain, 0 }, { "to and fro", to_and_fro, to_and_fro_plain, 1 },
 };
 
 /* ---- comparing ---- */
@@ -332,7 +348,7 @@ static void test_chains(void **state)
     wf_set_flags(ctx, 0, WF_HISTORY);
 }
 
-/* What cannot run block by block: sections that see what others leave, floats that are accumulated, scratch that is
+/* What cannot run block by block: sections that see what others leave, floats that are added up, scratch that is
  * large. Their bits are those of the interpreter. */
 static void test_others(void **state)
 {

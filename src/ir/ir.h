@@ -130,6 +130,12 @@ static inline unsigned wf__update_dtype(unsigned t, unsigned join)
 {
     return wf__is_half(t) && join <= WF_XOR ? WF_F32 : t;
 }
+/* Are the bits of what is joined in elements of dtype t the same in any order? Integers do not mind, nor do minima and
+ * maxima. */
+static inline bool wf__any_order(unsigned t, unsigned join)
+{
+    return !(wf__is_float(t) || wf__is_complex(t)) || join == WF_MIN || join == WF_MAX;
+}
 static inline unsigned wf__align(unsigned t) { return wf__is_complex(t) ? wf__size(t) / 2 : wf__size(t); }
 static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
 {

@@ -134,12 +134,6 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
 }
 
-/* Integers do not mind the order, nor do minima and maxima. */
-static bool is_exact(unsigned join, unsigned t)
-{
-    return !(wf__is_float(t) || wf__is_complex(t)) || join == WF_MIN || join == WF_MAX;
-}
-
 /* The index and, behind it, that along the lane axis, which layout records before anything else. */
 static uint32_t with_lane(wf__ir *ir, uint32_t tuple)
 {
@@ -189,7 +183,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
     const wf__node *first = &ir->node[rec->part[0]];
     uint32_t old = first->a, slots = ir->slot_n;
     unsigned join = wf__node_join(first), dtype = wf__update_dtype(first->dtype, join);
-    bool exact = is_exact(join, first->dtype);
+    bool exact = wf__any_order(first->dtype, join);
     if (!grow_stage(plan, stage, slots))
         return false;
     uint32_t slot = wf__slot_new(ir, dtype, t->bind->rank + (spread > 1), false, ir->slot[old].object);
@@ -263,7 +257,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
-    return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, is_exact(join, n->dtype)));
+    return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
 
 /* How many copies there are where order counts, each for a range of blocks. */

@@ -34,7 +34,7 @@ static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
 static bool depends_on_order(const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__ACCUM && !wf__is_int(ir->node[ir->node[r].c].dtype))
+        if (ir->node[r].op == WF__ACCUM && !wf__any_order(ir->node[r].dtype, wf__node_join(&ir->node[r])))
             return true;
     return false;
 }

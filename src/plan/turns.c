@@ -309,7 +309,7 @@ static bool is_same_element(const turns *t, const wf__node *a, const wf__node *b
 static bool is_free(const turns *t, wf__ref r)
 {
     const wf__node *n = &t->in->node[r];
-    bool any_order = n->op == WF__STORE || t->in->slot[n->a].scratch || wf__is_int(t->in->node[n->c].dtype);
+    bool any_order = n->op == WF__STORE || t->in->slot[n->a].scratch || wf__any_order(n->dtype, wf__node_join(n));
     if ((n->op != WF__STORE && n->op != WF__ACCUM) || !any_order || !writes_other_elements(t, n))
         return false;
     for (wf__ref q = 1; q < t->in->n; ++q) {
