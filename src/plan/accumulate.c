@@ -24,12 +24,6 @@ enum {
 };
 static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
 
-static bool no_memory(wf__plan *plan)
-{
-    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 /* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
 {
@@ -154,7 +148,7 @@ static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
     wf__private *copies = mem ? wf__realloc(stage->copies, (stage->copies_n + 1) * sizeof *copies) : NULL;
     if (copies)
         stage->copies = copies;
-    return copies || no_memory(plan);
+    return copies || wf__plan_no_memory(plan);
 }
 
 /* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last
@@ -188,7 +182,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
         return false;
     uint32_t slot = wf__slot_new(ir, dtype, t->bind->rank + (spread > 1), false, ir->slot[old].object);
     if (ir->status != WF_OK)
-        return no_memory(plan);
+        return wf__plan_no_memory(plan);
     int64_t last = rec->n > 1 && ir->slot[old].record ? t->bind->dim[t->bind->rank - 1] : 0;
     ir->slot[slot].record = (uint8_t)(last <= UINT8_MAX ? last : 0);
     wf__private *p = &stage->copies[stage->copies_n++];
@@ -216,7 +210,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
         n->b = tuple;
         n->dtype = (uint8_t)dtype;
     }
-    return ir->status == WF_OK || no_memory(plan);
+    return ir->status == WF_OK || wf__plan_no_memory(plan);
 }
 
 /* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
@@ -302,7 +296,7 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     if (!vary || !done) {
         wf__free(vary);
         wf__free(done);
-        return no_memory(plan);
+        return wf__plan_no_memory(plan);
     }
     wf__analyse(ir, vary);
     uint32_t n = ir->n;

@@ -71,7 +71,7 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
             ir->node[number[d]] = (wf__node){ .op = WF__PARAM, .dtype = WF_I64, .a = first + (uint32_t)d };
     }
     if (ir->status != WF_OK)
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+        wf__plan_no_memory(plan);
     stage->numbers = asked ? first + 1 : 0;
     stage->boxed = stage->boxed || asked;
     return ir->status == WF_OK;
@@ -226,7 +226,7 @@ bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     wf__ir_free(ir);
     *ir = out;
     if (!ok)
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+        wf__plan_no_memory(plan);
     return ok;
 }
 

@@ -1,12 +1,10 @@
 /* group.c - stages of an array graph in the making: their slots, and what roots need recorded into them. */
 #include "plan/split.h"
 
-static bool no_memory(splitter *s) { return wf__split_fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
-
 group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
 {
     if (!wf__grow(&s->group, &s->group_cap, s->group_n + 1, sizeof *s->group)) {
-        no_memory(s);
+        wf__plan_no_memory(s->plan);
         return NULL;
     }
     memmove(s->group + at + 1, s->group + at, (s->group_n - at) * sizeof *s->group);
@@ -27,7 +25,7 @@ group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
     for (uint32_t p = 0; ok && p < s->ir->param_n; ++p)
         wf__param(&g->ir, s->ir->param[p]);
     if (!ok || g->ir.status != WF_OK) {
-        no_memory(s);
+        wf__plan_no_memory(s->plan);
         return NULL;
     }
     return g;
@@ -38,7 +36,7 @@ bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsign
     uint32_t key = object * 2 + indexed, old = g->slot_of_n;
     if (key >= old) {
         if (!wf__grow(&g->slot_of, &g->slot_of_n, key + 1, sizeof *g->slot_of))
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         memset(g->slot_of + old, 0, (g->slot_of_n - old) * sizeof *g->slot_of);
     }
     if (!g->slot_of[key]) {
@@ -48,7 +46,7 @@ bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsign
                 wf__copy_label(s->ir, wf__array_ref(k), &g->ir, wf__array_ref(g->slot_of[key] - 1));
     }
     *out = g->slot_of[key] - 1;
-    return g->ir.status == WF_OK || no_memory(s);
+    return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 /* An element of a whole object at a frame. */
@@ -159,7 +157,7 @@ bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *lik
     uint32_t slot = 0;
     if (!wf__split_slot(s, g, object, false, like->dtype, rank, &slot) ||
         !wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     g->ir.slot[slot].written = true;
     g->store[g->store_n++] = (pending){ .node = { .op = WF__STORE, .a = slot, .c = value } };
     return true;
@@ -176,7 +174,7 @@ bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out)
     out->node.c = n->op == WF__CAS ? wf__copy_tuple(s->ir, n->c, g->map, &g->ir) : g->map[n->c];
     out->node.d = n->d ? g->map[n->d] : 0;
     g->ir.slot[out->node.a].written = true;
-    return g->ir.status == WF_OK || no_memory(s);
+    return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 /* An effect by index, at the end of the group. */
@@ -187,7 +185,7 @@ bool wf__group_update(splitter *s, group *g, wf__ref root)
     if (!wf__split_effect(s, g, root, &p))
         return false;
     if (!wf__grow(&g->store, &g->store_cap, g->store_n + 1, sizeof *g->store))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     if (wf__has_result(s, root)) {
         s->result[root] = wf__plan_add_temp(s->plan, n->dtype, &s->shape[root]);
         if (s->result[root] == UINT32_MAX ||
@@ -196,7 +194,7 @@ bool wf__group_update(splitter *s, group *g, wf__ref root)
         g->ir.slot[p.result++].written = true;
     }
     g->store[g->store_n++] = p;
-    return g->ir.status == WF_OK || no_memory(s);
+    return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 void wf__group_free(group *g)

@@ -26,12 +26,6 @@ typedef struct layout {
     int64_t *offset;                        /* [slot] of the first point, element slots */
 } layout;
 
-static bool no_memory(layout *l)
-{
-    wf__plan_fail(l->plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 static bool misfit(layout *l, const wf__bind *b, const char *how, const char *more)
 {
     char have[160], want[160];
@@ -105,7 +99,7 @@ static bool find_indices(layout *l)
     const wf__ir *ir = &l->stage->proto;
     uint8_t *live = l->stage->view_n ? wf__alloc0(ir->n) : NULL;
     if (l->stage->view_n && !live)
-        return no_memory(l);
+        return wf__plan_no_memory(l->plan);
     if (live) {
         wf__mark_effects(ir, live);
         wf__mark_live(ir, live);
@@ -127,7 +121,7 @@ static bool collect(layout *l)
     l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
     l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
     if (!l->at || !l->element_stride || !l->offset)
-        return no_memory(l);
+        return wf__plan_no_memory(l->plan);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot_view *v = view_of(l, s);
         if (v)

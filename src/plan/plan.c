@@ -14,10 +14,16 @@ void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...)
     va_end(args);
 }
 
+bool wf__plan_no_memory(wf__plan *plan)
+{
+    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+    return false;
+}
+
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at)
 {
     if (!wf__grow(&plan->stage, &plan->stage_cap, plan->stage_n + 1, sizeof *plan->stage)) {
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+        wf__plan_no_memory(plan);
         return NULL;
     }
     memmove(plan->stage + at + 1, plan->stage + at, (plan->stage_n - at) * sizeof *plan->stage);
@@ -29,7 +35,7 @@ wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at)
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape)
 {
     if (!wf__grow(&plan->temp, &plan->temp_cap, plan->temp_n + 1, sizeof *plan->temp)) {
-        wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
+        wf__plan_no_memory(plan);
         return UINT32_MAX;
     }
     wf__temp *temp = &plan->temp[plan->temp_n];
@@ -87,12 +93,6 @@ static bool verified(wf__plan *plan, const wf__ir *ir, const char *pass)
 #endif
 }
 
-static bool no_memory(wf__plan *plan)
-{
-    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 /* Makes two stages of a reduction: stage s reduces the inner axes only, a new one after it the others. */
 static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
 {
@@ -118,7 +118,7 @@ static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
         wf__ref value = wf__load(ir, slot, 0, WF_BORDER_NONE, 0);
         wf__setred(ir, k, 0, wf__op2(ir, wf__join_op((wf_join)red[k].join), wf__red(ir, k, 0), value));
     }
-    return (stage->result && ir->status == WF_OK) || no_memory(plan);
+    return (stage->result && ir->status == WF_OK) || wf__plan_no_memory(plan);
 }
 
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
@@ -126,7 +126,7 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
     wf__ir *join = wf__alloc0(sizeof *join);
     bool ok = join && wf__pass_lower(recorded, join);
     if (!join)
-        no_memory(plan);
+        wf__plan_no_memory(plan);
     else if (!ok)
         wf__plan_fail(plan, join->status, "%s", join->error);
     for (wf__ref r = 1; ok && r < join->n; ++r)
@@ -147,7 +147,7 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
 static bool bind_temps(wf__plan *plan, wf__bind **all, uint32_t *cap, uint32_t first)
 {
     if (!wf__grow(all, cap, plan->objects + plan->temp_n + 1, sizeof **all))
-        return no_memory(plan);
+        return wf__plan_no_memory(plan);
     for (uint32_t t = first; t < plan->temp_n; ++t)
         wf__temp_bind(&plan->temp[t], *all + plan->objects + t);
     return true;

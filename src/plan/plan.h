@@ -152,6 +152,7 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+bool wf__plan_no_memory(wf__plan *plan); /* the same for want of memory; false */
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
 typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;

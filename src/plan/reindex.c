@@ -8,8 +8,6 @@
  */
 #include "plan/split.h"
 
-static bool no_memory(splitter *s) { return wf__split_fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
-
 /* ---- what is worth a temporary ---- */
 enum { MOST_COST = 1 << 20, WORTH_STORING = 24 };
 
@@ -281,7 +279,7 @@ static bool remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__re
         uint32_t old = g->recorded_size, size = old ? 2 * old : 64;
         wf__recorded *was = g->recorded, *table = wf__alloc0(size * sizeof *table);
         if (!table)
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         g->recorded = table;
         g->recorded_size = size;
         for (uint32_t i = 0; i < old; ++i)
@@ -321,7 +319,7 @@ static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
         return e->value;
     uint32_t number = g->frame_n ? g->frame_n : 1;
     if (!wf__grow(&g->frame, &g->frame_cap, number + 1, sizeof *g->frame)) {
-        no_memory(s);
+        wf__plan_no_memory(s->plan);
         return 0;
     }
     g->frame[number] = *f;
@@ -506,7 +504,7 @@ static bool want(splitter *s, group *g, work *w, wf__ref node, uint32_t frame, b
         return true;
     *ready = false;
     if (!wf__grow(&w->at, &w->cap, w->n + 1, sizeof *w->at))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     w->at[w->n++] = (task){ node, frame };
     return true;
 }
@@ -641,7 +639,7 @@ static bool view_slot(splitter *s, group *g, uint32_t object, unsigned dtype, in
     }
     v->slot = wf__slot_new(&g->ir, dtype, rank, true, object);
     if (g->ir.status != WF_OK || !wf__grow(&g->view, &g->view_cap, g->view_n + 1, sizeof *g->view))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     g->view[g->view_n++] = *v;
     return true;
 }

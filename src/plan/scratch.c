@@ -7,12 +7,6 @@
 
 enum { ALIGNED = 64 };
 
-static bool no_memory(wf__plan *plan)
-{
-    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 static bool has_scratch(const wf__ir *ir)
 {
     for (uint32_t s = 0; s < ir->slot_n; ++s)
@@ -50,7 +44,7 @@ static bool collect(wf__plan *plan, const wf__ir *ir, scratches *all)
         if (!ir->slot[s].scratch || find(all, ir->slot[s].object))
             continue;
         if (!wf__grow(&all->at, &all->cap, all->n + 1, sizeof *all->at))
-            return no_memory(plan);
+            return wf__plan_no_memory(plan);
         all->at[all->n++] = (placed){ .object = ir->slot[s].object };
     }
     return true;
@@ -120,7 +114,7 @@ static bool add_zeros(wf__plan *plan, uint32_t temp, unsigned dtype, const wf_sh
         zero = wf__op2(ir, WF__OP_complex, zero, zero);
     if (zero)
         wf__store(ir, to, 0, zero, 0);
-    return ir->status == WF_OK || no_memory(plan);
+    return ir->status == WF_OK || wf__plan_no_memory(plan);
 }
 
 static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *bind, const wf_shape *blocks,
@@ -176,7 +170,7 @@ static bool settle(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scrat
             if (p->shared)
                 ir->slot[s].rank = (uint8_t)(ir->slot[s].rank - (ir->slot[s].scratch - 1));
         }
-    return ir->status == WF_OK || no_memory(plan);
+    return ir->status == WF_OK || wf__plan_no_memory(plan);
 }
 
 bool wf__place_scratch(wf__plan *plan, wf__recording *rec, const wf_shape *blocks, const wf__bind *bind, size_t most,

@@ -31,12 +31,6 @@ typedef struct spacer {
     uint32_t late_n, late_cap;
 } spacer;
 
-static bool no_memory(spacer *s)
-{
-    wf__plan_fail(s->plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 static bool find_space(spacer *s)
 {
     s->space = s->rec->space;
@@ -147,7 +141,7 @@ static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t
     uint32_t target = wf__slot_new(ir, b->dtype, b->rank, true, to);
     if (ir->status == WF_OK)
         wf__store(ir, target, 0, wf__load(ir, source, 0, WF_BORDER_NONE, 0), 0);
-    return ir->status == WF_OK || no_memory(s);
+    return ir->status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 static uint32_t temp_like(spacer *s, const wf__bind *b)
@@ -175,7 +169,7 @@ static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
     wf__free(map);
     if (out->status != WF_OK)
         wf__plan_fail(s->plan, out->status, "%s", out->error);
-    return (ok && out->status == WF_OK) || no_memory(s);
+    return (ok && out->status == WF_OK) || wf__plan_no_memory(s->plan);
 }
 
 /* Nothing has a meaning that is accumulated and assigned by one operator. */
@@ -222,7 +216,7 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     }
     wf__free(copy_of);
     wf__free(slot_of);
-    return ok || no_memory(s);
+    return ok || wf__plan_no_memory(s->plan);
 }
 
 /* ---- outputs that share memory ---- */
@@ -280,10 +274,10 @@ static bool separate_outputs(spacer *s, wf__ir *ir)
             continue;
         uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
         if (temp == UINT32_MAX || !wf__grow(&s->late, &s->late_cap, s->late_n + 1, sizeof *s->late))
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         uint32_t slot = wf__slot_new(ir, s->bind[object].dtype, s->bind[object].rank, true, temp);
         if (ir->status != WF_OK)
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         ir->slot[slot].written = true;
         ir->node[q].a = slot;
         s->late[s->late_n++] = (late){ object, temp };
@@ -343,7 +337,7 @@ static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_sh
     wf__stage *post = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
     if (!post) {
         wf__ir_free(&ir);
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     }
     post->proto = ir;
     post->space = *kept;
@@ -362,7 +356,7 @@ static bool add_results(spacer *s, wf__stage *stage)
         if (stage->result[k] == UINT32_MAX)
             return false;
     }
-    return stage->result || no_memory(s);
+    return stage->result || wf__plan_no_memory(s->plan);
 }
 
 static bool add_operator(spacer *s)
@@ -395,7 +389,7 @@ static bool add_operator(spacer *s)
     } else {
         stage->initial = wf__alloc(rec->ir.red_n * sizeof *stage->initial);
         if (!stage->initial)
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         memcpy(stage->initial, rec->initial, rec->ir.red_n * sizeof *stage->initial);
     }
     return true;

@@ -25,8 +25,6 @@ bool wf__split_fail(splitter *s, wf_status status, const char *text)
     return false;
 }
 
-static bool no_memory(splitter *s) { return wf__split_fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
-
 /* ---- shapes, now that formals have extents ---- */
 static wf_shape bind_shape(const wf__bind *b)
 {
@@ -180,7 +178,7 @@ void wf__split_spread(splitter *s)
 bool wf__split_touch(splitter *s, const touch *t)
 {
     if (!wf__grow(&s->touch, &s->touch_cap, s->touch_n + 1, sizeof *s->touch))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     s->touch[s->touch_n++] = *t;
     return true;
 }
@@ -444,7 +442,7 @@ static bool finish(splitter *s, group *g)
     stage->view = g->view;
     stage->view_n = g->view_n;
     g->view = NULL;
-    bool ok = g->ir.status == WF_OK || no_memory(s);
+    bool ok = g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
     if (ok && g->reduce_n)
         ok = wf__split_reduced(s, g);
     g->ir = (wf__ir){ 0 };
@@ -468,7 +466,7 @@ static bool run(splitter *s)
     bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved &&
               s->stored && s->placed && s->at;
     if (!ok)
-        no_memory(s);
+        wf__plan_no_memory(s->plan);
     ok = ok && infer(s);
     if (ok) {
         memset(s->home, 0xff, n * sizeof *s->home);
@@ -476,7 +474,7 @@ static bool run(splitter *s)
         for (wf__ref r = 1; r < n; ++r)
             s->live[r] = wf__op_is_effect(s->ir->node[r].op);
         wf__mark_live(s->ir, s->live);
-        ok = !s->ir->loops || wf__split_find_blocks(s) || no_memory(s);
+        ok = !s->ir->loops || wf__split_find_blocks(s) || wf__plan_no_memory(s->plan);
         if (ok)
             wf__choose_stored(s);
         for (wf__ref r = 1; ok && r < n; ++r) {

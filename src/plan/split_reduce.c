@@ -3,8 +3,6 @@
  */
 #include "plan/split.h"
 
-static bool no_memory(splitter *s) { return wf__split_fail(s, WF_ERR_MEMORY, "out of memory while planning"); }
-
 /* f32 sums and products accumulate in f64, all of f16 and bf16 in f32. */
 static unsigned accumulates_in(unsigned dtype, unsigned join)
 {
@@ -29,10 +27,10 @@ static bool is_second(const group *g, uint32_t k) { return k && g->reduce[k - 1]
 static bool add_reduction(splitter *s, group *g, wf__ref root, unsigned dtype, wf_join join)
 {
     if (!wf__grow(&g->reduce, &g->reduce_cap, g->reduce_n + 1, sizeof *g->reduce))
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     g->reduce[g->reduce_n++] = root;
     wf__red_new(&g->ir, dtype, join);
-    return g->ir.status == WF_OK || no_memory(s);
+    return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 bool wf__split_reduce(splitter *s, wf__ref root, uint32_t at)
@@ -48,7 +46,7 @@ bool wf__split_reduce(splitter *s, wf__ref root, uint32_t at)
     for (int p = 0; p <= pairs; ++p) {
         uint32_t temp = wf__plan_add_temp(s->plan, wf__has_one_point(&s->shape[root]) ? own : dtype, &s->shape[root]);
         if (temp == UINT32_MAX || !add_reduction(s, g, root, dtype, join))
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         s->result[root] = temp - (uint32_t)p;
     }
     g->axes = n->c;
@@ -59,7 +57,7 @@ bool wf__split_reduce(splitter *s, wf__ref root, uint32_t at)
         wf__red_times(&g->ir, k, value);
     } else
         wf__setred(&g->ir, k, 0, wf__op2(&g->ir, wf__join_op(join), wf__red(&g->ir, k, 0), value));
-    return g->ir.status == WF_OK || no_memory(s);
+    return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 bool wf__split_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out)
@@ -87,7 +85,7 @@ static bool finish_kept(splitter *s, const group *g, wf__stage *stage)
     stage->result = wf__alloc(g->reduce_n * sizeof *stage->result);
     for (uint32_t k = 0; stage->result && k < g->reduce_n; ++k)
         stage->result[k] = s->result[g->reduce[k]] + is_second(g, k);
-    return stage->result || no_memory(s);
+    return stage->result || wf__plan_no_memory(s->plan);
 }
 
 static bool finish_all(splitter *s, const group *g, wf__stage *stage)
@@ -95,7 +93,7 @@ static bool finish_all(splitter *s, const group *g, wf__stage *stage)
     const wf__ir *body = &stage->proto;
     stage->initial = wf__alloc(g->reduce_n * sizeof *stage->initial);
     if (!stage->initial)
-        return no_memory(s);
+        return wf__plan_no_memory(s->plan);
     for (uint32_t k = 0; k < g->reduce_n; ++k) {
         const wf__reduction *red = &body->red[k];
         bool own = red->join == WF_JOIN_CUSTOM || wf__has_points(&g->shape);
@@ -115,10 +113,10 @@ static bool finish_all(splitter *s, const group *g, wf__stage *stage)
         wf__ref value = wf__cast(ir, wf__param(ir, body->red[k].dtype), dtype);
         uint32_t slot = wf__slot_new(ir, dtype, s->shape[root].rank, true, s->result[root] + is_second(g, k));
         if (ir->status != WF_OK)
-            return no_memory(s);
+            return wf__plan_no_memory(s->plan);
         wf__store(ir, slot, 0, value, 0);
     }
-    return ir->status == WF_OK || no_memory(s);
+    return ir->status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
 /* Of products of complex numbers, if there are any. */
@@ -134,7 +132,7 @@ static bool add_joiner(splitter *s, const group *g, wf__stage *stage)
             any = true;
             wf__join_product(&join, k - 1);
         }
-    bool ok = join.status == WF_OK || no_memory(s);
+    bool ok = join.status == WF_OK || wf__plan_no_memory(s->plan);
     if (ok && any)
         stage->proto.joiner = stage->join = wf__plan_joiner(s->plan, &join);
     wf__ir_free(&join);

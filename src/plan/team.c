@@ -10,12 +10,6 @@
 enum { MOST_THREADS = 1024, THREADS = 256 };
 static const size_t most_shared = 48 << 10; /* bytes, on every GPU */
 
-static bool no_memory(wf__plan *plan)
-{
-    wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
-    return false;
-}
-
 static bool has_op(const wf__ir *ir, unsigned op)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
@@ -177,5 +171,5 @@ bool wf__join_sections(wf__plan *plan, wf__recording *rec, wf__ir *out)
     ok = ok && append_section(&rec->deinit, &rec->block, out) && out->status == WF_OK;
     if (!ok && out->status != WF_OK)
         wf__plan_fail(plan, out->status, "%s", out->error);
-    return ok || no_memory(plan);
+    return ok || wf__plan_no_memory(plan);
 }
