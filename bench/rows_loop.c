@@ -22,7 +22,7 @@ static void weft(void *data)
     wf_var x = wf_local(g, WF_F32, 0), y = wf_local(g, WF_F32, 0), n = wf_local(g, WF_I32, 0);
     WF_WHILE (g, wf_and(wf_lt(n, LIMIT), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4))) {
         wf_val t = wf_add(wf_sub(wf_mul(x, x), wf_mul(y, y)), cx);
-        wf_set(y, wf_add(wf_mul(wf_mul(x, 2), y), cy));
+        wf_set(y, wf_fma(wf_mul(x, 2), y, cy));
         wf_set(x, t);
         wf_inc(n, 1);
     }

@@ -125,6 +125,36 @@ static void test_loops_and_stores(void **state)
     wf_release(b);
 }
 
+/* A counter of a loop that points leave at different turns. */
+static void test_lockstep(void **state)
+{
+    (void)state;
+    for (int off = 0; off < 2; ++off) {
+        wf_array *b = zeros(WF_I32, 100);
+        ran();
+        wf_set_flags(ctx, off ? 0 : WF_LOOP_OPT, off ? WF_LOOP_OPT : 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
+        wf_var n = wf_local(g, WF_I32, 0), x = wf_local(g, WF_I32, wf_cast(wf_index(g, 0), WF_I32));
+        WF_WHILE (g, wf_and(wf_lt(n, 5), wf_gt(x, 0))) {
+            wf_set(x, wf_shr(x, 1));
+            wf_inc(n, 1);
+        }
+        WF_END(g);
+        wf_out(g, b, n);
+        OK(ctx, wf_run(g));
+        int32_t *got = contents(b);
+        for (int32_t i = 0, bits = 0; i < 100; ++i) {
+            bits += i == 1 || i == 2 || i == 4 || i == 8 || i == 16;
+            assert_int_equal(got[i], bits);
+        }
+        free(got);
+        assert_int_equal(ran(), 1);
+        assert_int_equal(info->in_lockstep, !off && wf_context_device(ctx) == WF_CPU);
+        wf_release(b);
+    }
+    wf_set_flags(ctx, WF_LOOP_OPT, 0);
+}
+
 static void test_scan(void **state)
 {
     (void)state;
@@ -492,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_flags_change_counts),
         cmocka_unit_test(test_loops_and_stores),
+        cmocka_unit_test(test_lockstep),
         cmocka_unit_test(test_scan),
         cmocka_unit_test(test_where_code_comes_from),
         cmocka_unit_test(test_stages),

@@ -132,7 +132,7 @@ enum {
     WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
     WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
     WF_LOOP_OPT = 8,        /* loops lose variables that never change (unused ones: WF_DEAD_CODE); short ones are
-                               written out */
+                               written out; a counter that all running lanes of a vector hold alike is a scalar */
     WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant
                                last indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are
                                moved as one vector for each point. Results are the same */
@@ -646,8 +646,9 @@ typedef struct wf_kernel_info {
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
     /* Of this kernel: assignments that a later one hides and variables of loops that nobody uses (WF_DEAD_CODE);
-     * variables that no turn changes, loops written out and conditions whose body all lanes do (WF_LOOP_OPT). */
-    uint32_t hidden, unused, invariant, written_out;
+     * variables that no turn changes, loops written out and conditions whose body all lanes do, counters that all
+     * running lanes hold alike (WF_LOOP_OPT). */
+    uint32_t hidden, unused, invariant, written_out, in_lockstep;
 } wf_kernel_info;
 /* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
  * oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it costs

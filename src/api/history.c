@@ -71,6 +71,7 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
     out->unused = stage->body.unused;
     out->invariant = stage->body.invariant;
     out->written_out = stage->body.written_out;
+    out->in_lockstep = stage->body.in_lockstep;
     out->nontemporal = note->nontemporal;
     out->alone = note->alone;
     out->fused = note->fused;

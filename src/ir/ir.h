@@ -268,8 +268,9 @@ typedef struct wf__ir {
     uint32_t merged;           /* functions of tables that were equal to others */
     uint32_t folded, numbered; /* operations that became a constant or an operand, or an equal one, instead of a node */
     /* Of lowered bodies: assignments that a later one hides, variables of loops that nobody uses, and those that no
-     * turn changes; loops written out, and conditions whose body is done by all lanes. */
-    uint32_t hidden, unused, invariant, written_out;
+     * turn changes; loops written out, and conditions whose body is done by all lanes; counters that all running lanes
+     * hold alike. */
+    uint32_t hidden, unused, invariant, written_out, in_lockstep;
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
 } wf__ir;

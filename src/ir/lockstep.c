@@ -260,8 +260,10 @@ static void copy(copying *c)
         c->depth -= n->op == WF__END;
         choose_operands(c, r);
         c->own[r] = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
-        if (l->depth[r])
+        if (l->depth[r]) {
             l->twin[r] = wf__state(c->out, c->map[n->a], c->map[n->b], false);
+            ++c->out->in_lockstep;
+        }
         if (n->op == WF__LOOP)
             c->open[c->depth++] = r;
     }

@@ -311,6 +311,7 @@ bool wf__pass_begin(const wf__ir *in, wf__ir *out)
     out->unused = in->unused;
     out->invariant = in->invariant;
     out->written_out = in->written_out;
+    out->in_lockstep = in->in_lockstep;
     return wf__copy_tables(in, out);
 }
 
