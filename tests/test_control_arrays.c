@@ -614,6 +614,52 @@ static void test_unrelated(void **state)
     wf_release(turns);
 }
 
+/* Blocks whose lanes have nothing to do with each other, run on the way in every way there is: a block keeps nothing of
+ * variables that it does not touch. */
+static void test_unrelated_evaluated(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; ++how) {
+        wf_array *a = ramp(WF_I32, 3, 0), *b = ramp(WF_I32, 6, 0);
+        wf_graph *g = wf_begin(ctx), *other = NULL;
+        wf_var x = wf_local(g, WF_I32, wf_in(g, a));
+        wf_var y = wf_local(g, WF_I32, how == 1 ? wf_block_reduce(WF_ADD, wf_in(g, b), 3) : wf_in(g, b));
+        WF_IF (g, wf_gt(x, 1)) {
+            wf_set(x, 10);
+        }
+        WF_END(g);
+        WF_IF (g, wf_gt(y, 4)) {
+            wf_set(y, wf_mul(y, 20));
+        }
+        WF_END(g);
+        wf_array *kept_x = wf_keep(x), *kept_y = wf_keep(y), *more = NULL;
+        if (how < 2) {
+            OK(ctx, wf_eval(g));
+        } else if (how == 2) {
+            more = wf_compress(x, wf_gt(x, 0));
+            expect_i32_shape(more, (int32_t[]){ 1, 10 }, 2);
+        } else {
+            other = wf_begin(ctx);
+            more = wf_keep(wf_add(wf_in(other, kept_x), 1));
+            OK(ctx, wf_run(other));
+            expect_i32_shape(more, (int32_t[]){ 1, 2, 11 }, 3);
+        }
+        expect_i32_shape(kept_x, (int32_t[]){ 0, 1, 10 }, 3);
+        if (how == 1)
+            expect_i32_shape(kept_y, (int32_t[]){ 3, 240 }, 2);
+        else
+            expect_i32_shape(kept_y, (int32_t[]){ 0, 1, 2, 3, 4, 100 }, 6);
+        wf_array *after = wf_keep(wf_add(y, 1));
+        OK(ctx, wf_run(g));
+        if (how == 1)
+            expect_i32_shape(after, (int32_t[]){ 4, 241 }, 2);
+        else
+            expect_i32_shape(after, (int32_t[]){ 1, 2, 3, 4, 5, 101 }, 6);
+        wf_release(a);
+        wf_release(b);
+    }
+}
+
 static int on_debug(void **state)
 {
     (void)state;
@@ -632,7 +678,7 @@ int main(void)
         cmocka_unit_test(test_two_shapes),   cmocka_unit_test(test_every_dtype),
         cmocka_unit_test(test_asked_for),    cmocka_unit_test(test_dead_code),
         cmocka_unit_test(test_formals),      cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_unrelated),
+        cmocka_unit_test(test_unrelated),    cmocka_unit_test(test_unrelated_evaluated),
     };
     return RUN_ON_ALL(tests) + cmocka_run_group_tests_name("debug", tests, on_debug, off);
 }

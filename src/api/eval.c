@@ -38,13 +38,16 @@ static void mark(const wf__ir *ir, uint8_t *live)
     wf__mark_live(ir, live);
 }
 
-/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. */
+/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
+ * asks it for, and may have nothing to do with its lanes. */
 static void keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
 {
     const wf__ir *ir = &g->program.rec.ir;
-    for (wf__ref s = loop + 1; ir->node[s].op == WF__STATE; ++s)
-        if (!ir->node[s].aux && !stored[s])
+    for (wf__ref next = wf__loop_end(ir, loop) - 1; ir->node[next].op == WF__NEXT; --next) {
+        wf__ref s = ir->node[next].a;
+        if (s != ir->node[next].b && !ir->node[s].aux && !stored[s])
             wf_release((wf_keep)(wf__value(g, s)));
+    }
 }
 
 static bool keep_results(wf_graph *g)
