@@ -125,6 +125,44 @@ static void test_atomic_arrays(void **state)
     wf_release(a), wf_release(b), wf_release(c), wf_release(d), wf_release(counter);
 }
 
+/* Reads of what other points update meanwhile: the largest float by compare-and-swap, and a sum that is added to while it
+ * is small, also through a view of the same memory. */
+static void test_reads(void **state)
+{
+    (void)state;
+    enum { POINTS = 64, ENOUGH = 40 };
+    wf_array *largest = wf_full(ctx, WF_F32, WF_SHAPE(1), -1), *sums = wf_full(ctx, WF_I32, WF_SHAPE(2), 0);
+    wf_array *seen = wf_empty(ctx, WF_I32, WF_SHAPE(POINTS)), *second = wf_view_slice(sums, 0, 1, 2, 1);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
+    wf_val mine = wf_cast(wf_index(g, 0), WF_F32);
+    wf_var old = wf_local(g, WF_F32, wf_read(g, largest, 0));
+    WF_WHILE (g, wf_lt(old, mine)) {
+        wf_val was = wf_cas(g, largest, old, mine, 0);
+        WF_IF (g, wf_eq(was, old)) {
+            wf_break(g);
+        }
+        WF_END(g);
+        wf_set(old, was);
+    }
+    WF_END(g);
+    wf_val before = wf_read(g, sums, 0);
+    WF_IF (g, wf_lt(before, ENOUGH)) {
+        wf_atomic(g, WF_ADD, sums, 1, 0);
+    }
+    WF_END(g);
+    wf_atomic(g, WF_ADD, second, 1, 0);
+    wf_write(g, seen, wf_add(before, wf_read(g, sums, 1)), wf_index(g, 0));
+    OK(ctx, wf_run(g));
+    assert_true(scalar_f32(largest) == POINTS - 1);
+    int32_t *total = contents(sums), *what = contents(seen);
+    assert_in_range(total[0], ENOUGH, POINTS);
+    assert_int_equal(total[1], POINTS);
+    for (int i = 0; i < POINTS; ++i)
+        assert_in_range(what[i], 1, 2 * POINTS);
+    free(total), free(what);
+    wf_release(largest), wf_release(sums), wf_release(second), wf_release(seen);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -139,7 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counter),       cmocka_unit_test(test_atomic_joins), cmocka_unit_test(test_cas),
-        cmocka_unit_test(test_atomic_arrays), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_atomic_arrays), cmocka_unit_test(test_reads),        cmocka_unit_test(test_errors),
     };
     return RUN_ON_ALL(tests);
 }

@@ -241,13 +241,38 @@ static void test_same_results(void **state)
     wf_context_free(plain);
 }
 
+/* Accumulations of every mode: as many points meet in an element as without. */
+static void test_accumulations(void **state)
+{
+    (void)state;
+    static const int modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    enum { POINTS = 2048, BINS = 3 };
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; ++m) {
+        wf_array *counts = wf_full(ctx, WF_I32, WF_SHAPE(BINS), 5), *most = wf_full(ctx, WF_F32, WF_SHAPE(BINS), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
+        wf_val i = wf_index(g, 0), bin = wf_mod(i, BINS);
+        wf_accumulate(g, WF_ADD | modes[m], counts, 1, bin);
+        wf_accumulate(g, WF_MAX | modes[m], most, wf_cast(i, WF_F32), bin);
+        OK(ctx, wf_run(g));
+        int32_t got[BINS];
+        float largest[BINS];
+        OK(ctx, wf_download(counts, got, sizeof got));
+        OK(ctx, wf_download(most, largest, sizeof largest));
+        for (int k = 0; k < BINS; ++k) {
+            assert_int_equal(got[k], 5 + (POINTS - k + BINS - 1) / BINS);
+            assert_true(largest[k] == (float)(POINTS - 1 - (POINTS - 1 - k) % BINS));
+        }
+        wf_release(counts), wf_release(most);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),       cmocka_unit_test(test_bounds_elsewhere),
         cmocka_unit_test(test_same_element), cmocka_unit_test(test_same_element_of_views),
         cmocka_unit_test(test_scratch),      cmocka_unit_test(test_nan_and_unset),
-        cmocka_unit_test(test_same_results),
+        cmocka_unit_test(test_same_results), cmocka_unit_test(test_accumulations),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

@@ -145,8 +145,9 @@ enum {
      * range is WF_ERR_BOUNDS with array, index and point, and two points that write one element (by index or as
      * elements) are WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that
      * a condition left unset at some points are a warning to the context's log. Results are those of any other
-     * device. On a GPU the kernels look themselves, and each launch is waited for: of several findings any one is
-     * named, and other points have been done. 8 bytes for each element of what is written. */
+     * device, but that floats are accumulated point by point. On a GPU the kernels look themselves, and each launch is
+     * waited for: of several findings any one is named, and other points have been done. 8 bytes for each element of
+     * what is written. */
     WF_DEBUG = 64,
     WF_TRAP_NAN = 128,  /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
     WF_HISTORY = 256,   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
@@ -402,7 +403,8 @@ typedef enum wf_mode {
  * WF_ADD | WF_EXPAND. The value is converted to the array's dtype; complex numbers: WF_ADD only; bools: WF_AND to
  * WF_XOR. In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array
  * must not be written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later
- * sees the result. Integers, minima and maxima have one result. Sums and products of floats depend on the order:
+ * sees the result. Integers, minima and maxima have one result, unless one element is joined in two ways: in an index
+ * space these come in any order. Sums and products of floats depend on the order:
  * with WF_EXPAND, which WF_AUTO takes unless the array has more than four times as many elements as there are
  * points, shapes and layouts fix it (inside loops the vector width, too): the same bits for any number of threads
  * where the array has up to 1 MiB. f16 and bf16 are then joined in f32 and rounded once. Other launches must not

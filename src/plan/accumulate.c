@@ -282,6 +282,15 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     stage->groups = (uint32_t)(n < most ? n : most);
 }
 
+/* In debug mode the array itself is watched. */
+static void update_directly(wf__stage *stage, wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__ACCUM)
+            ir->node[r].aux = (uint8_t)(wf__node_join(&ir->node[r]) | WF__MODE_DIRECT << 4);
+    stage->updates = true;
+}
+
 bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf__bind *bind)
 {
     bool any = false, ok = true;
@@ -289,7 +298,9 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
     }
-    if (!any || ir->flags & WF_DEBUG) /* there the array itself is watched */
+    if (any && ir->flags & WF_DEBUG)
+        update_directly(stage, ir);
+    if (!any || ir->flags & WF_DEBUG)
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
     bool *done = wf__alloc0(ir->n);

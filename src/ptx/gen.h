@@ -112,9 +112,9 @@ void wf__ptx_load(gen *g, wf__ref r);
 void wf__ptx_store(gen *g, const wf__node *n);
 val wf__ptx_address(gen *g, const wf__node *n, val *ok); /* ok: a predicate, or V_NONE: always */
 val wf__ptx_memory_type(unsigned dtype);                 /* of a load or store of a dtype, or of a part */
-const char *wf__ptx_read_space(const wf__slot *slot);
-val wf__ptx_in_register(gen *g, unsigned dtype, val v); /* immediates are not everywhere allowed */
-val wf__ptx_stored(gen *g, unsigned dtype, val v);      /* a register with what goes to memory */
+const char *wf__ptx_read_space(const wf__ir *ir, const wf__slot *slot); /* and how: what follows ld */
+val wf__ptx_in_register(gen *g, unsigned dtype, val v);                 /* immediates are not everywhere allowed */
+val wf__ptx_stored(gen *g, unsigned dtype, val v);                      /* a register with what goes to memory */
 static inline const char *wf__ptx_space(const wf__slot *slot) { return slot->shared ? "shared" : "global"; }
 val wf__ptx_shared(gen *g); /* where shared memory begins */
 void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);

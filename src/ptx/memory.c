@@ -209,11 +209,24 @@ void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space
         guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
 }
 
-const char *wf__ptx_read_space(const wf__slot *slot)
+/* Does the kernel update the slot's memory by atomic operations? */
+static bool is_updated(const wf__ir *ir, const wf__slot *slot)
 {
-    return slot->shared                   ? "shared"
-           : slot->written || slot->meets ? "global"
-                                          : "global.nc"; /* nobody writes it while the kernel runs */
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__slot *to = wf__op_is_update(ir->node[r].op) ? &ir->slot[ir->node[r].a] : NULL;
+        if (to && (to->object == slot->object || (to->meets && slot->meets)))
+            return true;
+    }
+    return false;
+}
+
+const char *wf__ptx_read_space(const wf__ir *ir, const wf__slot *slot)
+{
+    if (!slot->written && !slot->meets)
+        return slot->shared ? "shared" : "global.nc"; /* nobody writes it while the kernel runs */
+    if (is_updated(ir, slot)) /* then a read sees what is there at the moment: strong, as atomic operations are */
+        return slot->shared ? "volatile.shared" : "volatile.global";
+    return wf__ptx_space(slot);
 }
 
 void wf__ptx_load(gen *g, wf__ref r)
@@ -236,7 +249,7 @@ void wf__ptx_load(gen *g, wf__ref r)
         if (pair)
             EMIT(g, "mov.$1 $0, $2", im, type, more);
     }
-    wf__ptx_load_element(g, t, address, wf__ptx_read_space(&g->ir->slot[n->a]), ok, re, im);
+    wf__ptx_load_element(g, t, address, wf__ptx_read_space(g->ir, &g->ir->slot[n->a]), ok, re, im);
     if (t == WF_BOOL) {
         val p = wf__ptx_reg(g, V_P);
         EMIT(g, "setp.ne.s32 $0, $1, 0", p, re);

@@ -76,7 +76,7 @@ static void access(gen *g, const wf__node *n, const val *v, int count)
     val ok, all[7] = { 0 };
     memcpy(all, v, (size_t)count * sizeof *v);
     all[4] = wf__ptx_address(g, n, &ok);
-    all[5] = v_text(load ? wf__ptx_read_space(&g->ir->slot[n->a]) : "global");
+    all[5] = v_text(load ? wf__ptx_read_space(g->ir, &g->ir->slot[n->a]) : "global");
     all[6] = wf__ptx_memory_type(n->dtype);
     wf__ptx_line(g, load ? loads[count] : stores[count], all);
 }
