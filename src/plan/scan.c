@@ -1,7 +1,7 @@
 /* scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/scan.c):
  * along the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of
  * a row, which finds what comes before its groups, then one for each row, which does so for parts, then the elements;
- * along other axes a thread for each row from end to end.
+ * along other axes a thread for each row from end to end. Extents are those of the arrays: code is for any.
  */
 #include "plan/plan.h"
 
@@ -19,6 +19,8 @@ typedef struct maker {
 } maker;
 
 static wf__ref number(wf__ir *ir, int64_t x) { return wf__const_bits(ir, WF_I64, (uint64_t)x); }
+
+static wf__ref extent(const maker *m, wf__ir *ir, uint32_t slot) { return wf__dim(ir, slot, m->how.axis); }
 
 /* The indices of the point, but this along the axis. */
 static uint32_t place(const maker *m, wf__ir *ir, wf__ref along)
@@ -64,15 +66,17 @@ static uint32_t slot(const maker *m, wf__ir *ir, unsigned dtype, uint32_t object
     return wf__slot_new(ir, dtype, m->space.rank, false, object);
 }
 
-/* Where element i of a row is. */
-static uint32_t element(const maker *m, wf__ir *ir, wf__ref i)
+/* Where element i of a row is, in what is scanned and in what it becomes. */
+static uint32_t element(const maker *m, wf__ir *ir, uint32_t of, wf__ref i)
 {
-    return place(m, ir, m->how.reversed ? wf__op2(ir, WF__OP_sub, number(ir, m->n - 1), i) : i);
+    if (!m->how.reversed)
+        return place(m, ir, i);
+    return place(m, ir, wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_sub, extent(m, ir, of), number(ir, 1)), i));
 }
 
 static wf__ref read(const maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when)
 {
-    return wf__cast(ir, wf__load_when(ir, from, element(m, ir, i), WF_BORDER_NONE, 0, when), m->acc);
+    return wf__cast(ir, wf__load_when(ir, from, element(m, ir, from, i), WF_BORDER_NONE, 0, when), m->acc);
 }
 
 /* Element i of the result. Exclusive of everything: 0, though sums begin with -0. */
@@ -82,7 +86,7 @@ static void write(const maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref va
     if (m->how.exclusive && m->how.join == WF_ADD)
         y = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, i, number(ir, 0)), wf__const_bits(ir, m->how.dtype, 0),
                     y);
-    wf__store(ir, to, element(m, ir, i), y, when);
+    wf__store(ir, to, element(m, ir, to, i), y, when);
 }
 
 static wf__ir fresh(const maker *m, wf__ref *neutral)
@@ -117,7 +121,9 @@ static bool add_rows(maker *m)
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
     uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
-    turns t = begin(&ir, number(&ir, 0), number(&ir, m->n), neutral);
+    /* short loops are written out */
+    wf__ref n = m->n <= EIGHT ? number(&ir, m->n) : extent(m, &ir, from);
+    turns t = begin(&ir, number(&ir, 0), n, neutral);
     wf__ref all = joined(m, &ir, t.acc, read(m, &ir, from, t.i, t.on));
     write(m, &ir, to, t.i, m->how.exclusive ? t.acc : all, t.on);
     end(&ir, &t, all);
@@ -161,18 +167,25 @@ static wf__ref before(const maker *m, wf__ir *ir, uint32_t of, wf__ref first, wf
     return t.acc;
 }
 
+/* The number of groups, behind which there is one more place. */
+static wf__ref last_group(const maker *m, wf__ir *ir, uint32_t groups)
+{
+    return wf__op2(ir, WF__OP_sub, extent(m, ir, groups), number(ir, 1));
+}
+
 /* Behind the groups of the last part is what comes before the elements that fill none. */
 static bool add_parts(maker *m)
 {
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
     uint32_t groups = slot(m, &ir, m->acc, m->groups), parts = slot(m, &ir, m->acc, m->parts);
-    wf__ref part = wf__index(&ir, m->how.axis), all = number(&ir, m->group_n);
+    wf__ref part = wf__index(&ir, m->how.axis), all = last_group(m, &ir, groups);
     wf__ref first = wf__op2(&ir, WF__OP_mul, part, number(&ir, GROUPS));
     wf__ref last = wf__op2(&ir, WF__OP_min, wf__op2(&ir, WF__OP_add, first, number(&ir, GROUPS)), all);
     wf__ref sum = before(m, &ir, groups, first, last, neutral);
     wf__store(&ir, parts, place(m, &ir, part), sum, 0);
-    wf__store(&ir, groups, place(m, &ir, all), sum, wf__op2(&ir, WF__OP_eq, part, number(&ir, m->part_n - 1)));
+    wf__ref next = wf__op2(&ir, WF__OP_add, part, number(&ir, 1));
+    wf__store(&ir, groups, place(m, &ir, all), sum, wf__op2(&ir, WF__OP_eq, next, extent(m, &ir, parts)));
     return add(m, &ir, m->part_n);
 }
 
@@ -180,15 +193,17 @@ static bool add_row_of_parts(maker *m)
 {
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
-    before(m, &ir, slot(m, &ir, m->acc, m->parts), number(&ir, 0), number(&ir, m->part_n), neutral);
+    uint32_t parts = slot(m, &ir, m->acc, m->parts);
+    before(m, &ir, parts, number(&ir, 0), extent(m, &ir, parts), neutral);
     return add(m, &ir, 1);
 }
 
-/* What comes before part `part`. */
-static wf__ref carry(const maker *m, wf__ir *ir, wf__ref part, wf__ref neutral)
+/* What comes before the part that has group g. */
+static wf__ref carry(const maker *m, wf__ir *ir, wf__ref g, wf__ref neutral)
 {
     if (m->part_n == 1)
         return neutral;
+    wf__ref part = wf__op2(ir, WF__OP_idiv, g, number(ir, GROUPS));
     return wf__load(ir, slot(m, ir, m->acc, m->parts), place(m, ir, part), WF_BORDER_NONE, 0);
 }
 
@@ -212,24 +227,30 @@ static bool add_elements(maker *m)
     four(m, &ir, from, g, 0, p);
     four(m, &ir, from, g, 4, q);
     wf__ref own = wf__load(&ir, groups, place(m, &ir, g), WF_BORDER_NONE, 0);
-    wf__ref c = joined(m, &ir, carry(m, &ir, wf__op2(&ir, WF__OP_idiv, g, number(&ir, GROUPS)), neutral), own);
+    wf__ref c = joined(m, &ir, carry(m, &ir, g, neutral), own);
     put(m, &ir, to, g, 0, c, p);
     put(m, &ir, to, g, 4, joined(m, &ir, c, p[3]), q);
     return add(m, &ir, m->group_n);
 }
 
-/* Elements that fill no group. */
+/* Elements that fill no group: fewer than eight. */
 static bool add_rest(maker *m)
 {
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
     uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
-    wf__ref sum = neutral, come = carry(m, &ir, number(&ir, m->part_n - 1), neutral);
-    if (m->group_n)
-        sum = wf__load(&ir, slot(m, &ir, m->acc, m->groups), place(m, &ir, number(&ir, m->group_n)), WF_BORDER_NONE, 0);
-    for (int64_t k = m->group_n * EIGHT; k < m->n; ++k) {
-        wf__ref i = number(&ir, k), c = joined(m, &ir, come, sum), x = read(m, &ir, from, i, 0);
-        write(m, &ir, to, i, m->how.exclusive ? c : joined(m, &ir, c, x), 0);
+    wf__ref sum = neutral, come = neutral, n = extent(m, &ir, from), first = number(&ir, 0);
+    if (m->group_n) {
+        uint32_t groups = slot(m, &ir, m->acc, m->groups);
+        wf__ref g = last_group(m, &ir, groups);
+        first = wf__op2(&ir, WF__OP_mul, g, number(&ir, EIGHT));
+        sum = wf__load(&ir, groups, place(m, &ir, g), WF_BORDER_NONE, 0);
+        come = carry(m, &ir, g, neutral);
+    }
+    for (int64_t k = 0; k < EIGHT - 1; ++k) {
+        wf__ref i = wf__op2(&ir, WF__OP_add, first, number(&ir, k)), on = wf__op2(&ir, WF__OP_lt, i, n);
+        wf__ref c = joined(m, &ir, come, sum), x = read(m, &ir, from, i, on);
+        write(m, &ir, to, i, m->how.exclusive ? c : joined(m, &ir, c, x), on);
         sum = joined(m, &ir, sum, x);
     }
     return add(m, &ir, 1);

@@ -10,23 +10,23 @@
 
 wf_val wf__mean_of(const wf__reduction *r, wf_val v)
 {
-    return wf_div(wf_reduce(WF_ADD, v, r->axes), wf_const(r->g, WF_F64, (double)r->n));
+    return wf_div(wf_reduce(WF_ADD, v, r->axes), wf_param(r->g, "n", WF_F64, (double)r->n));
 }
 
 /* For each point of the kept axes, the element at this part (of 2) of the way along the reduced ones. */
 static wf_val element_at(const wf__reduction *r, const wf_array *array, int part)
 {
+    static const char *const middle[WF_MAX_RANK] = { "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7" };
+    static const char *const last[WF_MAX_RANK] = { "l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7" };
     wf_val index[WF_MAX_RANK];
     wf_shape kept = r->shape;
     for (int d = 0; d < kept.rank; ++d)
         kept.dim[d] = r->axes >> d & 1 ? 1 : kept.dim[d];
     for (int d = 0; d < kept.rank; ++d) {
-        int64_t last = r->shape.dim[d] - 1;
-        index[d] = r->axes >> d & 1 ? wf_const_i64(r->g, WF_I64,
-                                                   part == 1 ? last / 2
-                                                   : part    ? last
-                                                             : 0)
-                                    : wf_iota(r->g, kept, d);
+        int64_t end = r->shape.dim[d] - 1;
+        index[d] = !(r->axes >> d & 1) ? wf_iota(r->g, kept, d)
+                   : part ? wf_param(r->g, part == 1 ? middle[d] : last[d], WF_I64, (double)(part == 1 ? end / 2 : end))
+                          : wf_const_i64(r->g, WF_I64, 0);
     }
     return wf__wide(wf_read_n(r->g, array, (wf_vals){ index, (size_t)kept.rank }));
 }
@@ -55,7 +55,7 @@ wf__moments wf__moments_of(const wf__reduction *r, const wf_array *array)
     }
     wf_val off = wf_sub(v, shift_of(r, array)), sum = wf_reduce(WF_ADD, off, r->axes);
     wf_val squares = wf_reduce(WF_ADD, wf__square(off), r->axes);
-    wf_val too_much = wf_div(wf__square(sum), wf_const(r->g, WF_F64, (double)r->n));
+    wf_val too_much = wf_div(wf__square(sum), wf_param(r->g, "n", WF_F64, (double)r->n));
     m.squares = wf_max(wf_sub(squares, too_much), 0);
     return m;
 }
@@ -64,7 +64,7 @@ wf_val wf__variance_of(const wf__reduction *r, const wf__moments *m, double ddof
 {
     double divisor = (double)r->n - ddof;
     if (divisor > 0)
-        return wf_div(m->squares, wf_const(r->g, WF_F64, divisor));
+        return wf_div(m->squares, wf_param(r->g, "divisor", WF_F64, divisor));
     return wf_add(m->squares, wf_const(r->g, WF_F64, (double)NAN));
 }
 

@@ -123,7 +123,7 @@ static bool record_sorted(const selection *s, const wf__rows *rows, wf_graph *g,
     if (!sorted)
         return false;
     wf_val row = wf_iota(g, WF_SHAPE(s->n, rows->rows), 1), k = wf_in(g, s->at);
-    wf_val last = wf_const_i64(g, WF_I64, rows->length - 1);
+    wf_val last = wf_param(g, "last", WF_I64, (double)(rows->length - 1));
     wf_val low = wf_read(g, sorted, row, k), high = wf_read(g, sorted, row, wf_min(wf_add(k, 1), last));
     if (wf__is_float_dtype(s->dtype)) { /* where there is one, the last is NaN */
         wf_val nan = wf_const_i64(g, wf__key_dtype(s->dtype), (int64_t)wf__largest_key(s->dtype));
