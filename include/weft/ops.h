@@ -2,9 +2,10 @@
  *
  * Operands of different dtypes follow C's usual conversions (i32 with f32 gives f32); a number takes the dtype of
  * what it meets and must fit it (0.5 with i32, 300 with u8: WF_ERR_DTYPE). Signed with unsigned of the same width is
- * WF_ERR_DTYPE: cast one. Number with number is computed in double, so wf_div(1, 3) is a third. wf_div on integers is
- * WF_ERR_DTYPE: say wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a
- * call: one append to the recording.
+ * WF_ERR_DTYPE: cast one. Number with number is computed in double, so wf_div(1, 3) is a third; wf_complex(0, 1) is a
+ * complex number, which takes the width of what it meets (c64 beside f32). wf_div on integers is WF_ERR_DTYPE: say
+ * wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a call: one append
+ * to the recording.
  */
 #ifndef WEFT_OPS_H
 #define WEFT_OPS_H

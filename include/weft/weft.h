@@ -273,8 +273,8 @@ WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
 WF_API wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides);
 
 /* ---- values -------------------------------------------------------------------------------------------------
- * Passed in two registers. graph == NULL: the number `num`, weakly typed. Otherwise `num` is the id of a node (> 0),
- * of a variable (< 0) or 0 for poison. The nesting is what lets WF_V(x) accept a wf_val, a wf_var or any C number
+ * Passed in two registers. graph == NULL: the number `num`, weakly typed; wf_complex(1, 2) is a complex one, which the
+ * library keeps in both. Otherwise `num` is the id of a node (> 0), of a variable (< 0) or 0 for poison. The nesting is what lets WF_V(x) accept a wf_val, a wf_var or any C number
  * in one evaluation and without _Generic. */
 typedef struct wf_var {
     double num;

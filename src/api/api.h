@@ -291,6 +291,17 @@ static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 #define WF__POST_BASE 2147483648.0            /* ids of values of section s begin at s times this */
 void wf__end_section(wf_graph *g, bool last); /* record.c: checks, and finishes what WF_JOIN records */
 void wf__graph_free(wf_graph *g);             /* one that is not in any list any more */
+/* A complex number made of two C numbers (wf_complex(0, 1)), weakly typed: `num` is its real part, and where an address
+ * of a recording would be are the bits of its imaginary part, complemented. User space's addresses have zeros in the
+ * upper 16 bits; these bits never have, as a NaN is the one without sign (pair.c). */
+static inline bool wf__is_pair(wf_val v) { return (uint64_t)(uintptr_t)v.h.graph >> 48 != 0; }
+/* NULL: of no recording; a number, or a pair of them. */
+static inline wf_graph *wf__graph_of(wf_val v) { return wf__is_pair(v) ? NULL : v.h.graph; }
+wf_val wf__pair(double re, double im);
+double wf__pair_imag(wf_val v);
+wf_val wf__on_pairs(unsigned op,
+                    const wf_val *v); /* numbers and pairs: in c128; NaN where the operation is not for them */
+wf__ref wf__pair_as(wf_graph *g, wf_val v, unsigned dtype, const char *function); /* 0 after poisoning */
 /* Is there something to record into? */
 static inline bool wf__is_recording(wf_graph *g) { return g && wf__graph_ir(g)->status == WF_OK; }
 static inline wf_val wf__no_value(wf_graph *g) { return (wf_val){ { 0, g } }; } /* poison */

@@ -44,9 +44,9 @@ static bool read_last(const wf_array *offsets, int64_t n, int64_t *out)
 
 wf_array *(wf_compress)(wf_val v, wf_val mask)
 {
-    wf_graph *g = v.h.graph ? v.h.graph : mask.h.graph;
+    wf_graph *g = wf__graph_of(v) ? wf__graph_of(v) : wf__graph_of(mask);
     int64_t n = 0, count = 0;
-    if (!v.h.graph || !mask.h.graph) {
+    if (!wf__graph_of(v) || !wf__graph_of(mask)) {
         wf__poison(g, WF_ERR_ARG, "wf_compress: value and mask must be no numbers");
         return NULL;
     }

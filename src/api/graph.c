@@ -34,7 +34,7 @@ static void name_array(wf__ir *ir, wf__ref r, const char *text)
 
 wf_val wf_label(wf_val v, const char *text)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     bool number;
     wf__ref r = wf__is_recording(g) && text ? wf__resolve(g, v, "wf_label", &number) : 0;
     if (r)

@@ -450,7 +450,7 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
 
 wf_array *(wf_keep)(wf_val v)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     wf__ref value = wf__whole_value(v, "wf_keep", "; in an index space say wf_out", "keep a variable after it");
     if (!value)
         return NULL;

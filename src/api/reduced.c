@@ -267,7 +267,7 @@ static wf__ref reduce_node(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes
 
 wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     wf__ref value =
         wf__whole_value(v, "wf_reduce", "; elsewhere say wf_reduced", "reduce a variable before or after it");
     if (!value)
@@ -314,7 +314,7 @@ static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsi
 
 wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     wf__ref value = wf__whole_value(v, "wf_scan", "", "scan a variable before or after it");
     if (!value)
         return wf__no_value(g);
@@ -342,7 +342,7 @@ wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
 
 wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     if (!wf__is_recording(g))
         return wf__no_value(g);
     wf_shape shape = wf_val_shape(v);

@@ -4,7 +4,7 @@
 
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block)
 {
-    wf_graph *g = v.h.graph;
+    wf_graph *g = wf__graph_of(v);
     bool number;
     if (!wf__is_recording(g))
         return 0;
@@ -43,7 +43,10 @@ static wf_val view(wf_val v, wf__ref r, unsigned kind, const int64_t *numbers, i
     return wf__value(v.h.graph, wf__view(wf__graph_ir(v.h.graph), kind, numbers, (uint32_t)n, r));
 }
 
-static wf_val nothing(wf_val v) { return v.h.graph ? wf__no_value(v.h.graph) : v; } /* numbers stay what they are */
+static wf_val nothing(wf_val v)
+{
+    return wf__graph_of(v) ? wf__no_value(v.h.graph) : v;
+} /* numbers stay what they are */
 
 wf_val(wf_slice)(wf_val v, int axis, int64_t start, int64_t stop, int64_t step)
 {
@@ -184,7 +187,7 @@ static wf_val element_of(wf_val v, const wf_val *at, int rank, int axis, int64_t
 
 static wf_val concat(wf_val a, wf_val b, int axis)
 {
-    wf_graph *g = a.h.graph;
+    wf_graph *g = wf__graph_of(a);
     wf_shape x = wf_val_shape(a), y = wf_val_shape(b), out = x;
     bool fits = x.rank == y.rank && axis >= 0 && axis < x.rank && wf_val_dtype(a) == wf_val_dtype(b);
     for (int d = 0; fits && d < x.rank; ++d)
@@ -225,8 +228,8 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
     bool fits = vectors.n <= WF_MAX_RANK;
     for (size_t k = 0; fits && k < vectors.n; ++k) {
         wf_shape shape = wf_val_shape(vectors.at[k]);
-        g = g ? g : vectors.at[k].h.graph;
-        fits = vectors.at[k].h.graph && shape.rank == 1 && shape.dim[0] >= 0;
+        g = g ? g : wf__graph_of(vectors.at[k]);
+        fits = wf__graph_of(vectors.at[k]) && shape.rank == 1 && shape.dim[0] >= 0;
         all.dim[k] = shape.dim[0];
     }
     if (!fits)

@@ -94,10 +94,10 @@ static wf_array *keep(wf__recorder *r, size_t w)
         wf__tval v = r->name[i].value;
         if (!wf__text_is(r->text, r->name[i].at, r->name[i].len, name))
             continue;
-        if (!wf__tval_is_number(v))
+        if (wf__graph_of(v.v))
             return wf_keep(v.v);
-        wf_dtype t = r->shaped ? r->convert.real : WF_F64;
-        wf_array *array = wf_empty(wf_graph_context(r->graph), t, r->common, .device = r->device);
+        wf_array *array =
+            wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common, .device = r->device);
         wf_out(r->graph, array, v.v); /* everywhere the same number */
         return array;
     }

@@ -129,7 +129,7 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
                                 "%.*s of a whole array: not in an index space (typed locals, blocks, "
                                 "writes by index); let a text before this one compute it",
                                 len, name);
-    if (wf__tval_is_number(a))
+    if (wf__tval_is_number(a) || wf__is_pair(a.v))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", len, name);
     if (node->n == 2 && !wf__tval_is_number(args[1]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,

@@ -62,7 +62,7 @@ void wf__text_common_shape(wf__recorder *r)
             s = wf_array_shape(arg->as.array);
             t = wf_array_dtype(arg->as.array);
             r->shaped++;
-        } else if (arg->kind == 2 && arg->as.val.h.graph) {
+        } else if (arg->kind == 2 && wf__graph_of(arg->as.val)) {
             s = wf_val_shape(arg->as.val);
             t = wf_val_dtype(arg->as.val);
             r->shaped++;
@@ -213,7 +213,7 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
         return wf__tval_number(arg->as.num, false);
     if (arg && arg->kind == 1)
         return element(r, node, arg->as.array);
-    if (arg && arg->as.val.h.graph && arg->as.val.h.num < 0)
+    if (arg && wf__graph_of(arg->as.val) && arg->as.val.h.num < 0)
         return wf__tval_node(wf_get(arg->as.val.h));
     if (arg)
         return wf__tval_node(arg->as.val);

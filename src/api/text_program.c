@@ -80,12 +80,20 @@ static wf__tval known(wf__recorder *r, const wf__stmt *s)
 
 /* ---- assignments ---- */
 
+wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value)
+{
+    wf_dtype t = r->shaped ? r->convert.real : WF_F64;
+    if (wf__is_pair(value.v))
+        return t == WF_F64 ? WF_C128 : WF_C64;
+    return wf__tval_is_number(value) ? t : wf_val_dtype(value.v);
+}
+
 /* A new array for the result of number `w`; `everywhere`: all of it is written at once. */
 static wf_array *make(wf__recorder *r, int w, uint32_t at, wf__tval value, bool everywhere)
 {
     wf_context *ctx = wf_graph_context(r->graph);
     wf_shape shape = r->graph->program.rec.space;
-    wf_dtype t = !wf__tval_is_number(value) ? wf_val_dtype(value.v) : r->shaped ? r->convert.real : WF_F64;
+    wf_dtype t = wf__text_result_dtype(r, value);
     if (!r->made[w] && !r->failed)
         r->made[w] = everywhere ? wf_empty(ctx, t, shape, .device = r->device) : wf_full(ctx, t, shape, 0);
     if (!r->made[w] && !r->failed)
@@ -153,7 +161,7 @@ static void assign(wf__recorder *r, const wf__stmt *s)
         put(r, array, s, value);
     } else if (w < 0 && arg && arg->kind == 1) {
         put(r, arg->as.array, s, combined(r, s, known(r, s), WF_NONE));
-    } else if (w < 0 && arg && arg->kind == 2 && arg->as.val.h.graph && arg->as.val.h.num < 0) {
+    } else if (w < 0 && arg && arg->kind == 2 && wf__graph_of(arg->as.val) && arg->as.val.h.num < 0) {
         wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
         if (!r->failed)
             wf_set(arg->as.val.h, value.v);

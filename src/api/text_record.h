@@ -55,6 +55,8 @@ wf__tval wf__text_poison(const wf__recorder *r);
 
 /* Records the nodes of a statement: r->value. */
 void wf__text_evaluate(wf__recorder *r, const wf__stmt *s);
+/* The dtype of a new array of this value. */
+wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
 /* Records all statements. Afterwards r->value and r->name have what was assigned last. */
 void wf__text_record(wf__recorder *r);
 void wf__text_recorder_free(wf__recorder *r);

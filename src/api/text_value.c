@@ -8,7 +8,7 @@
  * Everything else is the library's own rule.
  */
 #include "api/text.h"
-#include "ir/ir.h"
+#include "api/api.h"
 #include <math.h>
 
 /* ---- the op table, callable ---- */
@@ -60,7 +60,18 @@ wf__tval wf__tval_number(double value, bool real)
     return a;
 }
 
-wf__tval wf__tval_node(wf_val v) { return v.h.graph ? (wf__tval){ .v = v } : wf__tval_number(v.h.num, false); }
+wf__tval wf__tval_node(wf_val v)
+{
+    return v.h.graph ? (wf__tval){ .v = v, .real = wf__is_pair(v) } : wf__tval_number(v.h.num, false);
+}
+
+static bool any_pair(const wf__tval *a, int n)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= wf__is_pair(a[i].v);
+    return any;
+}
 
 static wf__tval poison(wf__tctx *c, const char *why)
 {
@@ -124,6 +135,7 @@ static void to_common(wf__tval *a, int n, bool comparison)
             real |= a[i].real;
             beyond_bool |= number(a[i]) != 0 && number(a[i]) != 1;
         }
+    real |= any_pair(a, n);
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
         if (real && wf__is_int(t))
@@ -146,6 +158,8 @@ static wf__tval to_bool(wf__tval a)
 {
     if (wf__tval_is_number(a))
         return wf__tval_number(number(a) != 0, false);
+    if (wf__is_pair(a.v))
+        return wf__tval_number(number(a) != 0 || wf__pair_imag(a.v) != 0, false);
     return dtype(a) == WF_BOOL || dtype(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
 }
 
@@ -162,7 +176,7 @@ static bool any_float(const wf__tval *a, int n)
     for (int i = 0; i < n; i++)
         if (wf__is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
             return true;
-    return false;
+    return any_pair(a, n);
 }
 
 /* The operation of the table; dtypes fit as well as they will. */
@@ -189,11 +203,21 @@ static wf__tval apply_named(const char *name, const wf__tval *a)
 
 /* ---- functions ---- */
 
+/* Are there no complex numbers among the operands, or is the operation for them? */
+static bool pairs_allowed(const char *name, const wf__tval *a, int n)
+{
+    int op = wf__tval_function(name, strlen(name)) + WF__BITCAST + 1;
+    return !any_pair(a, n) || functions[op - WF__BITCAST - 1].types == WF__T_FIRST_BOOL ||
+           wf__op_allows((unsigned)op, WF_C128);
+}
+
 wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
 {
     const function *op = &functions[f];
     wf__tval a[3] = { { .real = false }, { .real = false }, { .real = false } };
     memcpy(a, args, op->arity * sizeof *a);
+    if (!pairs_allowed(op->name, a, op->arity))
+        return poison(c, "this function is not for complex numbers");
     switch (op->types) {
     case WF__T_FIRST_BOOL:
         return wf__tval_select(c, a[0], a[1], a[2]);
@@ -216,6 +240,8 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
 
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
 {
+    if (wf__is_pair(a.v))
+        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number(a), wf__pair_imag(a.v)));
     if (wf__tval_is_number(a))
         a = wf__tval_node(whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number(a))
                                    : wf_const(c->graph, WF_F64, number(a)));
@@ -228,6 +254,8 @@ wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
         return whole(a) ? a : poison(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
     if (dtype(a) == WF_BOOL)
         return convert(a, WF_I64);
+    if (wf__is_pair(a.v))
+        return poison(c, "an index is an integer, not a complex number");
     return wf__is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
 }
 
@@ -242,6 +270,9 @@ wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
         wf_dtype t = !integers ? c->real : small ? WF_I32 : WF_I64;
         for (int i = 0; i < 2; i++)
             choice[i] = wf__tval_node(wf_const(c->graph, t, number(choice[i])));
+    } else if (!dtype(a) && !dtype(b)) {
+        for (int i = 0; i < 2; i++)
+            choice[i] = wf__tval_cast(c, choice[i], c->real == WF_F64 ? WF_C128 : WF_C64);
     } else {
         to_common(choice, 2, true);
     }
@@ -275,7 +306,7 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
         return is_number ? wf__tval_number(a.real ? -number(a) : 0 - number(a), a.real) : apply_named("neg", &a);
     case '!':
         a = to_bool(a);
-        return is_number ? wf__tval_number(number(a) == 0, false) : apply_named("not", &a);
+        return wf__tval_is_number(a) ? wf__tval_number(number(a) == 0, false) : apply_named("not", &a);
     default:
         if (any_float(&a, 1))
             return poison(c, only_integers('~'));
@@ -321,8 +352,10 @@ static wf__tval power(wf__tval a, wf__tval b)
     return n < 0 ? apply_named("div", ab) : ab[1];
 }
 
-static wf__tval remainder_of(wf__tval *ab)
+static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
 {
+    if (!pairs_allowed("mod", ab, 2))
+        return poison(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
         bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
         return wf__tval_number(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
@@ -389,7 +422,7 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
     case WF__TOK_POW:
         return power(a, b);
     case '%':
-        return remainder_of(ab);
+        return remainder_of(c, ab);
     case '&':
     case '|':
     case '^':
@@ -428,5 +461,7 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
         break;
     }
     to_common(ab, 2, !arithmetic);
+    if (!pairs_allowed(name, ab, 2))
+        return poison(c, "complex numbers have no order");
     return apply_named(name, ab);
 }

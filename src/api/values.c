@@ -17,6 +17,11 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
     *is_number = v.h.graph == NULL;
     if (*is_number || v.h.num == 0)
         return 0;
+    if (wf__is_pair(v)) {
+        wf__poison(g, WF_ERR_DTYPE, "%s: a complex number is not for this; wf_const_complex makes a value of it",
+                   function);
+        return 0;
+    }
     if (v.h.graph != g) {
         wf__poison(g, WF_ERR_ARG, "%s: an operand belongs to another recording", function);
         return 0;
@@ -97,6 +102,8 @@ wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *functi
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function)
 {
     bool is_number;
+    if (wf__is_pair(v))
+        return wf__pair_as(g, v, dtype, function);
     wf__ref ref = wf__resolve(g, v, function, &is_number);
     if (is_number)
         return wf__number(g, v.h.num, dtype, function);
@@ -106,18 +113,14 @@ wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *functio
 wf_dtype wf_val_dtype(wf_val v)
 {
     bool is_number;
-    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK
-                      ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number)
-                      : 0;
+    wf__ref ref = wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number) : 0;
     return ref ? (wf_dtype)wf__dtype(wf__graph_ir(v.h.graph), ref) : WF_NONE;
 }
 
 wf_shape wf_val_shape(wf_val v)
 {
     bool is_number;
-    wf__ref ref = v.h.graph && wf__graph_ir(v.h.graph)->status == WF_OK
-                      ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number)
-                      : 0;
+    wf__ref ref = wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number) : 0;
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
     return ref ? ir->shape[wf__shape_of(ir, ref)] : (wf_shape){ 0 };
 }
@@ -148,7 +151,7 @@ static unsigned common_dtype(unsigned a, unsigned b)
 typedef struct operand {
     wf_val v;
     wf__ref ref;
-    bool number;
+    bool number, pair; /* a pair is no number */
 } operand;
 
 static const char *function_name(unsigned op, char *buf)
@@ -160,14 +163,29 @@ static const char *function_name(unsigned op, char *buf)
     return buf;
 }
 
+/* The complex dtype of a complex number beside a value of dtype t; WF_NONE after poisoning. */
+static unsigned beside_pair(wf_graph *g, unsigned op, unsigned t)
+{
+    char name[32];
+    if (wf__is_complex(t) || wf__is_float(t))
+        return wf__is_complex(t) ? t : t == WF_BF16 ? WF_C64 : wf__complex_dtype(t);
+    wf__poison(g, WF_ERR_DTYPE, "%s: a complex number meets %s; cast that to a float first", function_name(op, name),
+               wf_dtype_name((wf_dtype)t));
+    return WF_NONE;
+}
+
+static bool is_short(double x) { return (double)(float)x == x || x != x; } /* f32 holds it */
+
 /* The dtype in which operands first..count-1 meet; WF_NONE after poisoning. */
 static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsigned first, unsigned count)
 {
     const wf__ir *ir = wf__graph_ir(g);
     unsigned t = WF_NONE;
+    bool pairs = false;
     char name[32];
     for (unsigned i = first; i < count; ++i) {
-        if (o[i].number)
+        pairs = pairs || o[i].pair;
+        if (o[i].number || o[i].pair)
             continue;
         unsigned u = wf__dtype(ir, o[i].ref), both = t == WF_NONE ? u : common_dtype(t, u);
         if (both == WF_NONE) {
@@ -178,11 +196,11 @@ static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsign
         t = both;
     }
     if (t != WF_NONE)
-        return t;
+        return pairs ? beside_pair(g, op, t) : t;
     for (unsigned i = first; i < count; ++i) /* numbers only (select): f32 where it holds them exactly */
-        if ((double)(float)o[i].v.h.num != o[i].v.h.num && o[i].v.h.num == o[i].v.h.num)
-            return WF_F64;
-    return WF_F32;
+        if (!is_short(o[i].v.h.num) || (o[i].pair && !is_short(wf__pair_imag(o[i].v))))
+            return pairs ? WF_C128 : WF_F64;
+    return pairs ? WF_C64 : WF_F32;
 }
 
 static bool allowed(wf_graph *g, unsigned op, unsigned t)
@@ -204,6 +222,11 @@ static bool allowed(wf_graph *g, unsigned op, unsigned t)
 static wf_val on_numbers(unsigned op, const wf_val *v)
 {
     const wf__op_info *info = &wf__op_table[op];
+    bool pairs = op == WF__OP_complex || op == WF__OP_polar;
+    for (unsigned i = 0; i < info->arity; ++i)
+        pairs = pairs || wf__is_pair(v[i]);
+    if (pairs)
+        return wf__on_pairs(op, v);
     uint64_t bits[3] = { 0 }, out = 0;
     bool remainder = op == WF__OP_mod || op == WF__OP_floor_mod;
     bool integer = info->types == WF__T_INT || info->types == WF__T_BITS ||
@@ -220,12 +243,11 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     }
     if (info->types == WF__T_FIRST_BOOL)
         return v[0].h.num != 0 ? v[1] : v[2];
-    if (info->types == WF__T_CPLX) { /* numbers are real: complex(1, 2) is none, wf_const_complex makes a value of it */
+    if (info->types == WF__T_CPLX) { /* of a real number: its own */
         const wf_val point[2] = { number(0), v[0] };
         return op == WF__OP_real || op == WF__OP_conj ? v[0]
                : op == WF__OP_imag                    ? number(0)
-               : op == WF__OP_phase                   ? on_numbers(WF__OP_atan2, point)
-                                                      : number(NAN);
+                                                      : on_numbers(WF__OP_atan2, point);
     }
     unsigned t = integer ? WF_I64 : WF_F64;
     if (wf__op_expands(op, t)) {
@@ -252,7 +274,9 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
 static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val c)
 {
     const wf_val v[3] = { a, b, c };
-    wf_graph *g = a.h.graph ? a.h.graph : arity > 1 && b.h.graph ? b.h.graph : arity > 2 ? c.h.graph : NULL;
+    wf_graph *g = wf__graph_of(a);
+    for (unsigned i = 1; i < arity && !g; ++i)
+        g = wf__graph_of(v[i]);
     if (!g)
         return on_numbers(op, v);
     wf__ir *ir = wf__graph_ir(g);
@@ -261,16 +285,16 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
     operand o[3];
     char name[32];
     bool same = true;
+    unsigned first = wf__op_table[op].types == WF__T_FIRST_BOOL;
     for (unsigned i = 0; i < arity; ++i) {
-        o[i].v = v[i];
-        o[i].ref = wf__resolve(g, v[i], wf__op_table[op].name, &o[i].number);
-        if (!o[i].number && !o[i].ref) {
+        o[i] = (operand){ .v = v[i], .pair = wf__is_pair(v[i]) && (i || !first) };
+        o[i].ref = o[i].pair ? 0 : wf__resolve(g, v[i], wf__op_table[op].name, &o[i].number);
+        if (!o[i].number && !o[i].pair && !o[i].ref) {
             wf__poison(g, WF_ERR_ARG, "%s: an operand is not a value", function_name(op, name));
             return wf__value(g, 0);
         }
-        same = same && !o[i].number && wf__dtype(ir, o[i].ref) == wf__dtype(ir, o[0].ref);
+        same = same && o[i].ref && wf__dtype(ir, o[i].ref) == wf__dtype(ir, o[0].ref);
     }
-    unsigned first = wf__op_table[op].types == WF__T_FIRST_BOOL;
     if (!same || first) {
         unsigned t = meeting_dtype(g, op, o, first, arity);
         if (t == WF_NONE)
@@ -278,6 +302,10 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
         if (!allowed(g, op, t))
             return wf__value(g, 0);
         for (unsigned i = first; i < arity; ++i) { /* what is real stays real beside a complex number */
+            if (o[i].pair) {
+                o[i].ref = wf__pair_as(g, o[i].v, t, function_name(op, name));
+                continue;
+            }
             bool real = wf__is_complex(t) && (o[i].number || !wf__is_complex(wf__dtype(ir, o[i].ref)));
             unsigned to = real ? wf__part_dtype(t) : t;
             o[i].ref =
@@ -317,7 +345,7 @@ static inline wf__ir *plain_ir(wf_graph *g)
 
 static inline wf_val operation1(unsigned op, wf_val a)
 {
-    wf__ir *ir = a.h.graph ? plain_ir(a.h.graph) : NULL;
+    wf__ir *ir = wf__graph_of(a) ? plain_ir(a.h.graph) : NULL;
     wf__ref x;
     if (ir && plain(ir, a, &x) && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
         return plain_value(a.h.graph, wf__op1_fitting(ir, op, x));
@@ -326,7 +354,7 @@ static inline wf_val operation1(unsigned op, wf_val a)
 
 static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
 {
-    wf_graph *g = a.h.graph;
+    wf_graph *g = wf__graph_of(a);
     wf__ir *ir = g ? plain_ir(g) : NULL;
     wf__ref x, y = 0;
     if (ir && plain(ir, a, &x)) {
@@ -355,7 +383,7 @@ static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
 
 wf_val(wf_cast)(wf_val a, wf_dtype dtype)
 {
-    wf_graph *g = a.h.graph;
+    wf_graph *g = wf__graph_of(a);
     bool is_number;
     if (!g)
         return a; /* numbers have no dtype: they take the one they meet */
@@ -365,7 +393,7 @@ wf_val(wf_cast)(wf_val a, wf_dtype dtype)
 
 wf_val(wf_bitcast)(wf_val a, wf_dtype dtype)
 {
-    wf_graph *g = a.h.graph;
+    wf_graph *g = wf__graph_of(a);
     bool is_number;
     if (!g)
         return a;

@@ -31,7 +31,7 @@ wf_var(wf_local)(wf_graph *g, wf_dtype dtype, wf_val initial)
 wf_val wf_get(wf_var var)
 {
     bool number;
-    wf_graph *g = var.graph;
+    wf_graph *g = wf__graph_of((wf_val){ var });
     if (!g)
         return (wf_val){ var };
     return wf__value(g, wf__is_recording(g) ? wf__resolve(g, (wf_val){ var }, "wf_get", &number) : 0);
@@ -40,7 +40,7 @@ wf_val wf_get(wf_var var)
 /* ---- the contract of an operator ---- */
 wf__variable *wf__variable_of(wf_var var)
 {
-    return var.graph && var.num < 0 ? &var.graph->var[(uint32_t)(-var.num) - 1] : NULL;
+    return wf__graph_of((wf_val){ var }) && var.num < 0 ? &var.graph->var[(uint32_t)(-var.num) - 1] : NULL;
 }
 
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand)
