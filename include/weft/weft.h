@@ -274,8 +274,9 @@ WF_API wf_status wf_map_device(const wf_array *array, void **data, int64_t *stri
 
 /* ---- values -------------------------------------------------------------------------------------------------
  * Passed in two registers. graph == NULL: the number `num`, weakly typed; wf_complex(1, 2) is a complex one, which the
- * library keeps in both. Otherwise `num` is the id of a node (> 0), of a variable (< 0) or 0 for poison. The nesting is what lets WF_V(x) accept a wf_val, a wf_var or any C number
- * in one evaluation and without _Generic. */
+ * library keeps in both. Otherwise `num` is the id of a node (> 0), of a variable (< 0) or 0 for poison. The nesting is
+ * what lets WF_V(x) accept a wf_val, a wf_var or any C number in one evaluation and without _Generic. Of one graph:
+ * where a value of another one is given, or poison, the graph that it is given to is poisoned. */
 typedef struct wf_var {
     double num;
     wf_graph *graph;
@@ -566,7 +567,11 @@ WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
  *     wf_array *large = wf_compress(v, wf_gt(v, 1)); */
 WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
- * downloaded, mapped, viewed or read by another graph, from the recording's thread. NULL poisons. */
+ * downloaded, mapped, copied, viewed, read or written by the host or by another graph, from the recording's thread: a
+ * write comes after what was kept, and if that cannot be computed it fails, too. (One that will never be computed, its
+ * recording having ended, has contents again once it is written.) What the value is made of is read when it is computed,
+ * not here: an operand that is changed in between changes the result; wf_eval before the change, or a wf_copy of the
+ * operand, keeps it. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */

@@ -144,7 +144,10 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
 {
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
 }
-bool wf__array_usable(const wf_array *a, const char *function); /* else the context's error is set */
+/* Before an array is read or written, by the host or by a recording (`by`): if it is kept in another recording, which is
+ * open, that one is evaluated first. false: that failed, and the context's error is set. */
+bool wf__array_settle(const wf_array *a, const wf_graph *by);
+bool wf__array_usable(const wf_array *a, const char *function); /* settled, too; else the context's error is set */
 wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes);      /* with one reference; NULL: out of memory */
 /* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
 wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes);
@@ -315,6 +318,10 @@ void wf__check_blocks(wf_graph *g);
 bool wf__may_branch(wf_graph *g, const char *function); /* else it is poisoned */
 /* A condition, to be ended by wf_end_, whose lanes are these: its LOOP, or 0. */
 wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes);
+/* As a condition, a bool: numbers and values that are not 0 hold (NaN, too, as in C). 0 after poisoning. */
+wf__ref wf__truth(wf_graph *g, wf_val v, const char *function);
+/* update.c: where an effect takes place, 0: everywhere; the condition (NULL: none), and in a block its lanes. */
+bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out);
 /* Array graphs: do value, what a variable holds and the lanes that are on broadcast? False after poisoning, with the
  * block's line. And: is no block open? */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
@@ -381,6 +388,7 @@ void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, w
 /* ---- evaluation (eval.c) ---- */
 wf_status wf__graph_evaluate(wf_graph *g); /* runs what is pending; the graph has not failed and names no formal */
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed); /* graph.c: reports it as the context's error */
+const wf__ir *wf__failed_section(const wf_graph *g);            /* graph.c: the section that failed; NULL: none */
 bool wf__graph_launchable(wf_graph *g, const char *function);
 void wf__release_kept(wf_graph *g);
 
@@ -410,6 +418,7 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e,
                   wf__launch_note *note); /* after the run; empties the note */
 /* What a launch needs of its arrays: queued work on them done (`wait`), kept ones computed or promised. */
 wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
+void wf__note_written(const wf__request *r); /* kept arrays that were never computed have contents now */
 /* queued.c */
 wf_status wf__request_queue(wf_context *ctx, const wf__request *r);
 

@@ -389,15 +389,18 @@ wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b)
     return wf__bind_meeting(&x, &y);
 }
 
+bool wf__array_settle(const wf_array *a, const wf_graph *by)
+{
+    return !a->graph || a->graph == by || wf__array_promised(a) != WF_LAZY || wf_eval(a->graph) == WF_OK;
+}
+
 bool wf__array_usable(const wf_array *a, const char *function)
 {
     if (!a)
         return false;
+    if (!wf__array_settle(a, NULL))
+        return false;
     wf_state state = wf__array_promised(a);
-    if (state == WF_LAZY && a->graph) { /* its recording is open: now it is wanted */
-        wf_status status = wf_eval(a->graph);
-        return status == WF_OK;
-    }
     if (state == WF_FORMAL)
         wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
     else if (state == WF_LAZY)

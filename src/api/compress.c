@@ -50,6 +50,9 @@ wf_array *(wf_compress)(wf_val v, wf_val mask)
         wf__poison(g, WF_ERR_ARG, "wf_compress: value and mask must be no numbers");
         return NULL;
     }
+    bool number;
+    if (wf__is_recording(g) && !wf__resolve(g, mask, "wf_compress", &number))
+        return NULL;
     if (!wf__whole_value(v, "wf_compress", "", "say it before or after it") ||
         !wf__whole_value(mask, "wf_compress", "", "say it before or after it") || !as_lines(g, &v, &mask, &n))
         return NULL;

@@ -173,6 +173,8 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
         return WF_ERR_ARG;
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");
+    if (!wf__array_settle(array, NULL))
+        return wf_check(array->ctx);
     wf__array_wait(array);
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;

@@ -123,7 +123,7 @@ bool wf__may_branch(wf_graph *g, const char *function)
     return false;
 }
 
-static wf__ref condition(wf_graph *g, wf_val v, const char *function)
+wf__ref wf__truth(wf_graph *g, wf_val v, const char *function)
 {
     bool number;
     wf__ref c = wf__resolve(g, v, function, &number);
@@ -141,7 +141,7 @@ wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes)
 
 bool wf_if_(wf_graph *g, const char *here, wf_val cond)
 {
-    wf__ref c = wf__may_branch(g, "WF_IF") ? condition(g, cond, "WF_IF") : 0;
+    wf__ref c = wf__may_branch(g, "WF_IF") ? wf__truth(g, cond, "WF_IF") : 0;
     wf__block *b = c ? open_block(g, IF, here, and_with(wf__graph_ir(g), wf__lanes_on(g), c)) : NULL;
     if (b)
         b->condition = c;
@@ -204,7 +204,7 @@ static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
 bool wf_while_(wf_graph *g, const char *here, wf_val cond)
 {
     (void)here;
-    wf__ref c = wf__may_branch(g, "WF_WHILE") ? condition(g, cond, "WF_WHILE") : 0;
+    wf__ref c = wf__may_branch(g, "WF_WHILE") ? wf__truth(g, cond, "WF_WHILE") : 0;
     if (c && g->block_n)
         leave(g, without(wf__graph_ir(g), wf__lanes_on(g), c), false, "WF_WHILE");
     return true;

@@ -208,6 +208,16 @@ void wf_drop(wf_graph *g)
         retire(g);
 }
 
+const wf__ir *wf__failed_section(const wf_graph *g)
+{
+    const wf__recording *rec = &g->program.rec;
+    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        if (section[i]->status != WF_OK)
+            return section[i];
+    return NULL;
+}
+
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
     const char *name = g->program.name;
@@ -239,9 +249,7 @@ static wf_status finish(wf_graph *g)
     rec->objects = g->program.object_n;
     rec->gpu = wf__gpu_mark(g->program.device);
     rec->cpu = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
-    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post }, *failed = NULL;
-    for (size_t i = 0; i < WF__COUNT(section) && !failed; ++i)
-        failed = section[i]->status != WF_OK ? section[i] : NULL;
+    const wf__ir *failed = wf__failed_section(g);
     return failed ? wf__graph_failure(g, failed) : WF_OK;
 }
 

@@ -35,6 +35,8 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
         return refuse(h, WF_ERR_ARG, role, i, "is NULL");
     if (a->ctx != h->ctx)
         return refuse(h, WF_ERR_ARG, role, i, "belongs to another context");
+    if (!wf__array_settle(a, NULL))
+        return wf_check(h->ctx);
     wf__array_wait(a);
     if (wf_array_state(a) != WF_READY)
         return refuse(h, WF_ERR_ARG, role, i, "has no contents: it is a formal, or its recording has not run");

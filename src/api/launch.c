@@ -192,13 +192,26 @@ bool wf__program_writes(const wf__program *p, uint32_t object)
     return false;
 }
 
+/* Elements, not extents alone. */
+static bool reads(const wf__program *p, uint32_t object)
+{
+    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        for (wf__ref r = 1; r < section[i]->n; ++r) {
+            const wf__node *n = &section[i]->node[r];
+            if (n->op == WF__LOAD && section[i]->slot[n->a].object == object)
+                return true;
+        }
+    return false;
+}
+
 wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
         const wf_array *a = r->arrays[i];
         if (wait)
             wf__array_wait(a);
-        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i))
+        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
             return wf__error(ctx, WF_ERR_ARG, "array %u of the launch was never computed: queued work failed",
                              (unsigned)i + 1);
     }
@@ -206,11 +219,18 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
 }
 
 /* What was written is whole again. */
-static void note_written(const wf__request *r)
+static void note_whole(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (atomic_load(&r->arrays[i]->buffer->fault) == WF__LOST && wf__program_writes(r->program, i))
+        if (atomic_load(&r->arrays[i]->buffer->fault) != WF__SOUND && wf__program_writes(r->program, i))
             atomic_store(&r->arrays[i]->buffer->fault, WF__SOUND);
+}
+
+void wf__note_written(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (atomic_load(&r->arrays[i]->state) == WF_LAZY && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->state, WF_READY);
 }
 
 static void note_kept(const wf__request *r)
@@ -375,8 +395,10 @@ wf_status wf__program_run(wf_context *ctx, const wf__request *r)
     }
     status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_now(ctx, r);
     if (status == WF_OK && streaming)
-        note_written(r);
+        note_whole(r);
     if (status == WF_OK && r->kept_n)
         note_kept(r);
+    if (status == WF_OK)
+        wf__note_written(r);
     return status;
 }

@@ -96,12 +96,13 @@ static void let_go(wf_context *ctx, const launch *q)
 /* What was written is whole now, or is not what it should be. */
 static void mark_outputs(const launch *q, bool whole)
 {
-    int fault = whole ? WF__SOUND : WF__LOST;
-    for (uint32_t i = 0; i < q->array_n; ++i)
-        if (q->written[i]) {
-            int other = whole ? WF__LOST : WF__SOUND;
-            atomic_compare_exchange_strong(&q->array[i]->buffer->fault, &other, fault);
-        }
+    for (uint32_t i = 0; i < q->array_n; ++i) {
+        int sound = WF__SOUND;
+        if (q->written[i] && whole)
+            atomic_store(&q->array[i]->buffer->fault, WF__SOUND);
+        else if (q->written[i])
+            atomic_compare_exchange_strong(&q->array[i]->buffer->fault, &sound, WF__LOST);
+    }
     for (uint32_t i = 0; i < q->kept_n; ++i)
         atomic_store(&q->kept[i]->buffer->fault, whole ? WF__SOUND : WF__NEVER_CAME);
 }
@@ -170,5 +171,7 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
     }
     for (uint32_t i = 0; status == WF_OK && i < r->kept_n; ++i)
         atomic_store(&r->kept[i]->state, WF_READY); /* as soon as it has come */
+    if (status == WF_OK)
+        wf__note_written(r);
     return status;
 }

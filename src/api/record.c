@@ -8,7 +8,17 @@ static bool may_overlap(const wf_array *a, const wf_array *b)
     return !a->buffer || !b->buffer || wf__array_may_meet(a, b); /* formals: whatever will be bound */
 }
 
-static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const char *function)
+static bool is_own_scratch(const wf_graph *g, const wf_array *array)
+{
+    uint32_t i = 0;
+    while (i < g->scratch_n && g->scratch[i] != array)
+        ++i;
+    return i < g->scratch_n;
+}
+
+enum { LOOKS, READS, WRITES }; /* what a recording does with an array: bits; 0: asks for its shape */
+
+static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const char *function)
 {
     if (g->section == WF_JOIN) {
         wf__poison(g, WF_ERR_CONTRACT,
@@ -23,18 +33,24 @@ static bool acceptable(wf_graph *g, const wf_array *array, bool reading, const c
         wf__poison(g, WF_ERR_ARG, "%s: the array belongs to another context", function);
         return false;
     }
+    if (does && !wf__array_settle(array, g)) {
+        wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording failed", function);
+        return false;
+    }
     wf_state state = wf__array_promised(array);
     if (state == WF_FORMAL && array->graph != g) {
         wf__poison(g, WF_ERR_ARG, "%s: '%s' is a formal of another recording", function, array->name);
         return false;
     }
-    bool elsewhere = reading && state == WF_LAZY && array->graph != g; /* here it is what was kept in it */
-    if (elsewhere && (!array->graph || wf_eval(array->graph) != WF_OK)) {
-        wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording %s", function,
-                   array->graph ? "failed" : "has not run");
+    if (does & READS && state == WF_LAZY && array->graph != g) { /* here it is what was kept in it */
+        wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording has not run", function);
         return false;
     }
-    if (!reading && array->read_only) {
+    if (array->scratch && !is_own_scratch(g, array)) {
+        wf__poison(g, WF_ERR_ARG, "%s: the array is the scratch of another recording", function);
+        return false;
+    }
+    if (does & WRITES && array->read_only) {
         wf__poison(g, WF_ERR_ARG, "%s: a broadcast view is read-only", function);
         return false;
     }
@@ -151,7 +167,7 @@ static bool has_elements(wf_graph *g, const wf_array *array, const char *functio
 wf_val wf_in(wf_graph *g, const wf_array *array)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !has_elements(g, array, "wf_in") || !acceptable(g, array, true, "wf_in") ||
+    if (!wf__is_recording(g) || !has_elements(g, array, "wf_in") || !acceptable(g, array, READS, "wf_in") ||
         !slot_of(g, array, true, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__load(wf__graph_ir(g), slot, 0, WF_BORDER_NONE, 0));
@@ -179,7 +195,7 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
 void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !has_elements(g, array, "wf_out") || !acceptable(g, array, false, "wf_out"))
+    if (!wf__is_recording(g) || !has_elements(g, array, "wf_out") || !acceptable(g, array, WRITES, "wf_out"))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     wf__ref on = wf__lanes_on(g);
@@ -246,7 +262,7 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
                       const char *function)
 {
     uint32_t slot, tuple;
-    if (!wf__is_recording(g) || !acceptable(g, array, true, function))
+    if (!wf__is_recording(g) || !acceptable(g, array, READS, function))
         return wf__no_value(g);
     if (g->section == WF_POST) {
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not in section WF_POST", function);
@@ -290,35 +306,36 @@ static bool writes_by_index(wf_graph *g, const char *function)
     return wf__is_recording(g);
 }
 
+static void write_at(wf_graph *g, const wf_val *condition, wf_array *array, wf_val v, wf_vals index,
+                     const char *function)
+{
+    uint32_t slot, tuple;
+    wf__ref on;
+    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, function) || !writes_by_index(g, function))
+        return;
+    wf__ref value = wf__converted(g, v, array->dtype, function);
+    if (!value || !index_tuple(g, array, index, function, &tuple) ||
+        !slot_of(g, array, array->shape.rank == 0, &slot) || !wf__condition_of(g, condition, function, &on))
+        return;
+    wf__store(wf__graph_ir(g), slot, tuple, value, on);
+    note_store(g, slot);
+}
+
 void wf_write_n(wf_graph *g, wf_array *array, wf_val v, wf_vals index)
 {
-    wf_write_if_n(g, (wf_val){ { 1, NULL } }, array, v, index);
+    write_at(g, NULL, array, v, index, "wf_write");
 }
 
 void wf_write_if_n(wf_graph *g, wf_val condition, wf_array *array, wf_val v, wf_vals index)
 {
-    uint32_t slot, tuple;
-    if (!wf__is_recording(g) || !acceptable(g, array, false, "wf_write"))
-        return;
-    if (!writes_by_index(g, "wf_write"))
-        return;
-    wf__ref value = wf__converted(g, v, array->dtype, "wf_write");
-    if (!value || !index_tuple(g, array, index, "wf_write", &tuple) ||
-        !slot_of(g, array, array->shape.rank == 0, &slot))
-        return;
-    wf__ref on = wf__converted(g, condition, WF_BOOL, "wf_write"), lanes = wf__lanes_on(g);
-    if (!on)
-        return;
-    on = lanes ? wf__op2(wf__graph_ir(g), WF__OP_and, on, lanes) : on;
-    wf__store(wf__graph_ir(g), slot, tuple, value, wf__is_const(wf__graph_ir(g), on, 1) ? 0 : on);
-    note_store(g, slot);
+    write_at(g, &condition, array, v, index, "wf_write_if");
 }
 
 /* Memory that points update together. */
 bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
                        uint32_t *tuple)
 {
-    if (!acceptable(g, array, true, function) || !acceptable(g, array, false, function))
+    if (!acceptable(g, array, READS | WRITES, function))
         return false;
     if (!writes_by_index(g, function))
         return false;
@@ -376,7 +393,7 @@ wf_val wf_extent(wf_graph *g, int axis)
 wf_val wf_dim(wf_graph *g, const wf_array *array, int axis)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !acceptable(g, array, false, "wf_dim") ||
+    if (!wf__is_recording(g) || !acceptable(g, array, LOOKS, "wf_dim") ||
         !axis_of(g, &axis, array->shape.rank, "wf_dim") || !slot_of(g, array, false, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__dim(wf__graph_ir(g), slot, axis));

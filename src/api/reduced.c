@@ -343,7 +343,7 @@ wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
 wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
 {
     wf_graph *g = wf__graph_of(v);
-    if (!wf__is_recording(g))
+    if (!wf__whole_value(v, "wf_block_reduce", "", "reduce a variable before or after it"))
         return wf__no_value(g);
     wf_shape shape = wf_val_shape(v);
     int last = shape.rank - 1;

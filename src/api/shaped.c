@@ -1,6 +1,7 @@
 /* shaped.c - values of array graphs made of the elements of others: slices, permutations, reshapes, repetitions,
  * gathers. Nothing is moved: what uses such a value computes the elements that it wants (src/plan/reindex.c). */
 #include "api/api.h"
+#include <math.h>
 
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block)
 {
@@ -175,6 +176,18 @@ wf_val wf_gather_n(wf_val v, wf_vals index) { return gather(v, (wf_val){ { 0, NU
 wf_val wf_gather_or_n(wf_val v, wf_val other, wf_vals index) { return gather(v, other, true, index, "wf_gather_or"); }
 
 /* ---- one behind the other ---- */
+/* The recording of values that must have one and the same, which is poisoned otherwise; NULL: all are numbers. */
+static wf_graph *common_graph(wf_vals values, const char *function)
+{
+    wf_graph *g = NULL;
+    bool number;
+    for (size_t i = 0; i < values.n && !g; ++i)
+        g = wf__graph_of(values.at[i]);
+    for (size_t i = 0; i < values.n && wf__is_recording(g); ++i)
+        wf__resolve(g, values.at[i], function, &number);
+    return g;
+}
+
 /* The element of v at the indices that of the axis clamped. */
 static wf_val element_of(wf_val v, const wf_val *at, int rank, int axis, int64_t first)
 {
@@ -213,7 +226,12 @@ static wf_val concat(wf_val a, wf_val b, int axis)
 
 wf_val wf_concat_n(wf_vals values, int axis)
 {
+    wf_graph *g = common_graph(values, "wf_concat");
     wf_val all = values.n ? values.at[0] : (wf_val){ { 0, NULL } };
+    if (g && !wf__graph_of(all))
+        wf__poison(g, WF_ERR_SHAPE, "wf_concat: a number has no axes");
+    if (values.n > 1 && !wf__is_recording(g))
+        return g ? wf__no_value(g) : (wf_val){ { NAN, NULL } };
     int rank = wf_val_shape(all).rank;
     for (size_t i = 1; i < values.n; ++i)
         all = concat(all, values.at[i], axis < 0 ? axis + rank : axis);
@@ -223,12 +241,11 @@ wf_val wf_concat_n(wf_vals values, int axis)
 /* ---- grids ---- */
 void wf_meshgrid_n(wf_vals vectors, wf_val *out)
 {
-    wf_graph *g = NULL;
+    wf_graph *g = common_graph(vectors, "wf_meshgrid");
     wf_shape all = { .rank = (int32_t)vectors.n };
     bool fits = vectors.n <= WF_MAX_RANK;
     for (size_t k = 0; fits && k < vectors.n; ++k) {
         wf_shape shape = wf_val_shape(vectors.at[k]);
-        g = g ? g : wf__graph_of(vectors.at[k]);
         fits = wf__graph_of(vectors.at[k]) && shape.rank == 1 && shape.dim[0] >= 0;
         all.dim[k] = shape.dim[0];
     }

@@ -3,16 +3,14 @@
 
 enum { JOIN_BITS = 0xff };
 
-/* *out: 0 if it always holds; in a block, where its lanes are on. */
-static bool condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out)
+bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out)
 {
     wf__ir *ir = wf__graph_ir(g);
-    *out = condition ? wf__converted(g, *condition, WF_BOOL, function) : 0;
-    wf__ref on = wf__lanes_on(g);
-    if (*out && ir->node[*out].op == WF__CONST && wf__bits(&ir->node[*out]))
-        *out = 0;
-    if (on)
-        *out = *out ? wf__op2(ir, WF__OP_and, *out, on) : on;
+    wf__ref c = condition ? wf__truth(g, *condition, function) : 0, on = wf__lanes_on(g);
+    if (condition && !c)
+        return false;
+    c = c && on ? wf__op2(ir, WF__OP_and, c, on) : c ? c : on;
+    *out = c && wf__is_const(ir, c, 1) ? 0 : c;
     return ir->status == WF_OK;
 }
 
@@ -43,7 +41,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
     if (!wf__update_target(g, array, index, function, &slot, &tuple) || !joins(g, join, array->dtype, function))
         return;
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
-    if (!value || !condition_of(g, condition, function, &predicate))
+    if (!value || !wf__condition_of(g, condition, function, &predicate))
         return;
     wf__accum(wf__graph_ir(g), slot, tuple, join, mode, value, predicate);
     wf__update_noted(g, slot);
@@ -77,7 +75,7 @@ static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_arra
     if (join != WF_EXCH && !joins(g, join, array->dtype, function))
         return wf__no_value(g);
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
-    if (!value || !condition_of(g, condition, function, &predicate))
+    if (!value || !wf__condition_of(g, condition, function, &predicate))
         return wf__no_value(g);
     wf__ref old = wf__atomic(wf__graph_ir(g), slot, tuple, join, value, predicate);
     wf__update_noted(g, slot);
@@ -108,7 +106,7 @@ wf_val wf_cas_n(wf_graph *g, wf_array *array, wf_val expected, wf_val desired, w
     if (!old || !new)
         return wf__no_value(g);
     wf__ref predicate;
-    if (!condition_of(g, NULL, "wf_cas", &predicate))
+    if (!wf__condition_of(g, NULL, "wf_cas", &predicate))
         return wf__no_value(g);
     wf__ref was = wf__cas(wf__graph_ir(g), slot, tuple, old, new, predicate);
     wf__update_noted(g, slot);

@@ -12,18 +12,40 @@ wf_val wf__value(wf_graph *g, wf__ref ref)
 static wf_val number(double x) { return (wf_val){ { x, NULL } }; }
 
 /* ---- operands ---- */
+/* Says in g why an operand of another recording, or poison, is none here: what the other one failed with, if it is
+ * still open. */
+static void refuse(wf_graph *g, const wf_graph *of, bool poison, const char *function)
+{
+    wf__str why = { 0 };
+    wf_status status = WF_ERR_ARG;
+    wf__mutex_lock(&g->ctx->lock);
+    const wf_graph *open = g->ctx->open;
+    while (open && open != of)
+        open = open->next;
+    const wf__ir *failed = open ? wf__failed_section(open) : NULL;
+    if (failed) {
+        status = failed->status;
+        wf__str_addf(&why, ": %s", failed->error);
+    }
+    wf__mutex_unlock(&g->ctx->lock);
+    wf__poison(g, status, "%s: an operand belongs to another recording%s%s", function,
+               failed || poison ? ", which failed" : "", wf__str_get(&why));
+    wf__str_free(&why);
+}
+
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number)
 {
     *is_number = v.h.graph == NULL;
-    if (*is_number || v.h.num == 0)
+    if (*is_number)
         return 0;
     if (wf__is_pair(v)) {
         wf__poison(g, WF_ERR_DTYPE, "%s: a complex number is not for this; wf_const_complex makes a value of it",
                    function);
         return 0;
     }
-    if (v.h.graph != g) {
-        wf__poison(g, WF_ERR_ARG, "%s: an operand belongs to another recording", function);
+    if (v.h.graph != g || v.h.num == 0) {
+        if (!wf__failed_section(g)) /* else it is known why */
+            refuse(g, v.h.graph, v.h.num == 0, function);
         return 0;
     }
     if (v.h.num < 0) {
@@ -110,17 +132,22 @@ wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *functio
     return ref ? wf__cast(wf__graph_ir(g), ref, dtype) : 0;
 }
 
-wf_dtype wf_val_dtype(wf_val v)
+/* Of a value that is asked about; 0: a number, or poison. */
+static wf__ref asked(wf_val v, const char *function)
 {
     bool is_number;
-    wf__ref ref = wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, "wf_val_dtype", &is_number) : 0;
+    return v.h.num != 0 && wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, function, &is_number) : 0;
+}
+
+wf_dtype wf_val_dtype(wf_val v)
+{
+    wf__ref ref = asked(v, "wf_val_dtype");
     return ref ? (wf_dtype)wf__dtype(wf__graph_ir(v.h.graph), ref) : WF_NONE;
 }
 
 wf_shape wf_val_shape(wf_val v)
 {
-    bool is_number;
-    wf__ref ref = wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, "wf_val_shape", &is_number) : 0;
+    wf__ref ref = asked(v, "wf_val_shape");
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
     return ref ? ir->shape[wf__shape_of(ir, ref)] : (wf_shape){ 0 };
 }
@@ -288,7 +315,7 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
     unsigned first = wf__op_table[op].types == WF__T_FIRST_BOOL;
     for (unsigned i = 0; i < arity; ++i) {
         o[i] = (operand){ .v = v[i], .pair = wf__is_pair(v[i]) && (i || !first) };
-        o[i].ref = o[i].pair ? 0 : wf__resolve(g, v[i], wf__op_table[op].name, &o[i].number);
+        o[i].ref = o[i].pair ? 0 : wf__resolve(g, v[i], function_name(op, name), &o[i].number);
         if (!o[i].number && !o[i].pair && !o[i].ref) {
             wf__poison(g, WF_ERR_ARG, "%s: an operand is not a value", function_name(op, name));
             return wf__value(g, 0);
