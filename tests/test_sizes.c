@@ -42,6 +42,57 @@ static wf_array *outer_scan(const wf_array *a) /* of rows of one element */
     return run(g, wf_scan(WF_MAX, wf_repeat(wf_reshape(wf_in(g, a), WF_SHAPE(-1, 1)), 1, 2), 0, false, false));
 }
 
+static wf_array *tiled(const wf_array *a)
+{
+    wf_graph *g = wf_begin(ctx);
+    int64_t n = wf_array_count(a);
+    wf_array *r = run(g, wf_tile(wf_mul(wf_in(g, a), 2), WF_SHAPE(3)));
+    float *got = contents(r);
+    for (int64_t i = 0; i < 3 * n; ++i)
+        assert_true(got[i] == (float)(i % n * 2));
+    free(got);
+    return r;
+}
+
+static wf_array *block_reduced(const wf_array *a)
+{
+    wf_graph *g = wf_begin(ctx);
+    int64_t n = wf_array_count(a);
+    wf_array *r = run(g, wf_block_reduce(WF_MAX, wf_in(g, a), 4));
+    assert_int_equal(wf_array_count(r), (n + 3) / 4);
+    float *got = contents(r);
+    for (int64_t i = 0; i < wf_array_count(r); ++i)
+        assert_true(got[i] == (float)(4 * i + 3 < n ? 4 * i + 3 : n - 1));
+    free(got);
+    return r;
+}
+
+static wf_array *shifted(const wf_array *a)
+{
+    wf_graph *g = wf_begin(ctx);
+    int64_t n = wf_array_count(a);
+    wf_array *r = run(g, wf_gather_or(wf_in(g, a), -1, wf_add(wf_iota(g, wf_array_shape(a), 0), 100)));
+    float *got = contents(r);
+    for (int64_t i = 0; i < n; ++i)
+        assert_true(got[i] == (float)(i + 100 < n ? i + 100 : -1));
+    free(got);
+    return r;
+}
+
+static wf_array *scattered(const wf_array *a) /* back to front */
+{
+    wf_graph *g = wf_begin(ctx);
+    int64_t n = wf_array_count(a);
+    wf_array *r = wf_like(a);
+    wf_write(g, r, wf_in(g, a), wf_sub((double)n - 1, wf_iota(g, wf_array_shape(a), 0)));
+    OK(ctx, wf_run(g));
+    float *got = contents(r);
+    for (int64_t i = 0; i < n; ++i)
+        assert_true(got[i] == (float)(n - 1 - i));
+    free(got);
+    return r;
+}
+
 enum { FEW = 1500, MANY = 1 << 20 };
 static const struct {
     const char *name;
@@ -57,7 +108,11 @@ static const struct {
                   { "compress", chosen, MANY },
                   { "median", median, FEW },
                   { "scan of a value, reversed", reversed_scan, MANY },
-                  { "scan along an outer axis", outer_scan, MANY } };
+                  { "scan along an outer axis", outer_scan, MANY },
+                  { "tile", tiled, MANY },
+                  { "block reduction", block_reduced, MANY },
+                  { "gather with a value outside", shifted, MANY },
+                  { "scatter", scattered, MANY } };
 
 static void call(wf_array *(*f)(const wf_array *), int64_t n)
 {
@@ -73,7 +128,7 @@ static void test_sizes(void **state)
 {
     (void)state;
     /* multiples of a vector and others, of one part of a row or tile and more; then as many kinds again */
-    const int64_t first[] = { 1000, 1003, 1250, 2403, 17003 }, later[] = { 1111, 1480, 2409, 2711, 3204, 18111 };
+    const int64_t first[] = { 1000, 1001, 1003, 1250, 2403, 17003 }, later[] = { 1111, 1480, 2409, 2711, 3204, 18111 };
     for (size_t k = 0; k < sizeof of_arrays / sizeof *of_arrays; ++k) {
         for (size_t i = 0; i < sizeof first / sizeof *first; ++i)
             if (first[i] <= of_arrays[k].most)
@@ -89,8 +144,55 @@ static void test_sizes(void **state)
     }
 }
 
+/* Quotients by products: extents around powers of two and others, of many points, and of more than products are for. */
+static void test_quotients(void **state)
+{
+    (void)state;
+    const int64_t extents[] = { 3, 5, 31, 33, 255, 257, 641, 1023, 16385, 65521 };
+    for (size_t k = 0; k < sizeof extents / sizeof *extents; ++k) {
+        const int64_t n = extents[k], times = sized(300000, 3000) / n + 2;
+        wf_array *a = wf_arange(ctx, WF_I32, n, 0, 1);
+        wf_graph *g = wf_begin(ctx);
+        wf_array *r = run(g, wf_tile(wf_in(g, a), WF_SHAPE(times)));
+        int32_t *got = contents(r);
+        for (int64_t i = 0; i < times * n; ++i)
+            assert_int_equal(got[i], i % n);
+        free(got);
+        wf_release(r);
+        wf_release(a);
+    }
+}
+
+/* Integers of the program's own that are as large as extents. */
+static void test_literals(void **state)
+{
+    (void)state;
+    for (int64_t x = 31; x < 1 << 29; x *= 33) {
+        wf_array *a = wf_arange(ctx, WF_I64, 50, -7, 1);
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), by = wf_const_i64(g, WF_I64, x);
+        wf_val sum = wf_add(wf_mul(wf_min(wf_add(v, by), wf_mul(v, by)), by), wf_select(wf_lt(v, by), by, v));
+        wf_array *r = run(g, sum), *total = NULL;
+        int64_t *got = contents(r);
+        g = wf_begin(ctx);
+        total = run(g, wf_max(wf_sub(wf_sum(wf_in(g, r), WF_ALL_AXES), wf_const_i64(g, WF_I64, x)), (double)-x));
+        int64_t all = 0;
+        for (int64_t i = 0; i < 50; ++i) {
+            int64_t y = i - 7, less = y + x < y * x ? y + x : y * x;
+            assert_int_equal(got[i], less * x + (y < x ? x : y));
+            all += got[i];
+        }
+        assert_int_equal(scalar_i64(total), all - x > -x ? all - x : -x);
+        free(got);
+        wf_release(r);
+        wf_release(total);
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_quotients),
+                                        cmocka_unit_test(test_literals) };
     return RUN_ON_ALL(tests);
 }

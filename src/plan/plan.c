@@ -190,6 +190,18 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
     return ok;
 }
 
+/* The launch has room for so many slots of stages that run piece by piece. */
+static bool name_numbers(wf__plan *plan)
+{
+    for (uint32_t s = 0; s < plan->stage_n; ++s) {
+        wf__stage *stage = &plan->stage[s];
+        bool full = stage->body.slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
+        if (!stage->scan.on && !full && !wf__plan_numbers(plan, stage))
+            return false;
+    }
+    return true;
+}
+
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     *plan = (wf__plan){
@@ -197,7 +209,7 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     };
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
-    return ok && lay_all(plan, bind);
+    return ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
 }
 
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user)

@@ -178,6 +178,8 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 void wf__plan_cut(wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s);
+/* numbers.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
+bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 /* fuse.c. `bind` has temps too. */
 enum { WF__MOST_CHAINED = 3 };   /* the sections of a recording */
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
