@@ -1,6 +1,7 @@
 /* test_freeze.c - sequences of launches that are noted once and replayed with other arrays. */
 #include "on_devices.h"
 #include "side_by_side.h"
+#include <weft/array.h>
 
 enum { N = 1024 };
 
@@ -115,17 +116,234 @@ static void test_misfits(void **state)
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(twice)));
     three_launches(odd, b);
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "shares memory with an input");
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 1 ('first') uses an array");
     assert_null(wf_freeze_end(ctx));
     REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "not freezing anything");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     REFUSED(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)), WF_ERR_ARG, "already");
+    assert_null(wf_freeze_end(ctx));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "a call in between failed: wf_freeze_begin");
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     f = wf_freeze_end(ctx); /* of nothing */
     OK(ctx, wf_frozen_replay(f, WF_ARRAYS(b)));
     wf_frozen_free(f);
     wf_array *all[] = { a, b, wide, longer, twice, odd };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);
+}
+
+/* ---- what is in a sequence besides launches that the program makes itself, and what is refused ---- */
+/* Copies, and arrays that are filled, are made again. */
+static void test_copies_are_launches(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(0), *b = ramp(5), *sum = wf_like(a);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+    wf_array *copy = wf_copy(a), *there = wf_copy_to(a, wf_array_device(a)),
+             *view = wf_view_slice(copy, 0, 0, N / 2, 1);
+    wf_array *half = wf_copy(view), *full = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *given = wf_like(a);
+    OK(ctx, wf_array_assign(given, full));
+    OK(ctx, wf_array_fill(sum, 0));
+    wf_array *add[] = { copy, there, full };
+    for (int i = 0; i < 3; ++i) {
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, sum, wf_add(wf_in(g, sum), wf_in(g, add[i])));
+        wf_out(g, full, wf_add(wf_in(g, full), 1)); /* wf_full makes it 1 again */
+        OK(ctx, wf_run(g));
+    }
+    wf_frozen *f = wf_freeze_end(ctx);
+    assert_false(wf_shares(copy, a) || wf_shares(half, copy)); /* they do again when nothing is frozen */
+    for (int k = 0; k < 3; ++k) {
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(k ? b : a)));
+        double first = k ? 5 : 0;
+        expect(copy, first, 1, __LINE__);
+        expect(there, first, 1, __LINE__);
+        expect(half, first, 1, __LINE__);
+        expect(given, 1, 0, __LINE__);
+        expect(sum, 2 * first + 3, 2, __LINE__);
+    }
+    wf_frozen_free(f);
+    wf_array *all[] = { a, b, sum, copy, there, view, half, full, given };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+}
+
+typedef struct subject {
+    wf_array *in, *between, *rows; /* an input; written by a launch; i64 [1, 1], no input */
+    wf_frozen *frozen;
+} subject;
+
+static void do_nothing(const wf_chunk *chunk, void *user)
+{
+    (void)chunk;
+    (void)user;
+}
+
+static void *map_of(const wf_array *a)
+{
+    void *data;
+    OK(ctx, is_on_gpu() ? wf_map_device(a, &data, NULL) : wf_map(a, &data, NULL));
+    return data;
+}
+
+static void compress(subject *s)
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, s->in);
+    wf_release(wf_compress(x, wf_gt(x, 3)));
+    OK(ctx, wf_run(g));
+}
+static void where(subject *s) { wf_release(wf_array_where(s->in)); }
+static void array_compress(subject *s) { wf_release(wf_array_compress(s->in, s->in)); }
+static void all_close(subject *s)
+{
+    bool close;
+    OK(ctx, wf_array_all_close(s->in, s->in, 0, 0, false, &close));
+}
+static void regions(subject *s)
+{
+    wf_release(wf_array_extract_regions(s->in, WF_SHAPE(2), s->rows, WF_BORDER_VALUE, 0));
+}
+static void sort(subject *s) { wf_release(wf_array_sort(s->in, 0, false)); }
+static void argsort(subject *s) { wf_release(wf_array_argsort(s->in, 0, false)); }
+static void median(subject *s) { wf_release(wf_array_median(s->in, WF_ALL_AXES)); }
+static void download(subject *s) { free(contents(s->between)); }
+static void map(subject *s) { map_of(s->between); }
+static void upload(subject *s)
+{
+    float zero[N] = { 0 };
+    OK(ctx, wf_upload(s->in, zero, sizeof zero));
+}
+static void host_apply(subject *s) { OK(ctx, wf_host_apply(ctx, WF_ARRAYS(s->in), WF_NO_ARRAYS, do_nothing, NULL)); }
+static void replay(subject *s) { OK(ctx, wf_frozen_replay(s->frozen, WF_ARRAYS(s->in))); }
+static void upload_then_add(subject *s)
+{
+    float zero[N] = { 0 };
+    wf_array *sum = wf_like(s->in);
+    OK(ctx, wf_upload(sum, zero, sizeof zero));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, sum, wf_add(wf_in(g, sum), wf_in(g, s->in)));
+    OK(ctx, wf_run(g));
+    wf_release(sum);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    const struct {
+        void (*call)(subject *s);
+        const char *message;
+        bool on_host; /* only there */
+    } each[] = {
+        { compress, "wf_compress cannot be in a frozen sequence: how many elements", false },
+        { where, "wf_array_where cannot be in", false },
+        { array_compress, "wf_array_compress cannot be in", false },
+        { all_close, "wf_array_all_close cannot be in", false },
+        { regions, "wf_array_extract_regions cannot be in", false },
+        { sort, "wf_array_sort cannot be in", true },
+        { argsort, "wf_array_argsort cannot be in", true },
+        { median, "wf_array_median cannot be in", true },
+        { download, "wf_download cannot be in a frozen sequence: it reads", false },
+        { map, is_on_gpu() ? "wf_map_device cannot be in" : "wf_map cannot be in", false },
+        { upload, "wf_upload cannot be in", false },
+        { host_apply, "wf_host_apply cannot be in", false },
+        { replay, "wf_frozen_replay cannot be in", false },
+        { upload_then_add, "launch 2 changes an array that the host", false },
+    };
+    subject s = { .in = ramp(0), .between = ramp(0), .rows = wf_full(ctx, WF_I64, WF_SHAPE(1, 1), 0) };
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(s.in)));
+    s.frozen = wf_freeze_end(ctx);
+    for (size_t i = 0; i < sizeof each / sizeof *each; ++i) {
+        if (each[i].on_host && is_on_gpu())
+            continue;
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(s.in)));
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, s.between, wf_in(g, s.in));
+        OK(ctx, wf_run(g));
+        each[i].call(&s); /* works as ever */
+        OK(ctx, wf_check(ctx));
+        assert_null(wf_freeze_end(ctx));
+        REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, each[i].message);
+    }
+    if (is_on_gpu()) {
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(s.in)));
+        wf_release(wf_copy_to(s.in, WF_CPU));
+        assert_null(wf_freeze_end(ctx));
+        REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_copy_to another device cannot be in");
+    }
+    wf_frozen_free(s.frozen);
+    wf_release(s.in);
+    wf_release(s.between);
+    wf_release(s.rows);
+}
+
+/* Arrays that the host fills and launches only read are constants; what is no part of the sequence is read freely. */
+static void test_constants(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(0), *b = ramp(7), *out = wf_like(a), *apart = ramp(1);
+    float two[N];
+    for (int i = 0; i < N; ++i)
+        two[i] = 2;
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+    wf_array *table = wf_like(a);
+    OK(ctx, wf_upload(table, two, sizeof two));
+    map_of(table);
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, out, wf_mul(wf_in(g, a), wf_in(g, table)));
+    OK(ctx, wf_run(g));
+    wf_release(table);
+    expect(apart, 1, 1, __LINE__);
+    wf_frozen *f = wf_freeze_end(ctx);
+    assert_non_null(f);
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(b)));
+    expect(out, 14, 2, __LINE__);
+    wf_frozen_free(f);
+
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a))); /* it is given other contents after a launch has read it */
+    table = ramp(0);
+    g = wf_begin(ctx);
+    wf_out(g, out, wf_in(g, apart));
+    OK(ctx, wf_run(g));
+    OK(ctx, wf_upload(apart, two, sizeof two));
+    assert_null(wf_freeze_end(ctx));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED,
+            "wf_upload cannot be in a frozen sequence: it gives the host access");
+    wf_array *all[] = { a, b, out, apart, table };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(0), *longer = wf_full(ctx, WF_F32, WF_SHAPE(N + 1), 0), *out = wf_like(a);
+    for (int how = 0; how < 3; ++how) {
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+        wf_graph *g = wf_begin(ctx, .name = "sum");
+        wf_out(g, out, wf_add(wf_in(g, a), wf_in(g, how ? a : longer)));
+        assert_int_equal(wf_run(g), how ? WF_OK : WF_ERR_SHAPE);
+        if (how == 1) {
+            g = wf_begin(ctx, .flags_on = WF_DEBUG, .shape = WF_SHAPE(N));
+            wf_write(g, out, 1, wf_add(wf_index(g, 0), 1));
+            assert_int_equal(wf_run(g), WF_ERR_BOUNDS);
+        }
+        wf_array *sum = how == 2 ? wf_array_sum(a, WF_AXES(3)) : NULL;
+        assert_null(sum);
+        assert_int_not_equal(wf_check(ctx), WF_OK);
+        wf_clear(ctx);
+        assert_null(wf_freeze_end(ctx));
+        REFUSED(ctx, wf_check(ctx),
+                how == 0   ? WF_ERR_SHAPE
+                : how == 1 ? WF_ERR_BOUNDS
+                           : WF_ERR_ARG,
+                how == 0   ? "nothing is frozen, as a call in between failed: add: shapes"
+                : how == 1 ? "failed: wf_write: index"
+                           : "failed: wf_array_sum");
+    }
+    wf_release(a);
+    wf_release(longer);
+    wf_release(out);
 }
 
 /* Copies on write between replays, of inputs and of results. */
@@ -199,8 +417,14 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay),  cmocka_unit_test(test_kernels_and_no_inputs),
-        cmocka_unit_test(test_misfits), cmocka_unit_test(test_with_copies),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_kernels_and_no_inputs),
+        cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_with_copies),
+        cmocka_unit_test(test_copies_are_launches),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);

@@ -87,6 +87,18 @@ static void test_layouts(void **state)
     check(numbers(WF_F32, WF_SHAPE(1, 64, 70)), numbers(WF_F32, WF_SHAPE(2, 70, 65)), 2);
 }
 
+static void test_not_frozen(void **state)
+{
+    (void)state;
+    wf_array *a = numbers(WF_F32, WF_SHAPE(33, 33));
+    setenv("WEFT_BLAS", WEFT_FAKE_BLAS, 1);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+    wf_release(wf_array_matmul(a, a));
+    assert_null(wf_freeze_end(ctx));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_array_matmul cannot be in a frozen sequence: a BLAS");
+    wf_release(a);
+}
+
 static void test_missing(void **state)
 {
     (void)state;
@@ -111,6 +123,6 @@ int main(void)
     if (!calls)
         return 1;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_products), cmocka_unit_test(test_layouts),
-                                        cmocka_unit_test(test_missing) };
+                                        cmocka_unit_test(test_not_frozen), cmocka_unit_test(test_missing) };
     return cmocka_run_group_tests(tests, on_cpu, off);
 }

@@ -606,11 +606,24 @@ WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump w
 
 /* ---- frozen sequences ---------------------------------------------------------------------------------------- */
 /* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and
- * are noted. `inputs` are the arrays, read or written, in whose place others can be given later. */
+ * are noted. `inputs` are the arrays, read or written, in whose place others can be given later.
+ * Launches are all that a sequence consists of. wf_full, wf_array_fill, wf_array_assign and what else the library does
+ * by launches is in it; so are wf_copy and wf_copy_to the same device, which copy at once here. Refused, by a message of
+ * wf_freeze_end that names the function:
+ * - what gets at contents of inputs, or of arrays that launches of the sequence wrote, without a launch: wf_download,
+ *   wf_map, wf_upload, wf_host_apply, wf_copy_to another device. Other arrays may be given contents, once, which
+ *   launches then only read;
+ * - functions whose results' sizes depend on contents: wf_compress, wf_array_where, wf_array_compress;
+ * - functions that work on the host: sorting and quantiles but on a GPU, wf_array_matmul by a BLAS,
+ *   wf_array_all_close, wf_array_extract_regions, wf_array_insert_regions, wf_save; wf_frozen_replay;
+ * - errors: any call that fails on this thread, a failed recording included. */
 WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
-/* The sequence, which the caller frees; NULL: a launch failed, or one used memory of an input through another array.
- * What the host did in between is no part of it, nor are wf_host_apply, downloads and uploads. */
+/* The sequence, which the caller frees; NULL: something in between is refused (see above), or used memory of an input
+ * through another array, such as a view. What the host did through addresses it had before is not seen. */
 WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
+/* For functions that do something between launches which a replay would not do: if the calling thread is freezing,
+ * wf_freeze_end gives NULL, and a message with `function` and `why` (or NULL). The first reason counts. */
+WF_API void wf_freeze_refuse(wf_context *ctx, const char *function, const char *why);
 /* Does all launches again, with the same parameter values, on `inputs`: as many arrays of the same dtypes, shapes and
  * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept
  * ones and intermediate ones, are used again, and written again: the frozen sequence keeps them. Synchronous; from any

@@ -382,8 +382,17 @@ static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the lon
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_HISTORY | WF__FREEZING);
 }
+static inline bool wf__is_freezing(const wf_context *ctx) /* some thread does */
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;
+}
+bool wf__freezes(wf_context *ctx); /* does this thread? */
+/* If it does: a launch was done; `function` reads the array's contents by the host, or may write them, too (`fills`);
+ * something failed. */
 void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
-                     const uint64_t *param, wf_status status);
+                     const uint64_t *param);
+void wf__freeze_host(const wf_array *a, bool fills, const char *function);
+void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
 
 /* ---- evaluation (eval.c) ---- */
 wf_status wf__graph_evaluate(wf_graph *g); /* runs what is pending; the graph has not failed and names no formal */

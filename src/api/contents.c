@@ -176,6 +176,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     if (!wf__array_settle(array, NULL))
         return wf_check(array->ctx);
     wf__array_wait(array);
+    wf__freeze_host(array, true, "wf_upload");
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;
     wf_status status = WF_OK;
@@ -196,6 +197,7 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
+    wf__freeze_host(array, false, "wf_download");
     wf__buffer *pinned = wf__array_pin(array);
     wf_status status = WF_OK;
     if (wf__is_gpu(array->device))
@@ -219,6 +221,7 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map"))
         return WF_ERR_ARG;
+    wf__freeze_host(array, true, "wf_map");
     char device[32];
     if (wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
@@ -236,6 +239,7 @@ wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map_device: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map_device"))
         return WF_ERR_ARG;
+    wf__freeze_host(array, true, "wf_map_device");
     if (!wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
                          "wf_map_device: the array is in the processor's memory; say wf_map");
@@ -263,6 +267,14 @@ static bool copied_there(const wf_array *array, const wf_array *copy)
     return ok;
 }
 
+/* A launch, which is noted. */
+static bool copied_by_launch(const wf_array *array, wf_array *copy)
+{
+    wf_graph *g = wf_begin_with(array->ctx, NULL);
+    wf_out(g, copy, wf_in(g, array));
+    return wf_run(g) == WF_OK;
+}
+
 /* By way of packed elements of the processor, but for packed ones that stay on a GPU. */
 wf_array *wf_copy_to(const wf_array *array, wf_device device)
 {
@@ -272,6 +284,14 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     wf_array *copy = wf_empty_with(array->ctx, array->dtype, array->shape,
                                    &(wf_place){ .size = sizeof(wf_place), .device = device });
     bool host = copy && !wf__is_gpu(copy->device);
+    if (copy && copy->device == array->device && wf__freezes(array->ctx)) {
+        if (copied_by_launch(array, copy))
+            return copy;
+        wf_release(copy);
+        return NULL;
+    }
+    if (copy && wf__is_freezing(array->ctx))
+        wf__freeze_host(array, false, "wf_copy_to another device");
     if (copy && !host && copy->device == array->device && bytes && wf_array_is_packed(array)) {
         if (wf__array_arrived(array, "wf_copy_to") && copied_there(array, copy))
             return copy;

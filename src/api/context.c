@@ -100,6 +100,9 @@ static wf_status set_error(wf_context *ctx, wf_status status, const char *text)
 {
     if (!ctx || status == WF_OK)
         return status;
+    if (!text || !*text)
+        text = status_text(status);
+    wf__freeze_failed(ctx, status, text);
     wf__mutex_lock(&ctx->lock);
     wf__thread_error *e = find_error(ctx);
     if (!e && (e = wf__alloc0(sizeof *e))) {
@@ -109,7 +112,7 @@ static wf_status set_error(wf_context *ctx, wf_status status, const char *text)
     }
     if (e && e->status == WF_OK) {
         e->status = status;
-        snprintf(e->text, sizeof e->text, "%s", text && *text ? text : status_text(status));
+        snprintf(e->text, sizeof e->text, "%s", text);
     }
     wf__mutex_unlock(&ctx->lock);
     return status;

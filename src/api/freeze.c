@@ -1,7 +1,12 @@
 /* freeze.c - a sequence of launches, noted while it runs, and run again with other inputs: no recording, no key, no
  * plan.
+ *
+ * What can be frozen is decided here. While a thread notes, launches say so (wf__freeze_note), so does everything that
+ * gets at contents without one (wf__freeze_host), what cannot be frozen at all (wf_freeze_refuse), and every error
+ * (wf__freeze_failed). The first that does not fit is the message of wf_freeze_end.
  */
 #include "api/api.h"
+#include <stdio.h>
 
 typedef struct step {     /* one launch */
     wf__plan_entry *plan; /* used */
@@ -29,13 +34,15 @@ struct wf_frozen {
     wf__mutex lock; /* of all that follows, once it is made */
     step *step;
     uint32_t step_n, step_cap;
-    wf_array **array;   /* inputs (not retained once noted), then what else was used, retained */
+    wf_array **array;   /* inputs (retained while it is noted), then what else was used, retained */
     uint64_t *id;       /* of the inputs bound now; 0: none */
     expected *expected; /* the same */
     bool bound;         /* calls and addresses hold for these */
     uint32_t array_n, array_cap, inputs;
+    wf_array **filled; /* by the host, while it is noted: retained until its end */
+    uint32_t filled_n, filled_cap;
     wf_status status; /* of noting */
-    const char *text;
+    char text[1200];
 };
 
 /* ---- noting ---- */
@@ -47,6 +54,19 @@ static wf_frozen **find(wf_context *ctx) /* under the lock: where this thread's 
     return at;
 }
 
+/* What the calling thread notes; NULL: nothing. */
+static wf_frozen *noting(wf_context *ctx)
+{
+    if (!wf__is_freezing(ctx))
+        return NULL;
+    wf__mutex_lock(&ctx->lock);
+    wf_frozen *f = *find(ctx); /* nobody else changes it */
+    wf__mutex_unlock(&ctx->lock);
+    return f;
+}
+
+bool wf__freezes(wf_context *ctx) { return noting(ctx) != NULL; }
+
 static void free_step(wf_context *ctx, step *s)
 {
     wf__plan_release(ctx, s->plan);
@@ -56,6 +76,18 @@ static void free_step(wf_context *ctx, step *s)
     wf__free(s->written);
     wf__free(s->param);
     wf__free(s->base);
+}
+
+/* What is needed only until the sequence is complete. */
+static void end_noting(wf_frozen *f)
+{
+    for (uint32_t i = 0; i < f->inputs; ++i)
+        wf_release(f->array[i]);
+    for (uint32_t i = 0; i < f->filled_n; ++i)
+        wf_release(f->filled[i]);
+    wf__free(f->filled);
+    f->filled = NULL;
+    f->filled_n = 0;
 }
 
 void wf_frozen_free(wf_frozen *f)
@@ -76,12 +108,25 @@ void wf_frozen_free(wf_frozen *f)
     wf__context_release(ctx);
 }
 
-static void fail(wf_frozen *f, wf_status status, const char *text)
+static void fail(wf_frozen *f, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+static void fail(wf_frozen *f, wf_status status, const char *format, ...)
 {
+    va_list args;
     if (f->status != WF_OK)
         return;
     f->status = status;
-    f->text = text;
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+}
+
+static void no_memory(wf_frozen *f) { fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence"); }
+
+void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text)
+{
+    wf_frozen *f = noting(ctx);
+    if (f)
+        fail(f, status, "wf_freeze_end: nothing is frozen, as a call in between failed: %s", text);
 }
 
 wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
@@ -114,8 +159,8 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     f->ctx = ctx;
     wf__context_retain(ctx);
     f->thread = wf__thread_this();
-    if (n)
-        memcpy(f->array, inputs.at, n * sizeof *inputs.at);
+    for (uint32_t i = 0; i < n; ++i)
+        f->array[i] = wf_retain(inputs.at[i]);
     f->array_n = f->inputs = n;
     for (uint32_t i = 0; i < n; ++i)
         f->expected[i] =
@@ -130,12 +175,13 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     wf__mutex_unlock(&ctx->lock);
     if (!nested)
         return WF_OK;
+    end_noting(f);
     wf_frozen_free(f);
     return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: this thread is freezing a sequence already");
 }
 
 /* The number of an array in the table; UINT32_MAX: the sequence cannot be frozen. */
-static uint32_t number_of(wf_frozen *f, wf_array *a)
+static uint32_t number_of(wf_frozen *f, wf_array *a, const char *name)
 {
     for (uint32_t i = 0; i < f->array_n; ++i)
         if (f->array[i] == a)
@@ -143,22 +189,35 @@ static uint32_t number_of(wf_frozen *f, wf_array *a)
     for (uint32_t i = 0; i < f->inputs; ++i)
         if (wf__array_may_meet(f->array[i], a)) {
             fail(f, WF_ERR_UNSUPPORTED,
-                 "wf_freeze_end: an array is used that shares memory with an input; make it an input, too");
+                 "wf_freeze_end: launch %u%s%s%s uses an array, perhaps a view made by a function of the library, "
+                 "that shares memory with input %u; make it an input, too, or use a copy of the input (wf_copy)",
+                 (unsigned)f->step_n, name ? " ('" : "", name ? name : "", name ? "')" : "", (unsigned)i);
             return UINT32_MAX;
         }
     if (!wf__grow(&f->array, &f->array_cap, f->array_n + 1, sizeof(wf_array *))) {
-        fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence");
+        no_memory(f);
         return UINT32_MAX;
     }
     f->array[f->array_n] = wf_retain(a);
     return f->array_n++;
 }
 
+/* What the host gave an array once is not there again when a launch has changed it. */
+static void check_filled(wf_frozen *f, const wf_array *written)
+{
+    for (uint32_t i = 0; i < f->filled_n; ++i)
+        if (wf__array_may_meet(f->filled[i], written))
+            fail(f, WF_ERR_UNSUPPORTED,
+                 "wf_freeze_end: launch %u changes an array that the host had access to since wf_freeze_begin (by "
+                 "wf_map, wf_upload, ...), and a replay would not restore it; do that before wf_freeze_begin",
+                 (unsigned)f->step_n);
+}
+
 static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays, const uint64_t *param)
 {
     uint32_t n = p->object_n;
     if (!wf__grow(&f->step, &f->step_cap, f->step_n + 1, sizeof *f->step)) {
-        fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence");
+        no_memory(f);
         return;
     }
     step *s = &f->step[f->step_n];
@@ -172,7 +231,7 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     s->name = p->name ? wf__strdup(p->name) : NULL;
     ++f->step_n;
     if (!s->array || !s->written || !s->param || !s->base || (p->name && !s->name)) {
-        fail(f, WF_ERR_MEMORY, "out of memory for a frozen sequence");
+        no_memory(f);
         return;
     }
     s->plan = e;
@@ -180,21 +239,59 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     if (p->param_n)
         memcpy(s->param, param, p->param_n * sizeof *param);
     for (uint32_t i = 0; i < n && f->status == WF_OK; ++i) {
-        s->array[i] = number_of(f, arrays[i]);
+        s->array[i] = number_of(f, arrays[i], s->name);
         s->written[i] = wf__program_writes(p, i);
+        if (s->written[i])
+            check_filled(f, arrays[i]);
     }
 }
 
 void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
-                     const uint64_t *param, wf_status status)
+                     const uint64_t *param)
 {
-    wf__mutex_lock(&ctx->lock);
-    wf_frozen *f = *find(ctx); /* this thread's: nobody else changes it */
-    wf__mutex_unlock(&ctx->lock);
-    if (f && status != WF_OK)
-        fail(f, status, "wf_freeze_end: a launch failed");
-    else if (f && f->status == WF_OK)
+    wf_frozen *f = noting(ctx);
+    if (f && f->status == WF_OK)
         note(f, p, e, arrays, param);
+}
+
+/* ---- what the host does in between ---- */
+/* Is the array's memory an input's, or written by a launch; or (`reads`) read by one? */
+static bool is_used(const wf_frozen *f, const wf_array *a, bool reads)
+{
+    bool used = false;
+    for (uint32_t i = 0; i < f->inputs && !used; ++i)
+        used = wf__array_may_meet(f->array[i], a);
+    for (uint32_t k = 0; k < f->step_n && !used; ++k) {
+        const step *s = &f->step[k];
+        for (uint32_t i = 0; i < s->plan->plan.objects && !used; ++i)
+            used = (reads || s->written[i]) && wf__array_may_meet(f->array[s->array[i]], a);
+    }
+    return used;
+}
+
+void wf__freeze_host(const wf_array *a, bool fills, const char *function)
+{
+    wf_frozen *f = noting(a->ctx);
+    if (!f || f->status != WF_OK)
+        return;
+    if (is_used(f, a, fills)) {
+        const char *to = fills ? "gives the host access to" : "reads";
+        fail(f, WF_ERR_UNSUPPORTED,
+             "wf_freeze_end: %s cannot be in a frozen sequence: it %s contents on which the sequence depends, and a "
+             "replay would not do that again; do it before wf_freeze_begin or after wf_freeze_end",
+             function, to);
+    } else if (fills && !wf__grow(&f->filled, &f->filled_cap, f->filled_n + 1, sizeof(wf_array *)))
+        no_memory(f);
+    else if (fills)
+        f->filled[f->filled_n++] = wf_retain((wf_array *)(uintptr_t)a);
+}
+
+void wf_freeze_refuse(wf_context *ctx, const char *function, const char *why)
+{
+    wf_frozen *f = ctx ? noting(ctx) : NULL;
+    if (f)
+        fail(f, WF_ERR_UNSUPPORTED, "wf_freeze_end: %s cannot be in a frozen sequence%s%s", function ? function : "",
+             why ? ": " : "", why ? why : "");
 }
 
 wf_frozen *wf_freeze_end(wf_context *ctx)
@@ -208,6 +305,8 @@ wf_frozen *wf_freeze_end(wf_context *ctx)
     if (!ctx->freezing)
         atomic_fetch_and(&ctx->flags, ~(uint32_t)WF__FREEZING);
     wf__mutex_unlock(&ctx->lock);
+    if (f)
+        end_noting(f);
     if (!f)
         wf__error(ctx, WF_ERR_ARG, "wf_freeze_end: this thread is not freezing anything");
     else if (f->status != WF_OK) {
@@ -352,6 +451,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
         return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: %u inputs are given, the sequence has %u",
                          (unsigned)inputs.n, (unsigned)f->inputs);
     wf_status status = WF_OK;
+    wf_freeze_refuse(f->ctx, "wf_frozen_replay", "its launches are not noted again");
     wf__mutex_lock(&f->lock);
     if (is_bound(f, inputs)) {
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {

@@ -328,8 +328,8 @@ static wf_status run_planned(wf_context *ctx, const wf__request *r, wf__memo *me
         if (e) {
             status = run_plan(ctx, r, e, base, note.stage);
             wf__note_run(ctx, e, &note);
-            if (wf__is_noted(ctx))
-                wf__freeze_note(ctx, p, e, r->arrays, r->param, status);
+            if (status == WF_OK)
+                wf__freeze_note(ctx, p, e, r->arrays, r->param);
             if (tag && status == WF_OK)
                 fill_memo(r->kernel, r->arrays, base, r->space, tag, e);
         }

@@ -161,8 +161,8 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
     if (plan) {
         atomic_fetch_add(&plan->users, 1); /* the work may be done, and gone, at once */
         status = wf__stream_put(r->stream, &q->work, r->kernel ? "wf_launch" : "wf_run");
-        if (wf__is_noted(ctx))
-            wf__freeze_note(ctx, r->program, plan, r->arrays, r->param, status);
+        if (status == WF_OK)
+            wf__freeze_note(ctx, r->program, plan, r->arrays, r->param);
         wf__plan_release(ctx, plan);
     }
     if (status != WF_OK) {

@@ -253,6 +253,8 @@ wf_array *wf_copy(const wf_array *array)
     if (!array || !wf__array_usable(array, "wf_copy"))
         return NULL;
     wf_context *ctx = array->ctx;
+    if (wf__freezes(ctx)) /* a replay copies again */
+        return copy_now(array);
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
     wf__mutex_lock(&ctx->share_lock);
     const wf__buffer *b = array->buffer;

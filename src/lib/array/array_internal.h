@@ -31,6 +31,8 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes);
 static inline bool wf__on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
 /* order.c: false, with WF_ERR_DTYPE, for complex numbers; false for NULL. */
 bool wf__array_ordered(const wf_array *array, const char *function);
+/* No sequence with this is frozen, unless the array is on a GPU, where it is done by launches. */
+void wf__array_by_host(const wf_array *array, const char *function);
 /* Scratch memory of the processor, of n * size bytes in *data, which the array owns; so it counts and fails like all
  * memory of the context. NULL, with an error: there is not so much. */
 wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);

@@ -194,6 +194,8 @@ bool wf__blas_product(const wf_array *a, const wf_array *b, const wf_shape *out,
                        why);
     if (!multiply)
         return *why;
+    wf_freeze_refuse(wf_array_context(a), "wf_array_matmul",
+                     "a BLAS multiplies, which is no launch; set WEFT_BLAS=none, and launches do");
     operand x, y = { .array = NULL };
     if (operand_of(a, &x) && operand_of(b, &y))
         *result = by_blas(multiply, &x, &y, out, dtype);

@@ -30,6 +30,7 @@ wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, 
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return WF_ERR_ARG;
+    wf_freeze_refuse(ctx, "wf_array_all_close", "the result is read back");
     wf_graph *g = wf_begin(ctx);
     wf_val v = close_of(g, a, b, rtol, atol, nan_equal);
     wf_array *all = wf__array_run(g, wf_keep(wf_reduce(WF_AND, v, WF_ALL_AXES)));

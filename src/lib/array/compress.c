@@ -2,11 +2,12 @@
 #include "array_internal.h"
 
 /* The values where the mask holds: those of `array`, or (NULL) linear indices. */
-static wf_array *chosen(const wf_array *array, const wf_array *mask)
+static wf_array *chosen(const wf_array *array, const wf_array *mask, const char *function)
 {
     wf_context *ctx = wf_array_context(mask);
     if (!ctx)
         return NULL;
+    wf_freeze_refuse(ctx, function, "how many elements there are is read back, and decides a shape");
     wf_graph *g = wf_begin(ctx);
     wf_val on = wf_ne(wf_in(g, mask), 0);
     const wf_shape line = WF_SHAPE(wf_array_count(mask));
@@ -20,7 +21,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask)
     return out;
 }
 
-wf_array *wf_array_where(const wf_array *mask) { return chosen(NULL, mask); }
+wf_array *wf_array_where(const wf_array *mask) { return chosen(NULL, mask, "wf_array_where"); }
 
 wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
 {
@@ -30,5 +31,5 @@ wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
             wf__array_fail(wf_array_context(mask), WF_ERR_SHAPE, "wf_array_compress: array and mask need one shape");
         return NULL;
     }
-    return chosen(array, mask);
+    return chosen(array, mask, "wf_array_compress");
 }

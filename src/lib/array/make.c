@@ -63,21 +63,9 @@ wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype)
 
 wf_array *wf_array_contiguous(wf_array *array)
 {
-    int64_t stride[WF_MAX_RANK], expected = 1;
-    void *data;
     if (!array)
         return NULL;
-    if (wf__on_gpu(array))
-        return wf_array_is_packed(array) ? wf_retain(array) : wf_array_copy(array);
-    if (wf_map(array, &data, stride) != WF_OK)
-        return NULL;
-    wf_shape shape = wf_array_shape(array);
-    bool contiguous = true;
-    for (int d = shape.rank - 1; d >= 0; --d) {
-        contiguous = contiguous && (shape.dim[d] == 1 || stride[d] == expected);
-        expected *= shape.dim[d];
-    }
-    return contiguous || !expected ? wf_retain(array) : wf_array_copy(array);
+    return wf_array_is_packed(array) ? wf_retain(array) : wf_array_copy(array);
 }
 
 wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double stop, bool endpoint,

@@ -81,6 +81,7 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
     wf_dtype dtype = wf_array_dtype(array);
     bool gpu = wf__on_gpu(array);
     wf__rows rows;
+    wf__array_by_host(array, function);
     if (!wf__array_ordered(array, function) || !wf__axis_of(wf_array_context(array), &shape, &axis, function) ||
         !(gpu ? wf__rows_of_keys(array, 1u << axis, descending, &rows) : wf__rows_of(array, 1u << axis, dtype, &rows)))
         return NULL;

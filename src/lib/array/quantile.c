@@ -187,6 +187,7 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     wf_shape shape = wf_array_shape(array), result = { .rank = 0 };
     wf_context *ctx = wf_array_context(array);
     bool drop;
+    wf__array_by_host(array, function);
     if (!wf__array_ordered(array, function) || !wf__axes_of(ctx, &shape, &axes, &drop, function))
         return NULL;
     if (!one)

@@ -33,6 +33,7 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
         wf__array_fail(p->ctx, WF_ERR_DTYPE, "%s: offsets are integers, not %s", function, wf_dtype_name(t));
     else
         p->offsets = wf_array_cast(offsets, WF_I64);
+    wf_freeze_refuse(p->ctx, function, "the offsets are read and checked by the processor");
     void *data = NULL;
     if (p->offsets)
         p->here = wf__on_gpu(p->offsets) ? wf_copy_to(p->offsets, WF_CPU) : wf_retain(p->offsets);

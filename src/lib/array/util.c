@@ -73,6 +73,13 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes)
     return view;
 }
 
+void wf__array_by_host(const wf_array *array, const char *function)
+{
+    if (array && !wf__on_gpu(array))
+        wf_freeze_refuse(wf_array_context(array), function,
+                         "on the processor and in the interpreter it is work of the host, not launches");
+}
+
 wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data)
 {
     wf_array *memory = wf_empty(ctx, WF_U8, WF_SHAPE(n, (int64_t)size), .device = WF_CPU); /* checks the product */

@@ -274,6 +274,7 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
     wf_status status = check_arguments(ctx, path, given);
     if (status != WF_OK)
         return status;
+    wf_freeze_refuse(ctx, "wf_save", "a replay would not write the file again");
     wf_meta meta = { .size = sizeof meta };
     if (given)
         copy_meta(&meta, sizeof meta, given, given->size);
