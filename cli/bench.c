@@ -20,13 +20,13 @@ const char help_bench[] =
     "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_PACKETS, beside\n"
     "C; a table, packet.svg and packet.png.\n\n"
     "  --quick                smaller arrays\n"
-    "  --json                 one JSON object per line\n"
+    "  --json                 the rows (not scatter, packet) as one JSON object per line\n"
     "  --threads N            of the first column (default: all cores)\n"
     "  --count N              scatter: additions (default: 100000000); packet: elements (default: 16777216)\n"
     "  --most N               scatter: elements of the largest buffer (default: 10000000)\n"
     "  --python FILE          scatter, packet: a Python that has Dr.Jit, to be measured, too\n";
 
-enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
+enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000, MOST_ELEMENTS = 10000000 /* of a buffer */ };
 #define MIN_TIME 0.15
 #define MAX_TIME 1.0 /* for MIN_RUNS */
 
@@ -268,46 +268,66 @@ enum { QUICK, JSON, COUNT, MOST, PYTHON };
 static const option options[] = { { "quick", 0, false }, { "json", 0, false },  { "count", 0, true },
                                   { "most", 0, true },   { "python", 0, true }, { NULL, 0, false } };
 
+typedef struct request {
+    bool quick, json;
+    int kind;         /* ROWS, SCATTER, PACKET */
+    long count, most; /* 0: not given */
+    const char *python;
+} request;
+enum { ROWS, SCATTER, PACKET };
+
+/* Returns a status to end with, or -1 to go on. */
+static int read_arguments(const command *self, arguments *a, request *r)
+{
+    for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
+        if (o == QUICK)
+            r->quick = true;
+        else if (o == JSON)
+            r->json = true;
+        else if (o == COUNT && !parse_int(a->value, 1, 2000000000, &r->count))
+            return misused(self, "--count %s: not a number of additions", a->value);
+        else if (o == MOST && !parse_int(a->value, 1, MOST_ELEMENTS, &r->most))
+            return misused(self, "--most %s: 1 to %d elements", a->value, MOST_ELEMENTS);
+        else if (o == PYTHON)
+            r->python = a->value;
+        else if (o == ARG_OPERAND && r->kind == ROWS && strcmp(a->value, "packet") == 0)
+            r->kind = PACKET;
+        else if (o == ARG_OPERAND && r->kind == ROWS && strcmp(a->value, "scatter") == 0)
+            r->kind = SCATTER;
+        else if (o == ARG_OPERAND)
+            return misused(self, "'%s': no files are needed", a->value);
+        else if (o < 0)
+            return ended(o);
+    }
+    if (r->json && r->kind != ROWS)
+        return misused(self, "--json: scatter and packet print tables only");
+    if (r->most && r->kind != SCATTER)
+        return misused(self, "--most is an option of scatter");
+    if ((r->count || r->python) && r->kind == ROWS)
+        return misused(self, "--%s is an option of scatter and packet", r->count ? "count" : "python");
+    return -1;
+}
+
 int run_bench(const command *self, int argc, char **argv)
 {
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
-    bool quick = false, json = false, scatter = false, packet = false;
-    long count = 0, most = 10000000;
-    const char *python = NULL;
-    for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
-        if (o == QUICK)
-            quick = true;
-        else if (o == JSON)
-            json = true;
-        else if (o == COUNT && !parse_int(a.value, 1, 2000000000, &count))
-            return misused(self, "--count %s: not a number of additions", a.value);
-        else if (o == MOST && !parse_int(a.value, 1, 10000000, &most))
-            return misused(self, "--most %s: 1 to 10000000 elements", a.value);
-        else if (o == PYTHON)
-            python = a.value;
-        else if (o == ARG_OPERAND && !scatter && !packet && strcmp(a.value, "packet") == 0)
-            packet = true;
-        else if (o == ARG_OPERAND && !scatter && !packet && strcmp(a.value, "scatter") == 0)
-            scatter = true;
-        else if (o == COUNT || o == MOST)
-            continue;
-        else if (o == ARG_OPERAND)
-            return misused(self, "'%s': no files are needed", a.value);
-        else
-            return ended(o);
-    }
-    wf_context *all = open_context(&a);
+    request r = { .kind = ROWS };
+    int result = read_arguments(self, &a, &r);
+    if (result >= 0)
+        return result;
+    wf_context *all = open_context(&a), *one = NULL;
     if (!all)
         return EXIT_USAGE;
-    if (scatter || packet) {
-        long usual = scatter ? 100000000 : 1 << 24, n = count ? count : quick ? 1000000 : usual;
-        int status = scatter ? bench_scatter(all, n, most, python) : bench_packet(all, n, python);
-        wf_context_free(all);
-        return status;
+    long usual = r.kind == SCATTER ? 100000000 : 1 << 24, n = r.count ? r.count : r.quick ? 1000000 : usual;
+    if (r.kind == SCATTER) {
+        result = bench_scatter(all, n, r.most ? r.most : MOST_ELEMENTS, r.python);
+    } else if (r.kind == PACKET) {
+        result = bench_packet(all, n, r.python);
+    } else {
+        a.threads = 1;
+        one = open_context(&a);
+        result = one ? run_rows(all, one, r.quick, r.json) : EXIT_FAILED;
     }
-    a.threads = 1;
-    wf_context *one = open_context(&a);
-    int result = one ? run_rows(all, one, quick, json) : EXIT_FAILED;
     wf_context_free(all);
     if (one)
         wf_context_free(one);

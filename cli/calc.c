@@ -1,5 +1,6 @@
 /* calc.c - weft calc: operator text on files. */
 #include "cli.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ const char help_calc[] =
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
     "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
     "The text is statements 'name = expression', separated by ';' or new lines; one expression alone is fine too.\n"
-    "Arguments give names to files (name=file) and numbers (name=2.5). All arrays broadcast, as in NumPy.\n\n"
+    "It may begin with '-', but -o, -f and -h are options: then '--' comes before it.\n"
+    "Arguments give names to files (name=file) and numbers (name=2.5, nan, -inf). All arrays broadcast, as in NumPy.\n\n"
     "  operators     ?: || && | ^ & == != < <= > >= << >> + - * / % ** ! ~   as in C; ** is the power\n"
     "  coordinates   x y z (last, second-last, third-last axis), sizes nx ny nz; i0 i1 ..., n0 n1 ... by number\n"
     "  neighbours    a[y-1, x]  outside is zero; a[y-1, x; clamp], or mirror, reflect, periodic, or a value\n"
@@ -26,7 +28,8 @@ const char help_calc[] =
     "                for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s. All of docs/text.md\n\n"
     "  -o FILE, -o NAME=FILE  where a result goes: the last one, or the one of that name. MRC, NPY, TIFF or PNG by\n"
     "                         suffix; pixel size and the like are those of the first input. Without -o the last\n"
-    "                         result is printed: its value, or what it is and its statistics\n"
+    "                         result is printed: up to 16 values, integers exactly and others with the digits that\n"
+    "                         tell them apart, else what it is and its statistics\n"
     "  -f, --file FILE        the text is in FILE\n"
     "  --dtype TYPE           how the file stores values: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
     "  --shape Y,X            shape for x, y, nx, ... where no array gives it\n"
@@ -74,8 +77,8 @@ static bool add_input(calc *c, const char *text)
 {
     size_t len = name_before_equals(text);
     if (len == 0) {
-        misused(c->self, "'%s': inputs are name=file or name=number%s", text,
-                strchr(text, '=') ? "; a name is letters, digits and _" : "");
+        misused(c->self, "'%s': inputs are name=file or name=number%s; the text is '%s'", text,
+                strchr(text, '=') ? "; a name is letters, digits and _" : "", c->text ? c->text : c->file);
         return false;
     }
     if (c->args == MAX_INPUTS) {
@@ -95,7 +98,12 @@ static bool add_input(calc *c, const char *text)
         misused(c->self, "'%s': a file or a number follows '='", text);
         return false;
     }
-    if (parse_real(text + len + 1, &value))
+    number_kind kind = parse_number(text + len + 1, &value);
+    if (kind == NUMBER_TOO_LARGE) {
+        misused(c->self, "'%s': the number is too large; infinity is inf", text);
+        return false;
+    }
+    if (kind == NUMBER)
         c->arg[c->args] = WF_ARG(name, value);
     else
         c->path[c->args] = text + len + 1;
@@ -114,10 +122,17 @@ static bool add_output(calc *c, const char *text)
     memcpy(o->name, text, len);
     o->name[len] = 0;
     o->path = len ? text + len + 1 : text;
-    if (*o->path)
-        return true;
-    misused(c->self, "-o '%s': no file", text);
-    return false;
+    if (!*o->path) {
+        misused(c->self, "-o '%s': no file", text);
+        return false;
+    }
+    for (size_t i = 0; i + 1 < c->outs; i++)
+        if (same_file(c->out[i].path, o->path)) {
+            misused(c->self, "-o %s: the file of -o %s%s%s, too", text, c->out[i].name, *c->out[i].name ? "=" : "",
+                    c->out[i].path);
+            return false;
+        }
+    return true;
 }
 
 enum { OUT, TEXT_FILE, DTYPE, SHAPE, TIME, HISTORY };
@@ -128,6 +143,7 @@ static const option options[] = { { "output", 'o', true }, { "file", 'f', true }
 /* Returns a status to end with, or -1 to go on. */
 static int read_arguments(calc *c, arguments *a)
 {
+    a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         switch (o) {
         case OUT:
@@ -136,6 +152,7 @@ static int read_arguments(calc *c, arguments *a)
             break;
         case TEXT_FILE:
             c->file = a->value;
+            a->text_wanted = false;
             break;
         case DTYPE:
             c->store_as = parse_stored(a->value);
@@ -157,6 +174,7 @@ static int read_arguments(calc *c, arguments *a)
                 c->text = a->value;
             else if (!add_input(c, a->value))
                 return EXIT_USAGE;
+            a->text_wanted = false;
             break;
         default:
             return ended(o);
@@ -164,6 +182,8 @@ static int read_arguments(calc *c, arguments *a)
     }
     if (!c->text && !c->file)
         return misused(c->self, "no text to compute");
+    if (c->text && c->file)
+        return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
 }
 
@@ -172,7 +192,7 @@ static int read_text_file(calc *c)
     enum { MAX_BYTES = 1 << 24 };
     FILE *f = fopen(c->file, "rb");
     if (!f)
-        return failed("%s: cannot open", c->file);
+        return failed("%s: cannot open: %s", c->file, strerror(errno));
     char *text = allocate(MAX_BYTES + 1, 1);
     size_t n = fread(text, 1, MAX_BYTES, f);
     bool bad = ferror(f) != 0 || !feof(f);
@@ -252,42 +272,16 @@ static int compute(calc *c)
     return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
 }
 
-static bool as_f64(calc *c, const wf_array *a, const char *text, int64_t n, double *out)
-{
-    const char *want[] = { "v" };
-    wf_array *wide = NULL;
-    wf_status status = wf_text_create(c->ctx, text, WF_ARGS(WF_ARG("a", a)), 0, want, 1, &wide);
-    if (status == WF_OK)
-        status = wf_download(wide, out, (size_t)n * sizeof *out);
-    wf_release(wide);
-    return status == WF_OK;
-}
-
 static int print_result(calc *c, const wf_array *a)
 {
-    char buf[256];
-    int64_t n = wf_array_count(a);
-    wf_dtype t = wf_array_dtype(a);
-    if (n > PRINTED) {
-        statistics s;
-        if (!compute_statistics(c->ctx, a, &s))
-            return failed_in(c->ctx);
-        printf("%s of %s: min %.7g max %.7g mean %.7g std %.7g\n", wf_dtype_name(t), shape_text(wf_array_shape(a), buf),
-               s.min, s.max, s.mean, s.std);
-        return EXIT_OK;
-    }
-    bool pairs = t >= WF_C32;
-    double value[PRINTED], other[PRINTED];
-    if (!as_f64(c, a, pairs ? "v = f64(real(a))" : "v = f64(a)", n, value) ||
-        (pairs && !as_f64(c, a, "v = f64(imag(a))", n, other)))
+    char shape[256], line[STATISTICS_CAP];
+    statistics s;
+    if (wf_array_count(a) <= PRINTED)
+        return print_values(c->ctx, a) ? EXIT_OK : failed_in(c->ctx);
+    if (!compute_statistics(c->ctx, a, &s))
         return failed_in(c->ctx);
-    int digits = t == WF_F32 || t == WF_C64 ? 8 : 16;
-    for (int64_t i = 0; i < n; i++)
-        if (pairs)
-            printf("%s%.*g%+.*gi", i ? " " : "", digits, value[i], digits, other[i]);
-        else
-            printf("%s%.*g", i ? " " : "", digits, value[i]);
-    printf("\n");
+    printf("%s of %s: %s\n", wf_dtype_name(wf_array_dtype(a)), shape_text(wf_array_shape(a), shape),
+           statistics_text(&s, " ", line));
     return EXIT_OK;
 }
 
@@ -347,6 +341,9 @@ int run_calc(const command *self, int argc, char **argv)
     if (result < 0) {
         result = EXIT_USAGE;
         c->ctx = open_context(&a);
+        for (size_t i = 0; c->ctx && i < c->outs; i++)
+            if (!can_write(&a, c->ctx, c->out[i].path, 0))
+                goto done;
         if (c->ctx)
             result = c->file ? read_text_file(c) : EXIT_OK;
         if (c->ctx && result == EXIT_OK)
@@ -354,6 +351,7 @@ int run_calc(const command *self, int argc, char **argv)
         if (c->ctx && result == EXIT_OK)
             result = run_steps(c);
     }
+done:
     for (size_t i = 0; i < c->outs; i++)
         wf_release(c->result[i]);
     for (size_t i = 0; i < c->args; i++)

@@ -36,6 +36,7 @@ typedef struct arguments {
     char **argv;
     const char *value; /* of the option; the operand itself */
     bool operands_only, has_value;
+    bool text_wanted; /* set by commands until they have it: what begins with '-' and is no option is an operand */
     /* options that every command that computes understands; taken here */
     const char *device;
     int threads;
@@ -48,13 +49,18 @@ enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };
 int next_argument(arguments *a);
 static inline int ended(int argument) { return argument == ARG_BAD ? EXIT_USAGE : EXIT_OK; }
 bool parse_int(const char *text, long low, long high, long *out);
-bool parse_real(const char *text, double *out);         /* whole text; finite */
-bool parse_two(const char *text, double *a, double *b); /* "1,2.5" */
+bool parse_real(const char *text, double *out); /* whole text; finite */
+typedef enum number_kind { NUMBER_NONE, NUMBER, NUMBER_TOO_LARGE } number_kind;
+number_kind parse_number(const char *text, double *out); /* whole text; "nan" and "-inf" are numbers */
+bool parse_two(const char *text, double *a, double *b);  /* "1,2.5" */
 /* "512,512"; extents of at least 1 */
 bool parse_shape(const char *text, wf_shape *out);
-bool is_name(const char *text, size_t len); /* as operator text spells names */
-wf_dtype parse_dtype(const char *text);     /* WF_NONE: none of that name */
-wf_stored parse_stored(const char *text);   /* WF_STORED_DEFAULT: none of that name */
+bool is_name(const char *text, size_t len);   /* as operator text spells names */
+wf_dtype parse_dtype(const char *text);       /* WF_NONE: none of that name */
+wf_stored parse_stored(const char *text);     /* WF_STORED_DEFAULT: none of that name */
+bool same_file(const char *a, const char *b); /* also if there is none yet */
+/* Is `path` one for wf_save, and of format `only` if that is not 0? A message was printed if not. */
+bool can_write(const arguments *a, wf_context *ctx, const char *path, wf_format only);
 
 /* ---- context, memory, text ---- */
 wf_context *open_context(const arguments *a);                 /* NULL: a message was printed */
@@ -62,6 +68,14 @@ void *allocate(size_t n, size_t size);                        /* zeroed; ends th
 const char *shape_text(wf_shape shape, char buf[static 256]); /* "512 x 512" */
 char *append(char *text, const char *format, ...)
     PRINTF_LIKE(2, 3); /* frees `text` (may be NULL), returns the longer one */
+
+enum { NUMBER_CAP = 32, STATISTICS_CAP = 5 * NUMBER_CAP };
+const char *real_text(double v, int digits, char buf[static NUMBER_CAP]); /* as "%.*g"; "nan" without a sign */
+/* With the fewest digits that read back as the same value of dtype `t` (complex: of its parts). */
+const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP]);
+bool print_values(wf_context *ctx, const wf_array *a); /* all of them, as a line; false: the context has the message */
+/* Of i64 or u64: the lowest and the highest value, exactly. */
+bool whole_extremes(wf_context *ctx, const wf_array *a, char low[static NUMBER_CAP], char high[static NUMBER_CAP]);
 
 /* Operator text whose last statement assigns nothing, like `2*a` in 'a = 3; 2*a', with that statement given to "out".
  * NULL: it needs nothing, or nothing helps. */
@@ -84,8 +98,10 @@ typedef struct statistics {
     int64_t count, finite;
 } statistics;
 bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out); /* of complex values: of their abs */
-wf_array *magnitude(wf_context *ctx, const wf_array *a);                      /* new array of absolute values */
-wf_array *to_f32(wf_context *ctx, const wf_array *a);                         /* new array in C order */
+/* "min 0  max 1  mean 0.5  std 0.1", with `gap` between them */
+const char *statistics_text(const statistics *s, const char *gap, char buf[static STATISTICS_CAP]);
+wf_array *magnitude(wf_context *ctx, const wf_array *a); /* new array of absolute values */
+wf_array *to_f32(wf_context *ctx, const wf_array *a);    /* new array in C order */
 
 /* ---- random numbers: the same on every machine ---- */
 typedef struct random_state {

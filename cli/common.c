@@ -1,10 +1,14 @@
 /* common.c - messages, command lines, contexts, small text: what every command needs. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli.h"
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- messages ---- */
 
@@ -39,6 +43,7 @@ int failed_in(wf_context *ctx)
 
 /* ---- command lines ---- */
 
+enum { MOST_CLI_THREADS = 4096 };
 static const option shared_options[] = {
     { "device", 0, true }, { "threads", 0, true }, { "fast-math", 0, false }, { "help", 'h', false }, { NULL, 0, false }
 };
@@ -86,7 +91,7 @@ static int shared_option(arguments *a, int i)
         a->device = a->value;
         break;
     case 1:
-        if (!parse_int(a->value, 0, 4096, &n))
+        if (!parse_int(a->value, 0, MOST_CLI_THREADS, &n))
             return bad(a, "not a number of threads", a->value);
         a->threads = (int)n;
         break;
@@ -119,9 +124,15 @@ int next_argument(arguments *a)
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
     const char *attached = letter ? (name[1] ? name + 1 : NULL) : equals ? equals + 1 : NULL;
     int own = match(a->options, name, len, letter), shared = own < 0 ? match(shared_options, name, len, letter) : -1;
-    if (own < 0 && shared < 0)
-        return bad(a, "no such option", text);
-    const option *o = own >= 0 ? &a->options[own] : &shared_options[shared];
+    const option *o = own >= 0 ? &a->options[own] : shared >= 0 ? &shared_options[shared] : NULL;
+    if (a->text_wanted && letter && (!o || (attached && !o->takes_value)))
+        return ARG_OPERAND; /* "-a * 2" */
+    if (a->text_wanted && !o && !is_name(name, 1))
+        return ARG_OPERAND; /* "--(a)" */
+    if (!o)
+        return bad(a,
+                   a->text_wanted ? "no such option (a text that begins like this comes after --)" : "no such option",
+                   text);
     if (!take_value(a, o, text, attached))
         return ARG_BAD;
     return own >= 0 ? own : shared_option(a, shared);
@@ -130,8 +141,9 @@ int next_argument(arguments *a)
 bool parse_int(const char *text, long low, long high, long *out)
 {
     char *end;
+    errno = 0;
     long n = strtol(text, &end, 10);
-    if (end == text || *end || n < low || n > high)
+    if (end == text || *end || errno == ERANGE || n < low || n > high)
         return false;
     *out = n;
     return true;
@@ -145,6 +157,18 @@ bool parse_real(const char *text, double *out)
         return false;
     *out = v;
     return true;
+}
+
+number_kind parse_number(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end)
+        return NUMBER_NONE;
+    if (isinf(v) && !strpbrk(text, "iI"))
+        return NUMBER_TOO_LARGE;
+    *out = v;
+    return NUMBER;
 }
 
 bool parse_two(const char *text, double *a, double *b)
@@ -167,8 +191,9 @@ bool parse_shape(const char *text, wf_shape *out)
     wf_shape s = { .rank = 0 };
     for (const char *at = text;; at++) {
         char *end;
+        errno = 0;
         long long n = strtoll(at, &end, 10);
-        if (end == at || n < 1 || s.rank == WF_MAX_RANK || (*end && *end != ','))
+        if (end == at || n < 1 || errno == ERANGE || s.rank == WF_MAX_RANK || (*end && *end != ','))
             return false;
         s.dim[s.rank++] = n;
         at = end;
@@ -188,6 +213,45 @@ bool is_name(const char *text, size_t len)
             return false;
     }
     return len > 0;
+}
+
+/* ---- files to write ---- */
+
+/* The folder with its links followed, and the name in it; NULL if there is no such folder. */
+static char *whole_path(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = slash ? append(NULL, "%.*s/", (int)(slash - path), path) : append(NULL, "."),
+         *real = realpath(folder, NULL), *whole = real ? append(NULL, "%s/%s", real, name) : NULL;
+    free(folder);
+    free(real);
+    return whole;
+}
+
+bool same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    if (stat(a, &of_a) == 0 && stat(b, &of_b) == 0)
+        return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    char *whole_a = whole_path(a), *whole_b = whole_path(b);
+    bool same = strcmp(a, b) == 0 || (whole_a && whole_b && strcmp(whole_a, whole_b) == 0);
+    free(whole_a);
+    free(whole_b);
+    return same;
+}
+
+bool can_write(const arguments *a, wf_context *ctx, const char *path, wf_format only)
+{
+    wf_format format = WF_BY_NAME;
+    if (strcmp(path, "-") == 0)
+        misused(a->command, "-o -: results go to files, not to standard output");
+    else if (wf_format_named(ctx, path, &format) != WF_OK)
+        misused(a->command, "-o %s", wf_message(ctx));
+    else if (only && format != only)
+        misused(a->command, "-o %s: give a .png", path);
+    else
+        return true;
+    return false;
 }
 
 wf_dtype parse_dtype(const char *text)
@@ -223,8 +287,21 @@ static void print_log(int level, const char *text, void *user)
         fprintf(stderr, "weft: warning: %s\n", text);
 }
 
+/* The library takes what is no number for "all cores". */
+static bool bad_environment(const arguments *a)
+{
+    long n;
+    const char *threads = getenv("WEFT_THREADS");
+    if (!threads || !*threads || parse_int(threads, 0, MOST_CLI_THREADS, &n))
+        return false;
+    misused(a->command, "WEFT_THREADS is '%s', in the environment: not a number of threads", threads);
+    return true;
+}
+
 wf_context *open_context(const arguments *a)
 {
+    if (bad_environment(a))
+        return NULL;
     wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
     if (a->fast_math)
         config.flags_on = WF_FAST_MATH;

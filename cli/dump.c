@@ -10,7 +10,8 @@ const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
     "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
-    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape.\n\n"
+    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. A text may begin with '-', but -o and\n"
+    "-h are options: then '--' comes before it.\n\n"
     "  --trace                what was recorded (the default)\n"
     "  --passes               the kernels, after each pass\n"
     "  --llvm                 LLVM IR\n"
@@ -49,23 +50,30 @@ static bool parse_arch(const char *text, int *arch)
     return end > digits && !*end && n >= 10 && n < 1000;
 }
 
-/* "f32[512,512]"; false if it is none (then it is a file) */
-static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape)
+/* "f32[512,512]"; false if it is none (then it is a file). *problem: NULL, or what is wrong with it. */
+static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape, const char **problem)
 {
     char buf[256];
     const char *open = strchr(text, '[');
-    size_t n = strlen(text);
-    if (!open || n >= sizeof buf || text[n - 1] != ']')
+    size_t n = strlen(text), name = open ? (size_t)(open - text) : 0;
+    if (!open || n >= sizeof buf || text[n - 1] != ']' || !is_name(text, name) ||
+        strspn(open + 1, "0123456789, ") != n - name - 2)
         return false;
     memcpy(buf, text, n);
     buf[n - 1] = 0;
-    buf[open - text] = 0;
+    buf[name] = 0;
     *dtype = parse_dtype(buf);
-    return *dtype != WF_NONE && parse_shape(buf + (open - text) + 1, shape);
+    *problem = *dtype == WF_NONE
+                   ? "no such dtype; there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, c32, c64, "
+                     "c128"
+               : !parse_shape(buf + name + 1, shape) ? "give extents as f32[512,512]"
+                                                     : NULL;
+    return true;
 }
 
 static int read_arguments(dump *d, arguments *a)
 {
+    a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         if (o == OUT)
             d->want = a->value;
@@ -76,13 +84,16 @@ static int read_arguments(dump *d, arguments *a)
             d->show[o] = true;
         else if (o != ARG_OPERAND)
             return ended(o);
-        else if (!d->text)
+        else if (!d->text) {
             d->text = a->value;
-        else {
+            a->text_wanted = false;
+        } else {
             const char *equals = strchr(a->value, '=');
             size_t len = equals ? (size_t)(equals - a->value) : 0;
             if (len >= NAME_CAP || !is_name(a->value, len) || !equals[1] || d->args == MAX_INPUTS)
-                return misused(d->self, "'%s': arguments are name=file, name=number or name=f32[512,512]", a->value);
+                return misused(d->self,
+                               "'%s': arguments are name=file, name=number or name=f32[512,512]; the text is '%s'",
+                               a->value, d->text);
             memcpy(d->name[d->args], a->value, len);
             d->spec[d->args++] = equals + 1;
         }
@@ -96,11 +107,17 @@ static int make_inputs(dump *d)
         double number;
         wf_dtype dtype;
         wf_shape shape;
-        if (parse_real(d->spec[i], &number)) {
+        const char *problem = NULL;
+        number_kind kind = parse_number(d->spec[i], &number);
+        if (kind == NUMBER) {
             d->arg[i] = WF_ARG(d->name[i], number);
             continue;
         }
-        bool declared = parse_declaration(d->spec[i], &dtype, &shape);
+        bool declared = parse_declaration(d->spec[i], &dtype, &shape, &problem);
+        if (kind == NUMBER_TOO_LARGE)
+            problem = "the number is too large; infinity is inf";
+        if (problem)
+            return misused(d->self, "'%s=%s': %s", d->name[i], d->spec[i], problem);
         wf_array *a = declared ? wf_full(d->ctx, dtype, shape, 0) : wf_load(d->ctx, d->spec[i], NULL);
         if (!a)
             return failed_in(d->ctx);

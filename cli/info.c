@@ -1,11 +1,13 @@
 /* info.c - weft info: the machine as Weft sees it, and headers of files. */
 #include "cli.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char help_info[] =
     "  weft info                  version, devices, vector unit, LLVM, cache\n"
-    "  weft info vol.map          shape, type and pixel size, from the header alone\n\n"
+    "  weft info vol.map          shape, type and pixel size, from the header alone; whether it is a volume, a stack or\n"
+    "                             colour, if the format says so\n\n"
     "The library to compile with is looked for as libLLVM 15 to 22; WEFT_LLVM=path names one. Objects are\n"
     "cached in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
@@ -33,6 +35,7 @@ static const char *stored_name(wf_stored s)
 static int machine(wf_context *ctx)
 {
     wf_info i = { .size = sizeof i };
+    const char *named = getenv("WEFT_LLVM");
     if (wf_get_info(ctx, true, &i) != WF_OK)
         return failed_in(ctx);
     printf("weft      %s\n", wf_version());
@@ -42,6 +45,8 @@ static int machine(wf_context *ctx)
         printf("LLVM      %d, %s\n", i.llvm_major, i.llvm_path);
     else if (*i.llvm_path)
         printf("LLVM      %s: cannot be used; the interpreter computes\n", i.llvm_path);
+    else if (named && *named)
+        printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
         printf("LLVM      not found (15 to 22; WEFT_LLVM=path names one): the interpreter computes\n");
     if (*i.cache_dir)
@@ -52,9 +57,28 @@ static int machine(wf_context *ctx)
     return EXIT_OK;
 }
 
+enum { KIND_CAP = 64 };
+/* What the axes are, as far as the format says. */
+static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static KIND_CAP])
+{
+    static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
+    bool picture = m->format == WF_PNG || m->format == WF_TIFF;
+    *text = 0;
+    if (picture && shape.rank == 3 + m->is_stack) {
+        int64_t n = shape.dim[shape.rank - 1];
+        snprintf(text, KIND_CAP, ", %s%s", m->is_stack ? "stack of images: " : "",
+                 n >= 2 && n <= 4 ? channels[n] : "channels");
+    } else if (m->is_stack && shape.rank >= 3) {
+        snprintf(text, KIND_CAP, ", stack of %s", shape.rank == 3 ? "images" : "volumes");
+    } else if (m->format == WF_MRC && shape.rank == 3) {
+        snprintf(text, KIND_CAP, ", volume");
+    }
+    return text;
+}
+
 static int header(wf_context *ctx, const char *path)
 {
-    char buf[256];
+    char buf[256], kind[KIND_CAP];
     wf_meta m = { .size = sizeof m };
     wf_dtype dtype;
     wf_shape shape;
@@ -66,9 +90,7 @@ static int header(wf_context *ctx, const char *path)
     printf("%s: %s, %s %s", path, format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));
     if (strcmp(stored_name(m.stored), wf_dtype_name(dtype)) != 0)
         printf(" (stored as %s)", stored_name(m.stored));
-    if (shape.rank >= 3)
-        printf(", %s", m.is_stack ? (shape.rank == 3 ? "stack of images" : "stack of volumes") : "volume");
-    printf("\n");
+    printf("%s\n", kind_text(&m, shape, kind));
     if (m.spacing[0] > 0 || m.spacing[1] > 0 || m.spacing[2] > 0)
         printf("  spacing %.6g %.6g %.6g A (z y x)\n", m.spacing[0], m.spacing[1], m.spacing[2]);
     if (m.origin[0] != 0 || m.origin[1] != 0 || m.origin[2] != 0)

@@ -407,7 +407,7 @@ int run_sample(const command *self, int argc, char **argv)
     s.ctx = open_context(&a);
     if (!s.ctx)
         return EXIT_USAGE;
-    int result = make(&s);
+    int result = can_write(&a, s.ctx, s.path, 0) ? make(&s) : EXIT_USAGE;
     wf_context_free(s.ctx);
     return result;
 }

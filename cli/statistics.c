@@ -24,6 +24,14 @@ static bool first_element(wf_context *ctx, const wf_array *a, double *out)
     return status == WF_OK;
 }
 
+const char *statistics_text(const statistics *s, const char *gap, char buf[static STATISTICS_CAP])
+{
+    char t[4][NUMBER_CAP];
+    snprintf(buf, STATISTICS_CAP, "min %s%smax %s%smean %s%sstd %s", real_text(s->min, 7, t[0]), gap,
+             real_text(s->max, 7, t[1]), gap, real_text(s->mean, 7, t[2]), gap, real_text(s->std, 7, t[3]));
+    return buf;
+}
+
 enum { MIN, MAX, SUM, SQUARES, FINITE, RESULTS };
 
 wf_array *magnitude(wf_context *ctx, const wf_array *a)
@@ -33,21 +41,9 @@ wf_array *magnitude(wf_context *ctx, const wf_array *a)
     return wf_text_create(ctx, "v = abs(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &size) == WF_OK ? size : NULL;
 }
 
-bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
+/* Sums are of scale * value - pivot and of its squares. */
+static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivot, double r[static RESULTS])
 {
-    double pivot = 0, r[RESULTS] = { 0 };
-    *out = (statistics){ .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .count = wf_array_count(a) };
-    if (out->count == 0)
-        return true;
-    if (wf_array_dtype(a) >= WF_C32) {
-        wf_array *size = magnitude(ctx, a);
-        bool ok = size && compute_statistics(ctx, size, out);
-        wf_release(size);
-        return ok;
-    }
-    if (!first_element(ctx, a, &pivot))
-        return false;
-
     wf_array *result[RESULTS];
     for (int i = 0; i < RESULTS; i++)
         result[i] = wf_empty(ctx, WF_F64, WF_SHAPE(1));
@@ -56,7 +52,8 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
     wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD), squares = wf_reduced(g, WF_F64, 0, WF_ADD);
     wf_var count = wf_reduced(g, WF_F64, 0, WF_ADD);
     wf_val v = wf_cast(wf_in(g, a), WF_F64), ok = wf_isfinite(v);
-    wf_val off = wf_select(ok, wf_sub(v, wf_param(g, "pivot", WF_F64, pivot)), wf_const(g, WF_F64, 0));
+    wf_val scaled = wf_mul(v, wf_param(g, "scale", WF_F64, scale));
+    wf_val off = wf_select(ok, wf_sub(scaled, wf_param(g, "pivot", WF_F64, pivot)), wf_const(g, WF_F64, 0));
     wf_set(low, wf_min(low, wf_select(ok, v, INFINITY)));
     wf_set(high, wf_max(high, wf_select(ok, v, -INFINITY)));
     wf_inc(sum, off);
@@ -72,14 +69,43 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
             status = wf_download(result[i], &r[i], sizeof r[i]);
         wf_release(result[i]);
     }
+    return status == WF_OK;
+}
+
+/* A power of two that makes squares of distances from the pivot, and their sum, numbers that f64 has; 1 if they are. */
+static double scale_of(double low, double high, double pivot)
+{
+    double most = fmax(fabs(low), fabs(high)), span = fmax(high - pivot, pivot - low);
+    if (span > 0x1p480)
+        return ldexp(1, -ilogb(most));
+    return span > 0 && span < 0x1p-480 ? ldexp(1, ilogb(span) < -1000 ? 1000 : -ilogb(span)) : 1;
+}
+
+bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
+{
+    double pivot = 0, r[RESULTS] = { 0 };
+    *out = (statistics){ .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .count = wf_array_count(a) };
+    if (out->count == 0)
+        return true;
+    if (wf_array_dtype(a) >= WF_C32) {
+        wf_array *size = magnitude(ctx, a);
+        bool ok = size && compute_statistics(ctx, size, out);
+        wf_release(size);
+        return ok;
+    }
+    if (!first_element(ctx, a, &pivot) || !reduce(ctx, a, 1, pivot, r))
+        return false;
     out->finite = (int64_t)r[FINITE];
-    if (status != WF_OK || out->finite == 0)
-        return status == WF_OK;
-    double n = r[FINITE], mean = r[SUM] / n, variance = r[SQUARES] / n - mean * mean;
+    if (out->finite == 0)
+        return true;
     out->min = r[MIN];
     out->max = r[MAX];
-    out->mean = pivot + mean;
-    out->std = sqrt(variance > 0 ? variance : 0);
+    double scale = scale_of(out->min, out->max, pivot), n = r[FINITE];
+    if (scale != 1 && !reduce(ctx, a, scale, scale * pivot, r))
+        return false;
+    double mean = r[SUM] / n, variance = r[SQUARES] / n - mean * mean;
+    out->mean = (scale * pivot + mean) / scale;
+    out->std = sqrt(variance > 0 ? variance : 0) / scale;
     return true;
 }
 

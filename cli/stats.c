@@ -22,6 +22,7 @@ static const option options[] = { { "json", 0, false }, { "median", 0, false }, 
 typedef struct report {
     bool json, median;
     double quartile[3];
+    char low[NUMBER_CAP], high[NUMBER_CAP]; /* of i64 and u64, which f64 does not hold; else empty */
 } report;
 
 static void print_json_string(const char *s)
@@ -40,10 +41,8 @@ static void print_json_string(const char *s)
 
 static void print_json_number(const char *name, double v)
 {
-    if (v - v != 0)
-        printf(",\"%s\":null", name);
-    else
-        printf(",\"%s\":%.17g", name, v);
+    char buf[NUMBER_CAP];
+    printf(",\"%s\":%s", name, v - v != 0 ? "null" : shortest_text(v, WF_F64, buf));
 }
 
 static void print_json(const char *path, wf_shape shape, wf_dtype dtype, const statistics *s, const report *r)
@@ -54,8 +53,12 @@ static void print_json(const char *path, wf_shape shape, wf_dtype dtype, const s
     for (int d = 0; d < shape.rank; d++)
         printf("%s%lld", d ? "," : "", (long long)shape.dim[d]);
     printf("],\"dtype\":\"%s\"", wf_dtype_name(dtype));
-    print_json_number("min", s->min);
-    print_json_number("max", s->max);
+    if (*r->low) {
+        printf(",\"min\":%s,\"max\":%s", r->low, r->high);
+    } else {
+        print_json_number("min", s->min);
+        print_json_number("max", s->max);
+    }
     print_json_number("mean", s->mean);
     print_json_number("std", s->std);
     static const char *const names[] = { "quartile1", "median", "quartile3" };
@@ -80,11 +83,14 @@ static bool find_quartiles(wf_context *ctx, const wf_array *a, double *out)
 
 static int one_file(wf_context *ctx, const char *path, report *r)
 {
-    char buf[256];
+    char buf[256], line[STATISTICS_CAP];
     statistics s;
     progress_begin(path);
     wf_array *a = wf_load(ctx, path, NULL);
     bool ok = a && compute_statistics(ctx, a, &s) && (!r->median || find_quartiles(ctx, a, r->quartile));
+    *r->low = 0;
+    if (ok && s.count && (wf_array_dtype(a) == WF_I64 || wf_array_dtype(a) == WF_U64))
+        ok = whole_extremes(ctx, a, r->low, r->high);
     progress_end();
     if (!ok) {
         wf_release(a);
@@ -99,10 +105,13 @@ static int one_file(wf_context *ctx, const char *path, report *r)
         print_json(path, shape, dtype, &s, r);
         return EXIT_OK;
     }
-    printf("%s: %s, %s\n  min %.7g  max %.7g  mean %.7g  std %.7g\n", path, shape_text(shape, buf),
-           wf_dtype_name(dtype), s.min, s.max, s.mean, s.std);
-    if (r->median)
-        printf("  median %.7g  quartiles %.7g %.7g\n", r->quartile[1], r->quartile[0], r->quartile[2]);
+    printf("%s: %s, %s\n  %s\n", path, shape_text(shape, buf), wf_dtype_name(dtype), statistics_text(&s, "  ", line));
+    if (r->median) {
+        char q[3][NUMBER_CAP];
+        for (int k = 0; k < 3; k++)
+            real_text(r->quartile[k], 7, q[k]);
+        printf("  median %s  quartiles %s %s\n", q[1], q[0], q[2]);
+    }
     if (s.finite != s.count)
         printf("  %lld of %lld values are not finite\n", (long long)(s.count - s.finite), (long long)s.count);
     return EXIT_OK;

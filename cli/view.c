@@ -14,10 +14,12 @@ const char help_view[] =
     "  weft view particles.mrcs -o montage.png --images 0:50 --columns 10\n"
     "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
     "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
-    "Contrast (one of these; without any, --percentiles 0.5,99.5):\n"
+    "The picture is a PNG: FILE.png.\n\n"
+    "Contrast (one of these three; without any, --percentiles 0.5,99.5):\n"
     "  --percentiles LO,HI    black and white at these percentiles\n"
     "  --range LO,HI          at these values\n"
     "  --sigma S              at mean - S*std and mean + S*std\n"
+    "and\n"
     "  --each                 for each image of a montage by itself, not for all together\n"
     "  --gamma G              out = in ** G; below 1 brightens\n"
     "  --invert               white is low\n"
@@ -48,6 +50,8 @@ typedef struct view {
     long slice_at[3];          /* -1: the centre */
     long first, last;          /* of a stack */
     int kind;                  /* STACK, VOLUME, or 0: as the file says */
+    int contrast;              /* PERCENTILES, RANGE, SIGMA, or 0: none was given */
+    bool sliced;               /* by --slice */
 } view;
 
 /* "z,y=3" */
@@ -96,6 +100,8 @@ static const char *take_option(view *v, int o, const char *text)
 {
     contrast *k = &v->look;
     double s;
+    if (o == PERCENTILES || o == RANGE || o == SIGMA)
+        v->contrast = o;
     switch (o) {
     case OUT:
         v->out = text;
@@ -120,6 +126,7 @@ static const char *take_option(view *v, int o, const char *text)
         k->invert = true;
         return NULL;
     case SLICE:
+        v->sliced = true;
         return parse_slices(v, text) ? NULL : "axes as z,y=10";
     case IMAGES:
         return parse_images(v, text) ? NULL : "images as 0:50";
@@ -130,8 +137,8 @@ static const char *take_option(view *v, int o, const char *text)
         v->kind = o;
         return NULL;
     case SCALE:
-        if (!parse_real(text, &s) || s <= 0 || s > 16)
-            return "a factor up to 16";
+        if (!parse_real(text, &s) || s <= 0 || s > 16 || (s > 1 && s != (int)s))
+            return "a factor below 1, or a whole one up to 16";
         v->plan.shrink = s < 1 ? (int)(1 / s + 0.5) : 1;
         v->plan.enlarge = s < 1 ? 1 : (int)(s + 0.5);
         return NULL;
@@ -150,15 +157,22 @@ static int read_arguments(view *v, arguments *a)
         } else if (o < 0) {
             return ended(o);
         } else {
+            int look = v->contrast, kind = v->kind;
             const char *text = a->value, *expected = take_option(v, o, text);
             if (expected)
                 return misused(v->self, "--%s %s: give %s", options[o].name, text, expected);
+            if (look && look != v->contrast)
+                return misused(v->self, "--%s or --%s, not both", options[look].name, options[o].name);
+            if (kind && kind != v->kind)
+                return misused(v->self, "--stack or --volume, not both");
         }
     }
     if (!v->in)
         return misused(v->self, "no file");
     if (!v->out)
         return misused(v->self, "-o FILE.png says where to");
+    if (same_file(v->in, v->out))
+        return misused(v->self, "-o %s: the picture would replace the file that is shown", v->out);
     return -1;
 }
 
@@ -197,9 +211,16 @@ static const char *take_images(const view *v, wf_array *a, panels *p)
 static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels *p)
 {
     wf_shape shape = wf_array_shape(a);
+    bool stack = v->kind ? v->kind == STACK : meta->is_stack;
     bool channels = shape.rank == 3 && shape.dim[2] <= 4 && (meta->format == WF_PNG || meta->format == WF_TIFF);
     if (wf_array_count(a) == 0)
         return "the file has no values";
+    if (v->last && shape.rank != 4 && (shape.rank != 3 || !stack))
+        return shape.rank == 3 ? "--images is for stacks, and this is none; --stack says that it is one"
+                               : "--images is for stacks, and this is none";
+    if (v->sliced && shape.rank != 4 && (shape.rank != 3 || stack || (channels && !v->kind)))
+        return shape.rank == 3 && stack ? "--slice is for volumes, and this is a stack; --volume says that it is one"
+                                        : "--slice is for volumes, and this is an image";
     if (shape.rank == 1) {
         wf_array *row = wf_view_reshape(a, WF_SHAPE(1, shape.dim[0]));
         return panels_add(p, row) ? NULL : "";
@@ -214,14 +235,16 @@ static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels
         return NULL;
     }
     if (shape.rank == 4) { /* the first volume of a stack */
-        wf_array *first = wf_view_at(a, 0, v->first < shape.dim[0] ? v->first : 0);
+        if (v->first >= shape.dim[0])
+            return "--images: the stack has fewer volumes";
+        wf_array *first = wf_view_at(a, 0, v->first);
         const char *problem = first ? take_slices(v, first, p) : "";
         wf_release(first);
         return problem;
     }
     if (shape.rank != 3)
         return "images, stacks and volumes have 2 to 4 axes";
-    if (v->kind ? v->kind == STACK : meta->is_stack)
+    if (stack)
         return take_images(v, a, p);
     return take_slices(v, a, p);
 }
@@ -269,7 +292,7 @@ int run_view(const command *self, int argc, char **argv)
     v.ctx = open_context(&a);
     if (!v.ctx)
         return EXIT_USAGE;
-    result = show(&v);
+    result = can_write(&a, v.ctx, v.out, WF_PNG) ? show(&v) : EXIT_USAGE;
     wf_context_free(v.ctx);
     return result;
 }

@@ -66,6 +66,21 @@ static void test_recognised(void **state)
         wf_release(load("y.npy", &meta));
         assert_int_equal(meta.format, WF_NPY);
     }
+    static const struct {
+        const char *path;
+        wf_format format;
+    } named[] = { { "no/such/a.mrcs", WF_MRC }, { "a.NPY", WF_NPY }, { "a.png", WF_PNG }, { "a.b.tiff", WF_TIFF } };
+    wf_format format = WF_BY_NAME;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        assert_int_equal(wf_format_named(ctx, named[i].path, &format), WF_OK);
+        assert_int_equal(format, named[i].format);
+    }
+    assert_int_equal(wf_format_named(ctx, "x.tiif", &format), WF_ERR_UNSUPPORTED);
+    assert_int_equal(format, WF_TIFF);
+    assert_non_null(strstr(wf_message(ctx), "x.tiif: the suffix names no format (known: .mrc"));
+    wf_clear(ctx);
+    assert_int_equal(wf_format_named(ctx, NULL, &format), WF_ERR_ARG);
+    wf_clear(ctx);
     save_refused(array, "x.dat2", NULL, "the suffix names no format (known: .mrc");
     save_refused(array, "mrc", NULL, "the suffix names no format");
     save_refused(array, "./.mrc", NULL, "the suffix names no format");

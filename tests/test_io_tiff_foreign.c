@@ -203,7 +203,12 @@ static void test_pages(void **state)
     add_image(&f, &m);
     put(&f, f.link, f.at[4], 4);
     write_file("p.tif", f.at, f.n);
-    assert_refused("p.tif", "cannot read a page");
+    assert_refused("p.tif", "TIFF directory (IFD) 1: the offset of the next one is that of one before");
+    begin_tiff(&f, false, false);
+    add_image(&f, &m);
+    put(&f, 4, 0, 4);
+    write_file("p.tif", f.at, f.n);
+    assert_refused("p.tif", "TIFF header: the offset of the first directory (IFD) is 0");
 }
 
 /* A thumbnail is skipped, wherever it is. */

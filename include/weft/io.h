@@ -93,6 +93,10 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  * `meta` may be NULL: all defaults. */
 WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta);
 
+/* The format that the suffix of `path` names, as wf_save would choose it. The file need not exist, and is not opened.
+ * WF_ERR_UNSUPPORTED, with a message that lists the suffixes, if it names none; *format is untouched then. */
+WF_API wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include "run/gpu_launch.h"
 #include "run/llvm_find.h"
 #include "run/loader.h"
+#include <limits.h>
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
 #include <weft_code_id.h> /* made by the build: a hash of everything that decides what code is generated */
@@ -105,22 +106,18 @@ static wf__codegen *open_llvm(wf__engine *e) /* under the lock */
     find_llvm(e);
     if (e->codegen || e->open_failed)
         return e->codegen;
+    char text[PATH_MAX + 64];
     wf__str error = { 0 };
     if (!e->llvm_path)
-        wf__str_add(
-            &error,
-            !e->codegen_ops ? "this build has no code generator"
-            : e->target->isa == WF__ISA_NONE
-                ? "there is no code generation for this processor"
-                : "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM");
+        wf__str_add(&error, !e->codegen_ops                  ? "this build has no code generator"
+                            : e->target->isa == WF__ISA_NONE ? "there is no code generation for this processor"
+                                                             : wf__llvm_missing(text, sizeof text));
     else if (!e->codegen_ops->open(&e->codegen, e->llvm_path, &error))
         e->codegen = NULL;
     if (!e->codegen) {
-        wf__str text = { 0 };
         e->open_failed = true;
-        wf__str_addf(&text, "%s; computing with the interpreter, which is slower", wf__str_get(&error));
-        wf__engine_log(e, 1, wf__str_get(&text));
-        wf__str_free(&text);
+        wf__str_addf(&error, "; computing with the interpreter, which is slower");
+        wf__engine_log(e, 1, wf__str_get(&error));
     }
     wf__str_free(&error);
     return e->codegen;
@@ -348,7 +345,8 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *
     wf__codegen *codegen = open_llvm(e);
     wf__mutex_unlock(&e->lock);
     if (!codegen) {
-        wf__str_add(error, "there is no code generator here (no LLVM library was found); the interpreter is used");
+        wf__str_add(error,
+                    "there is no code generator here (no LLVM library could be opened); the interpreter is used");
         return false;
     }
     wf__code_options options = *how;

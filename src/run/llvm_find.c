@@ -124,3 +124,18 @@ void wf__llvm_list_free(wf__llvm_list *list)
     wf__free(list->at);
     *list = (wf__llvm_list){ 0 };
 }
+
+const char *wf__llvm_missing(char *text, size_t cap)
+{
+    struct stat st;
+    const char *forced = wf__getenv("WEFT_LLVM");
+    if (!forced)
+        return "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM";
+    if (strcmp(forced, "none") == 0)
+        return "WEFT_LLVM is none";
+    const char *what = stat(forced, &st)     ? "which is not there or cannot be reached"
+                       : S_ISDIR(st.st_mode) ? "a folder, not an LLVM library"
+                                             : "which is no LLVM library";
+    snprintf(text, cap, "WEFT_LLVM names %s, %s", forced, what);
+    return text;
+}

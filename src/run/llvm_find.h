@@ -22,4 +22,6 @@ typedef struct wf__llvm_list {
  * empty list is no failure. */
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most);
 void wf__llvm_list_free(wf__llvm_list *list);
+/* Why wf__llvm_find found none. A literal, or made in `text`. */
+const char *wf__llvm_missing(char *text, size_t cap);
 #endif

@@ -31,6 +31,16 @@ status=0
 for word in weft devices LLVM cache; do grep -q "^$word" out || die "info: $word"; done
 "$WEFT" sample --volume --box 32 --pixel 6 -o v.mrc
 "$WEFT" info v.mrc | grep -q 'MRC, 32 x 32 x 32 f32, volume' || die 'info of a volume'
+"$WEFT" calc 'x + z' --shape 3,4,5 --dtype u8 -o rank3.npy
+"$WEFT" info rank3.npy | grep -qx 'rank3.npy: NPY, 3 x 4 x 5 u8' || die 'info: NPY does not say what its axes are'
+for channels in 'grey and alpha' colour 'colour and alpha'; do
+    n=$((${n-1} + 1))
+    "$WEFT" calc '10*y + x' --shape 5,6,$n --dtype u8 -o colour.png -o colour.tif
+    "$WEFT" info colour.png | grep -qx "colour.png: PNG, 5 x 6 x $n u8, $channels" || die "info of PNG: $channels"
+    "$WEFT" info colour.tif | grep -qx "colour.tif: TIFF, 5 x 6 x $n u8, $channels" || die "info of TIFF: $channels"
+done
+"$WEFT" calc 'x + z' --shape 2,5,6,3 --dtype u8 -o pages.tif
+"$WEFT" info pages.tif | grep -q '2 x 5 x 6 x 3 u8, stack of images: colour$' || die 'info of pages of colour'
 refuses 1 'nothing.mrc' "$WEFT" info nothing.mrc
 head -c 1500 v.mrc > short.mrc
 refuses 1 'short.mrc' "$WEFT" info short.mrc
@@ -78,4 +88,8 @@ grep -q '<line .*#d62728' scatter.svg || die "scatter.svg"
 grep -q '<line .*#d62728' packet.svg || die "packet.svg"
 "$WEFT" info packet.png > /dev/null || die "packet.png"
 refuses 2 'not a number of additions' "$WEFT" bench scatter --count no
+refuses 2 '--count is an option of scatter and packet' "$WEFT" bench --count 5
+refuses 2 '--python is an option of scatter and packet' "$WEFT" bench --python python3
+refuses 2 '--most is an option of scatter' "$WEFT" bench packet --most 5
+refuses 2 '--json: scatter and packet print tables only' "$WEFT" bench scatter --json
 echo ok

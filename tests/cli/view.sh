@@ -60,6 +60,17 @@ prints "$(awk 'BEGIN { print int(255 * 0.34 + 0.5) }')" json_value max z.png
 prints '[4,5,3]' json_value shape c2.png
 prints 0 "$WEFT" calc 'max(a != b)' a=c.png b=c2.png
 
+refuses 2 '--range or --sigma, not both' "$WEFT" view v.mrc -o x.png --range 0,1 --sigma 2
+refuses 2 '--percentiles or --range, not both' "$WEFT" view v.mrc -o x.png --percentiles 1,99 --range 0,1
+refuses 2 '--stack or --volume, not both' "$WEFT" view v.mrc -o x.png --volume --stack
+refuses 2 '--scale 1.5: give a factor below 1, or a whole one' "$WEFT" view v.mrc -o x.png --scale 1.5
+refuses 1 '--images is for stacks, and this is none; --stack' "$WEFT" view v.mrc -o x.png --images 0:2
+refuses 1 '--images is for stacks, and this is none$' "$WEFT" view grid.npy -o x.png --images 0
+refuses 1 '--images is for stacks' "$WEFT" view c.png -o x.png --images 0
+refuses 1 '--slice is for volumes, and this is a stack; --volume' "$WEFT" view s.mrcs -o x.png --slice z
+refuses 1 '--slice is for volumes, and this is an image' "$WEFT" view grid.npy -o x.png --slice z
+"$WEFT" view v.mrc -o m.png --stack --images 0:4 --columns 2
+prints '[68,68]' json_value shape m.png
 refuses 2 'says where' "$WEFT" view s.mrcs
 refuses 2 'no file' "$WEFT" view -o x.png
 refuses 2 'is a second' "$WEFT" view s.mrcs v.mrc -o x.png

@@ -184,6 +184,13 @@ static void list_suffixes(char *text, size_t cap)
         }
 }
 
+static wf_status fail_suffix(wf_context *ctx, const char *path)
+{
+    char known[128];
+    list_suffixes(known, sizeof known);
+    return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", known);
+}
+
 static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
 {
     uint8_t head[IO_HEAD_BYTES];
@@ -286,12 +293,8 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
     for (int f = 0; f < FORMATS && !format; f++)
         if (formats[f]->format == meta.format)
             format = formats[f];
-    if (!format) {
-        char known[128];
-        list_suffixes(known, sizeof known);
-        return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED,
-                           "the suffix names no format (known: %s), and neither does meta.format", known);
-    }
+    if (!format)
+        return fail_suffix(ctx, path);
     wf__io_source source;
     wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain(array);
     status = here ? wf__io_source_open(here, path, &source) : wf_check(ctx);
@@ -299,4 +302,14 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
         status = format->save(&source, &meta);
     wf_release(here);
     return status;
+}
+
+wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
+{
+    wf_status status = check_arguments(ctx, path, NULL);
+    const wf__io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
+    if (status != WF_OK || !named)
+        return status != WF_OK ? status : fail_suffix(ctx, path);
+    *format = named->format;
+    return WF_OK;
 }

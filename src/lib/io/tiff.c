@@ -267,11 +267,18 @@ static void read_spacing(const job *j, file_info *info)
     info->spacing[1] = 1e8 / (double)x;
 }
 
-/* Goes to the next directory, or to the first after opening. */
-static wf_status next_directory(const job *j)
+/* Goes to directory `number`, the next one; from 1, after opening. */
+static wf_status next_directory(const job *j, int64_t number)
 {
     if (libtiff.ReadDirectory(j->tif))
         return WF_OK;
+    if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                           "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
+    if (!j->text[0])
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                           "TIFF directory (IFD) %lld: the offset of the next one is that of one before: a loop",
+                           (long long)number - 1);
     uint32_t width = 0, height = 0; /* as far as they were read */
     uint16_t bits = 1;
     char doing[128];
@@ -314,7 +321,7 @@ static wf_status examine(job *j, file_info *info)
         }
         if (libtiff.LastDirectory(j->tif))
             break;
-        wf_status status = next_directory(j);
+        wf_status status = next_directory(j, number + 1);
         if (status != WF_OK)
             return status;
     }
@@ -433,7 +440,7 @@ static wf_status read_all(job *j, const file_info *info, char *to)
             to += bytes;
             done++;
         }
-        wf_status status = done < info->pages ? next_directory(j) : WF_OK;
+        wf_status status = done < info->pages ? next_directory(j, number + 1) : WF_OK;
         if (status != WF_OK)
             return status;
     }
@@ -445,7 +452,7 @@ static wf_status begin(job *j, wf__io_reader *r, wf__io_image *image, file_info 
     *j = (job){ .reader = r, .ctx = r->ctx, .path = r->path };
     wf_status status = open_tiff(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
     if (status == WF_OK)
-        status = next_directory(j);
+        status = next_directory(j, 1);
     if (status == WF_OK)
         status = examine(j, info);
     if (status == WF_OK)

@@ -1,0 +1,68 @@
+# Command lines that used to be taken for something else: texts that begin with '-', numbers, outputs, the environment.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+# --- a text that begins with '-'
+"$WEFT" calc 'x + 1' --shape 3 -o a.npy
+prints '-1 -2 -3' "$WEFT" calc '-a' a=a.npy
+prints '-2 -4 -6' "$WEFT" calc --threads 1 '-a*2' a=a.npy
+prints '0 1 2' "$WEFT" calc '-1 + a' a=a.npy
+prints '1 2 3' "$WEFT" calc '--(a)' a=a.npy
+prints '-9' "$WEFT" calc '-h*3' h=3
+"$WEFT" dump '-a' a=a.npy | grep -q neg || die 'dump of -a'
+refuses 2 '^weft calc: --devise: no such option' "$WEFT" calc --devise cpu 'a' a=a.npy
+refuses 2 '^weft calc: --devise=cpu: no such option' "$WEFT" calc a a=a.npy --devise=cpu
+refuses 2 '^weft dump: -q: no such option' "$WEFT" dump a a=a.npy -q
+refuses 2 "'a': inputs are name=file or name=number; the text is '-q'" "$WEFT" calc -q a a=a.npy
+refuses 2 "'a': .*; the text is '-q'" "$WEFT" dump -q a a=a.npy
+refuses 2 '^weft stats: -1: no such option' "$WEFT" stats -1
+
+# --- a text in a file
+echo 'a + 1' > text.weft
+refuses 1 '^weft: nope.weft: cannot open: .' "$WEFT" calc -f nope.weft
+refuses 2 "there is a text already, 'a'" "$WEFT" calc a -f text.weft a=a.npy
+
+# --- numbers
+prints 'nan inf -inf' "$WEFT" calc 'x == 0 ? p : x == 1 ? q : r' p=nan q=inf r=-inf --shape 3
+refuses 2 "'g=1e400': the number is too large; infinity is inf" "$WEFT" calc g g=1e400
+refuses 2 "'g=-1e400': the number is too large" "$WEFT" dump g g=-1e400
+refuses 2 "'a=f99\[4\]': no such dtype; there are bool, i8 " "$WEFT" dump a 'a=f99[4]'
+refuses 2 "'a=f32\[0\]': give extents" "$WEFT" dump a 'a=f32[0]'
+refuses 1 'g\[1\].npy: cannot open: no such file' "$WEFT" dump a 'a=g[1].npy'
+refuses 2 'extents' "$WEFT" calc x --shape 99999999999999999999
+refuses 2 '--seed 99999999999999999999: give a whole number' "$WEFT" sample --seed 99999999999999999999 -o x.mrc
+
+# --- outputs: each a file of its own, of a known format
+ln -s one.npy link.npy
+mkdir folder
+for other in one.npy ./one.npy folder/../one.npy; do
+    refuses 2 "-o q=$other: the file of -o p=one.npy, too" "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=one.npy -o q=$other
+done
+"$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=one.npy -o folder/one.npy
+prints 18 "$WEFT" calc 'sum(p) + 3*sum(q) - sum(2*p + q)' p=one.npy q=folder/one.npy
+refuses 2 'the file of -o p=one.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=one.npy -o link.npy
+"$WEFT" calc 'x + y' --shape 4,4 --dtype f32 -o in.mrc
+refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff)' "$WEFT" calc a a=in.mrc -o out.tiif
+refuses 2 'out: the suffix names no format' "$WEFT" sample -o out
+refuses 2 '-o -: results go to files' "$WEFT" calc a a=in.mrc -o -
+[ ! -e out.tiif ] && [ ! -e ./- ] || die 'a refused output is there'
+
+# --- pictures are PNG, and never take the place of what they show
+cp in.mrc same.mrc
+refuses 2 'would replace the file that is shown' "$WEFT" view in.mrc -o ./in.mrc
+refuses 2 'in2.mrc: give a .png' "$WEFT" view in.mrc -o in2.mrc
+refuses 2 'the suffix names no format' "$WEFT" view in.mrc -o picture
+cmp in.mrc same.mrc || die 'view changed its input'
+
+# --- the environment
+refuses 2 "WEFT_THREADS is 'abc'" env WEFT_THREADS=abc "$WEFT" calc 1
+refuses 2 "WEFT_THREADS is '-5'" env WEFT_THREADS=-5 "$WEFT" stats a.npy
+prints 1 env WEFT_THREADS=2 "$WEFT" calc 1
+prints 1 env WEFT_THREADS= "$WEFT" calc 1
+WEFT_LLVM=$PWD/folder "$WEFT" info > out 2> err
+grep -q "^LLVM      not found (WEFT_LLVM is .*/folder)" out || die "info: $(cat out)"
+if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
+    grep -q 'WEFT_LLVM names .*/folder, a folder, not an LLVM library' err || die "WEFT_LLVM: $(cat err)"
+    WEFT_LLVM=/no/such.so "$WEFT" info 2>&1 > out | grep -q 'WEFT_LLVM names /no/such.so, which is not there' ||
+        die 'WEFT_LLVM: no such file'
+fi
+echo ok
