@@ -44,9 +44,9 @@ statistics() { "$WEFT" stats "$1" | sed -n 2p; }
 prints '  min 1e+200  max 4e+200  mean 2.5e+200  std 1.118034e+200' statistics large.npy
 "$WEFT" calc '(x + 1) * 1e-200' --shape 4 -o small.npy
 prints '  min 1e-200  max 4e-200  mean 2.5e-200  std 1.118034e-200' statistics small.npy
-"$WEFT" calc 'x < 2 ? 1e308 : -1e308' --shape 3 -o far.npy
+"$WEFT" calc '(x < 2 ? f64(1) : -1) * 1e308' --shape 3 -o far.npy
 prints '  min -1e+308  max 1e+308  mean 3.333333e+307  std 9.42809e+307' statistics far.npy
-"$WEFT" calc 'x == 1 ? inf : x == 0 ? 1e308 : -1e308' --shape 3 -o inf.npy
+"$WEFT" calc '(x == 1 ? f64(inf) : x == 0 ? 1 : -1) * 1e308' --shape 3 -o inf.npy
 prints '  min -1e+308  max 1e+308  mean 0  std 1e+308' statistics inf.npy
 "$WEFT" calc '(1 + x) * 5e-324' --shape 3 -o least.npy
 prints '1e-323' json_value mean least.npy
