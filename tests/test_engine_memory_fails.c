@@ -62,12 +62,13 @@ static wf_status add(wf_context *ctx, wf_array *out, wf_array *in, double x)
 static wf_status sequences(wf_context *ctx)
 {
     wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_arange(ctx, WF_F32, N, 100, 1), *out = wf_like(a);
-    wf_status status = a && b && out ? WF_OK : missing(ctx);
+    wf_array *view = a ? wf_view_slice(a, 0, 0, N, 1) : NULL;
+    wf_status status = b && out && view ? WF_OK : missing(ctx);
     wf_frozen *frozen = NULL;
     if (status == WF_OK)
         status = wf_freeze_begin(ctx, WF_ARRAYS(a, out));
     if (status == WF_OK) {
-        status = add(ctx, out, a, 1);
+        status = add(ctx, out, view, 1);
         if (status == WF_OK)
             status = add(ctx, out, out, 2);
         frozen = wf_freeze_end(ctx);
@@ -78,7 +79,7 @@ static wf_status sequences(wf_context *ctx)
         status = wf_frozen_replay(frozen, WF_ARRAYS(b, out));
     assert_true(holds(out, (const float[]){ 103, 104, 105, 106, 107, 108, 109, 110 }, N, &status));
     wf_frozen_free(frozen);
-    release_all((wf_array *[]){ a, b, out }, 3);
+    release_all((wf_array *[]){ a, b, out, view }, 4);
     return status;
 }
 

@@ -114,9 +114,25 @@ static void test_misfits(void **state)
     wf_frozen_free(f);
 
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(twice)));
+    three_launches(odd, b); /* a view of it */
+    f = wf_freeze_end(ctx);
+    wf_array *both = wf_arange(ctx, WF_F32, 2 * N, 1, 1), *whole = wf_arange(ctx, WF_F32, 4 * N, 0, 1);
+    wf_array *apart = wf_view_slice(whole, 0, 0, 4 * N, 2);
+    for (int k = 0; k < 3; ++k) {
+        if (k != 1)
+            OK(ctx, wf_frozen_replay(f, WF_ARRAYS(both))); /* last the quick way */
+        else
+            OK(ctx, wf_array_fill(b, 0));
+    }
+    expect(b, 2 * 2 + 3 - 2 * N, 4, __LINE__);
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(apart)), WF_ERR_ARG, "the strides of input 0, of which views are used");
+    wf_frozen_free(f);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(odd)));
     three_launches(odd, b);
+    wf_array *more = wf_array_copy(twice);
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 1 ('first') uses an array");
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 4 uses an array that has memory of input 0 and more");
+    wf_release(more);
     assert_null(wf_freeze_end(ctx));
     REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "not freezing anything");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
@@ -127,7 +143,7 @@ static void test_misfits(void **state)
     f = wf_freeze_end(ctx); /* of nothing */
     OK(ctx, wf_frozen_replay(f, WF_ARRAYS(b)));
     wf_frozen_free(f);
-    wf_array *all[] = { a, b, wide, longer, twice, odd };
+    wf_array *all[] = { a, b, wide, longer, twice, odd, both, whole, apart };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);
 }
@@ -166,6 +182,48 @@ static void test_copies_are_launches(void **state)
     wf_array *all[] = { a, b, sum, copy, there, view, half, full, given };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);
+}
+
+/* Functions of the library that look at their operands through views. */
+static void test_views_inside(void **state)
+{
+    (void)state;
+    enum { M = 20 };
+    wf_array *x[2], *want[2][3];
+    for (int k = 0; k < 2; ++k) {
+        wf_array *line = wf_arange(ctx, WF_F32, (int64_t)M * M, k, 1 + k);
+        x[k] = wf_view_reshape(line, WF_SHAPE(M, M));
+        wf_release(line);
+        want[k][0] = wf_array_matmul(x[k], x[k]);
+        want[k][1] = wf_array_permute(x[k], (const int[]){ 1, 0 });
+        want[k][2] = wf_array_extract(x[k], WF_SHAPE(3, 4), (const int64_t[]){ 5, 6 }, WF_BORDER_VALUE, 0);
+    }
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(x[0])));
+    wf_array *got[] = { wf_array_matmul(x[0], x[0]), wf_array_permute(x[0], (const int[]){ 1, 0 }),
+                        wf_array_extract(x[0], WF_SHAPE(3, 4), (const int64_t[]){ 5, 6 }, WF_BORDER_VALUE, 0) };
+    wf_frozen *f = wf_freeze_end(ctx);
+    if (!f)
+        print_error("%s\n", wf_message(ctx));
+    assert_non_null(f);
+    for (int again = 0; again < 4; ++again) { /* with a copy that shares memory, too */
+        int k = again % 2;
+        wf_array *copy = again > 1 ? wf_copy(x[k]) : NULL;
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(copy ? copy : x[k])));
+        wf_release(copy);
+        for (int i = 0; i < 3; ++i) {
+            bool close = false;
+            OK(ctx, wf_array_all_close(got[i], want[k][i], 0, 0, false, &close));
+            assert_true(close);
+        }
+    }
+    wf_frozen_free(f);
+    for (int i = 0; i < 3; ++i) {
+        wf_release(got[i]);
+        wf_release(want[0][i]);
+        wf_release(want[1][i]);
+    }
+    wf_release(x[0]);
+    wf_release(x[1]);
 }
 
 typedef struct subject {
@@ -422,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_with_copies),
         cmocka_unit_test(test_copies_are_launches),
+        cmocka_unit_test(test_views_inside),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_constants),
         cmocka_unit_test(test_errors),

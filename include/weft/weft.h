@@ -618,8 +618,9 @@ WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump w
  *   wf_array_all_close, wf_array_extract_regions, wf_array_insert_regions, wf_save; wf_frozen_replay;
  * - errors: any call that fails on this thread, a failed recording included. */
 WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
-/* The sequence, which the caller frees; NULL: something in between is refused (see above), or used memory of an input
- * through another array, such as a view. What the host did through addresses it had before is not seen. */
+/* The sequence, which the caller frees; NULL: something in between is refused (see above), or used an array that has
+ * memory of an input and more. Views of inputs, the program's or those that functions of the library make, are views of
+ * the inputs that a replay is given. What the host did through addresses it had before is not seen. */
 WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
 /* For functions that do something between launches which a replay would not do: if the calling thread is freezing,
  * wf_freeze_end gives NULL, and a message with `function` and `why` (or NULL). The first reason counts. */

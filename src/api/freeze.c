@@ -25,7 +25,18 @@ typedef struct expected { /* what an input has to be like */
     wf_shape shape;
     bool read_only;
     wf_device device;
+    bool viewed;                 /* there are aliases of it: strides count */
+    int64_t stride[WF_MAX_RANK]; /* then */
 } expected;
+
+typedef struct alias { /* a view of an input, made anew for each replay with others */
+    uint32_t number, input;
+    int64_t offset; /* bytes from the input's first element */
+    wf_dtype dtype;
+    wf_shape shape;
+    int64_t stride[WF_MAX_RANK];
+    bool read_only;
+} alias;
 
 struct wf_frozen {
     wf_context *ctx;
@@ -39,6 +50,8 @@ struct wf_frozen {
     expected *expected; /* the same */
     bool bound;         /* calls and addresses hold for these */
     uint32_t array_n, array_cap, inputs;
+    alias *alias;
+    uint32_t alias_n, alias_cap;
     wf_array **filled; /* by the host, while it is noted: retained until its end */
     uint32_t filled_n, filled_cap;
     wf_status status; /* of noting */
@@ -78,9 +91,18 @@ static void free_step(wf_context *ctx, step *s)
     wf__free(s->base);
 }
 
+static void drop_aliases(wf_frozen *f)
+{
+    for (uint32_t i = 0; i < f->alias_n; ++i) {
+        wf_release(f->array[f->alias[i].number]);
+        f->array[f->alias[i].number] = NULL;
+    }
+}
+
 /* What is needed only until the sequence is complete. */
 static void end_noting(wf_frozen *f)
 {
+    drop_aliases(f);
     for (uint32_t i = 0; i < f->inputs; ++i)
         wf_release(f->array[i]);
     for (uint32_t i = 0; i < f->filled_n; ++i)
@@ -103,6 +125,7 @@ void wf_frozen_free(wf_frozen *f)
     wf__free(f->array);
     wf__free(f->id);
     wf__free(f->expected);
+    wf__free(f->alias);
     wf__mutex_free(&f->lock);
     wf__free(f);
     wf__context_release(ctx);
@@ -163,8 +186,10 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
         f->array[i] = wf_retain(inputs.at[i]);
     f->array_n = f->inputs = n;
     for (uint32_t i = 0; i < n; ++i)
-        f->expected[i] =
-            (expected){ inputs.at[i]->dtype, inputs.at[i]->shape, inputs.at[i]->read_only, inputs.at[i]->device };
+        f->expected[i] = (expected){ .dtype = inputs.at[i]->dtype,
+                                     .shape = inputs.at[i]->shape,
+                                     .read_only = inputs.at[i]->read_only,
+                                     .device = inputs.at[i]->device };
     wf__mutex_lock(&ctx->lock);
     bool nested = *find(ctx) != NULL;
     if (!nested) {
@@ -180,24 +205,47 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: this thread is freezing a sequence already");
 }
 
+/* Notes that the array after those of the table is a view of an input. false: it is more than that. */
+static bool note_alias(wf_frozen *f, const wf_array *a, uint32_t input)
+{
+    const wf_array *of = f->array[input];
+    alias v = { f->array_n, input, 0, a->dtype, a->shape, { 0 }, a->read_only };
+    memcpy(v.stride, a->stride, sizeof v.stride);
+    wf__mutex_lock(&f->ctx->share_lock); /* who writes a copy may move both */
+    bool inside = a->buffer == of->buffer && a->lo >= of->lo && a->hi <= of->hi;
+    v.offset = inside ? a->base - of->base : 0;
+    wf__mutex_unlock(&f->ctx->share_lock);
+    if (!inside)
+        return false;
+    if (!wf__grow(&f->alias, &f->alias_cap, f->alias_n + 1, sizeof *f->alias)) {
+        no_memory(f);
+        return true;
+    }
+    f->alias[f->alias_n++] = v;
+    f->expected[input].viewed = true;
+    memcpy(f->expected[input].stride, of->stride, sizeof of->stride);
+    return true;
+}
+
 /* The number of an array in the table; UINT32_MAX: the sequence cannot be frozen. */
 static uint32_t number_of(wf_frozen *f, wf_array *a, const char *name)
 {
     for (uint32_t i = 0; i < f->array_n; ++i)
         if (f->array[i] == a)
             return i;
-    for (uint32_t i = 0; i < f->inputs; ++i)
-        if (wf__array_may_meet(f->array[i], a)) {
-            fail(f, WF_ERR_UNSUPPORTED,
-                 "wf_freeze_end: launch %u%s%s%s uses an array, perhaps a view made by a function of the library, "
-                 "that shares memory with input %u; make it an input, too, or use a copy of the input (wf_copy)",
-                 (unsigned)f->step_n, name ? " ('" : "", name ? name : "", name ? "')" : "", (unsigned)i);
-            return UINT32_MAX;
-        }
     if (!wf__grow(&f->array, &f->array_cap, f->array_n + 1, sizeof(wf_array *))) {
         no_memory(f);
         return UINT32_MAX;
     }
+    uint32_t of = 0;
+    while (of < f->inputs && !wf__array_may_meet(f->array[of], a))
+        ++of;
+    if (of < f->inputs && !note_alias(f, a, of))
+        fail(f, WF_ERR_UNSUPPORTED,
+             "wf_freeze_end: launch %u%s%s%s uses an array that has memory of input %u and more; make it an input, too",
+             (unsigned)f->step_n, name ? " ('" : "", name ? name : "", name ? "')" : "", (unsigned)of);
+    if (f->status != WF_OK)
+        return UINT32_MAX;
     f->array[f->array_n] = wf_retain(a);
     return f->array_n++;
 }
@@ -346,6 +394,12 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
                     !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);
         if (!same)
             return misfit(f, i, a);
+        for (int d = 0; was->viewed && d < a->shape.rank; ++d)
+            if (a->stride[d] != was->stride[d] && a->shape.dim[d] > 1)
+                return wf__error(f->ctx, WF_ERR_ARG,
+                                 "wf_frozen_replay: the strides of input %u, of which views are used, are not what "
+                                 "they were",
+                                 (unsigned)i);
         char here[32], there[32];
         if (a->device != was->device)
             return wf__error(f->ctx, WF_ERR_DEVICE,
@@ -395,6 +449,25 @@ static wf_status run_step(wf_frozen *f, step *s)
     return status;
 }
 
+/* Views of the inputs that are in the table now. */
+static wf_status make_aliases(wf_frozen *f)
+{
+    for (uint32_t i = 0; i < f->alias_n; ++i) {
+        const alias *v = &f->alias[i];
+        const wf_array *of = f->array[v->input];
+        wf_array *a = wf__array_handle(f->ctx, v->dtype, &v->shape);
+        if (!a)
+            return WF_ERR_MEMORY;
+        memcpy(a->stride, v->stride, sizeof a->stride);
+        a->device = of->device;
+        a->read_only = v->read_only;
+        wf__view_begin(a, of);
+        a->base += v->offset;
+        f->array[v->number] = wf__view_end(a);
+    }
+    return WF_OK;
+}
+
 /* With arrays that may be others than last time. While there are copies on write, addresses hold for one run only. */
 static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
 {
@@ -410,6 +483,8 @@ static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
     memset(f->id, 0, f->inputs * sizeof *f->id);
     for (uint32_t i = 0; status == WF_OK && i < f->inputs; ++i)
         f->array[i] = inputs.at[i];
+    if (status == WF_OK)
+        status = make_aliases(f);
     for (int run = 0; run < 2; ++run) /* everything is checked before anything runs */
         for (uint32_t k = 0; status == WF_OK && k < f->step_n; ++k) {
             step *s = &f->step[k];
@@ -430,6 +505,7 @@ static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
     for (uint32_t i = 0; status == WF_OK && !sharing && i < f->inputs; ++i)
         f->id[i] = inputs.at[i]->id;
     f->bound = status == WF_OK && !sharing;
+    drop_aliases(f);
     wf__free(arrays);
     wf__free(pinned);
     return status;
