@@ -608,8 +608,8 @@ WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump w
 /* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and
  * are noted. `inputs` are the arrays, read or written, in whose place others can be given later.
  * Launches are all that a sequence consists of. wf_full, wf_array_fill, wf_array_assign and what else the library does
- * by launches is in it; so are wf_copy and wf_copy_to the same device, which copy at once here. Refused, by a message of
- * wf_freeze_end that names the function:
+ * by launches is in it; so are wf_copy and wf_copy_to the same device, which copy at once here. Refused, by a message
+ * of wf_freeze_end that names the function:
  * - what gets at contents of inputs, or of arrays that launches of the sequence wrote, without a launch: wf_download,
  *   wf_map, wf_upload, wf_host_apply, wf_copy_to another device. Other arrays may be given contents, once, which
  *   launches then only read;
