@@ -1,6 +1,7 @@
 /* text.c - operator text: the public interface. It is at the end of weft.h; the language: docs/text.md. */
 #include "api/text_record.h"
 #include "api/api.h"
+#include "ir/pass.h"
 
 /* Parses, and fails the graph if the text is not well formed. */
 static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expression)
@@ -84,6 +85,29 @@ wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
     return wf_run(graph);
 }
 
+/* Is the value made of constants alone? Not looked at beyond a few operations, which are folded unless that is off. */
+static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    const wf__node *n = &ir->node[r];
+    if (n->op == WF__CONST)
+        return true;
+    if (!wf__op_is_pure(n->op) || depth == 0)
+        return false;
+    bool all = true;
+    for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && all; i++)
+        all = is_constant(ir, operand[i], depth - 1);
+    return all;
+}
+
+/* A number with a dtype: f32(5). */
+static bool is_literal(wf_graph *graph, wf_val v)
+{
+    bool number;
+    wf__ref r = failed(graph) || wf_val_shape(v).rank > 0 ? 0 : wf__resolve(graph, v, "operator text", &number);
+    return r && is_constant(wf__graph_ir(graph), r, 8);
+}
+
 /* The value assigned to a wanted name, as an array that is ready after the run. */
 static wf_array *keep(wf__recorder *r, size_t w)
 {
@@ -94,7 +118,8 @@ static wf_array *keep(wf__recorder *r, size_t w)
         wf__tval v = r->name[i].value;
         if (!wf__text_is(r->text, r->name[i].at, r->name[i].len, name))
             continue;
-        if (wf__graph_of(v.v))
+        wf_graph *graph = wf__graph_of(v.v);
+        if (graph && !(r->fits && r->common.rank && is_literal(graph, v.v)))
             return wf_keep(v.v);
         wf_array *array =
             wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common, .device = r->device);

@@ -164,6 +164,8 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a);
 wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b);
 wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b);
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to);
+/* The float dtype that holds a number which meets nothing: c->real, but f64 for a whole one that f32 would round. */
+wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a);
 /* A function of the op table with exactly its arity of arguments. */
 wf__tval wf__tval_call(wf__tctx *c, int function, const wf__tval *args);
 /* An integer value, for an index; numbers must be whole. */

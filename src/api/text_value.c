@@ -238,6 +238,12 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
     return apply(f, a);
 }
 
+wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a)
+{
+    bool exact = !whole(a) || (double)(float)number(a) == number(a);
+    return c->real == WF_F64 || !exact ? WF_F64 : WF_F32;
+}
+
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
 {
     if (wf__is_pair(a.v))
@@ -263,11 +269,12 @@ wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
 {
     wf__tval choice[2] = { a, b };
     cond = to_bool(cond);
-    if (wf__tval_is_number(cond))
+    if (wf__tval_is_number(cond) && !dtype(a) && !dtype(b))
         return number(cond) != 0 ? a : b;
     if (all_numbers(choice, 2)) {
         bool integers = whole(a) && whole(b), small = fabs(number(a)) < 2147483648.0 && fabs(number(b)) < 2147483648.0;
-        wf_dtype t = !integers ? c->real : small ? WF_I32 : WF_I64;
+        bool wide = wf__tval_real(c, a) == WF_F64 || wf__tval_real(c, b) == WF_F64;
+        wf_dtype t = !integers ? wide ? WF_F64 : WF_F32 : small ? WF_I32 : WF_I64;
         for (int i = 0; i < 2; i++)
             choice[i] = wf__tval_node(wf_const(c->graph, t, number(choice[i])));
     } else if (!dtype(a) && !dtype(b)) {
@@ -314,6 +321,13 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
     }
 }
 
+/* The number, with the dtype and shape of a value. */
+static wf__tval everywhere(wf__tval like, double value)
+{
+    wf_val always = wf_or(wf_eq(like.v, like.v), 1);
+    return wf__tval_node(wf_select(always, value, like.v));
+}
+
 /* a ** n for a whole n: by multiplying. n >= 1. */
 static wf__tval power_by_squaring(wf__tval a, int n)
 {
@@ -340,12 +354,16 @@ static wf__tval power(wf__tval a, wf__tval b)
         return root ? apply_named("sqrt", ab) : apply_named("pow", ab);
     }
     int n = (int)number(b);
-    if (n == 0)
+    if (n == 0 && wf__tval_is_number(a))
         return wf__tval_number(1, b.real || a.real);
     if (n < 0 || b.real)
         to_floats(ab, 1);
     else
         to_common(ab, 1, false);
+    if (n == 0 && wf__is_pair(a.v))
+        return wf__tval_node(wf__pair(1, 0));
+    if (n == 0)
+        return everywhere(ab[0], 1);
     ab[1] = power_by_squaring(ab[0], n < 0 ? -n : n);
     ab[1].real |= wf__tval_is_number(ab[1]) && (n < 0 || b.real);
     ab[0] = wf__tval_number(1, true);
@@ -403,10 +421,11 @@ static wf__tval logic(bool conjunction, wf__tval *ab)
 {
     for (int i = 0; i < 2; i++)
         ab[i] = to_bool(ab[i]);
-    for (int i = 0; i < 2; i++)
-        if (wf__tval_is_number(ab[i])) /* true && b is b; false && b is false */
-            return (number(ab[i]) != 0) == conjunction ? ab[1 - i] : ab[i];
-    return apply_named(conjunction ? "and" : "or", ab);
+    if (all_numbers(ab, 2)) {
+        bool x = number(ab[0]) != 0, y = number(ab[1]) != 0;
+        return wf__tval_number(conjunction ? x && y : x || y, false);
+    }
+    return apply_named(conjunction ? "and" : "or", ab); /* true && b has b's shape; false && b, too */
 }
 
 wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
