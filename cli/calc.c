@@ -198,32 +198,31 @@ static int read_text_file(calc *c)
     bool bad = ferror(f) != 0 || !feof(f);
     fclose(f);
     c->owned_text = text;
-    c->text = text;
-    if (bad || strlen(text) != n)
+    c->text = text + (strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
+    if (bad)
         return failed("%s: not a text of at most %d bytes", c->file, MAX_BYTES);
+    if (strlen(text) != n)
+        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", c->file, strlen(text));
     return EXIT_OK;
 }
 
 /* Outputs without a name get the last one assigned. */
 static int name_results(calc *c)
 {
-    char last[NAME_CAP] = "", other[NAME_CAP];
+    char last[NAME_CAP] = "";
     char *whole = complete_text(c->ctx, c->text);
     if (whole) {
         free(c->owned_text);
         c->text = c->owned_text = whole;
     }
-    for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
-        memcpy(last, other, sizeof last);
+    if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, last, sizeof last))
+        *last = 0;
     if (c->outs == 0)
         c->outs = 1; /* printed */
     for (size_t k = 0; k < c->outs; k++) {
         if (!c->out[k].name[0])
             snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
-        bool found = !*last; /* a syntax error: reported where it is computed */
-        for (size_t i = 0; wf_text_target(c->ctx, c->text, i, other, sizeof other); i++)
-            found |= strcmp(other, c->out[k].name) == 0;
-        if (!found)
+        if (*last && !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* a syntax error is told when it is computed */
             return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
                            c->out[k].name);
     }

@@ -357,20 +357,57 @@ char *append(char *text, const char *format, ...)
     return joined;
 }
 
-/* Where the last statement begins is found by trying; what remains a syntax error is reported when it is computed. */
+/* ---- operator text ---- */
+
+static bool is_one_of(char c, const char *set) { return c && strchr(set, c) != NULL; }
+
+/* After the comment that may begin here. */
+static const char *skip_comment(const char *at) { return *at == '#' ? at + strcspn(at, "\n") : at; }
+
+/* Where the last statement begins: after a ; } or line end which no brackets enclose. */
+static const char *last_statement(const char *text)
+{
+    const char *begin = text;
+    bool ended = true;
+    char before = 0, last = 0; /* the characters before, blanks left out */
+    int depth = 0;
+    for (const char *at = skip_comment(text); *at; at = skip_comment(at + 1)) {
+        bool twice = before == last && is_one_of(last, "+-"); /* n++ */
+        bool ends = is_one_of(*at, ";}") || (*at == '\n' && (twice || !is_one_of(last, "+-*/%&|^~!<>=?:,")));
+        depth += is_one_of(*at, "([{") - is_one_of(*at, ")]}");
+        if (ended && !ends && !is_one_of(*at, " \t\r\n")) {
+            begin = at;
+            ended = false;
+        }
+        ended = ended || (ends && depth <= 0);
+        if (!is_one_of(*at, " \t\r\n")) {
+            before = last;
+            last = *at;
+        }
+    }
+    return begin;
+}
+
+/* Is there a block, or a '=' that assigns? */
+static bool is_statement(const char *text)
+{
+    char before = 0;
+    int depth = 0;
+    for (const char *at = skip_comment(text); *at; before = *at, at = skip_comment(at + 1)) {
+        bool compares = is_one_of(before, "=<>!") || at[1] == '=';
+        if (*at == '{' || (*at == '=' && depth == 0 && !compares))
+            return true;
+        depth += is_one_of(*at, "([") - is_one_of(*at, ")]");
+    }
+    return false;
+}
+
+/* Between vertical tabs what is added is not shown with a mistake. What is none even so is told when it is computed. */
 char *complete_text(wf_context *ctx, const char *text)
 {
     char name[4];
     if (wf_text_target(ctx, text, 0, name, sizeof name))
         return NULL;
-    for (size_t at = strlen(text) + 1; at-- > 0;) {
-        if (at > 0 && !strchr(";\n}", text[at - 1]))
-            continue;
-        const char *last = text + at + strspn(text + at, " \t");
-        char *whole = append(NULL, "%.*s%sout = %s", (int)at, text, at ? " " : "", last);
-        if (wf_text_target(ctx, whole, 0, name, sizeof name))
-            return whole;
-        free(whole);
-    }
-    return NULL;
+    const char *last = last_statement(text);
+    return is_statement(last) ? NULL : append(NULL, "%.*s\vout =\v%s", (int)(last - text), text, last);
 }

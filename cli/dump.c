@@ -128,13 +128,11 @@ static int make_inputs(dump *d)
 
 static void name_result(dump *d)
 {
-    char other[NAME_CAP];
     d->owned_text = complete_text(d->ctx, d->text);
     if (d->owned_text)
         d->text = d->owned_text;
-    memcpy(d->last, "out", 4);
-    for (size_t i = 0; wf_text_target(d->ctx, d->text, i, other, sizeof other); i++)
-        memcpy(d->last, other, sizeof other);
+    if (!wf_text_target(d->ctx, d->text, WF_LAST_TARGET, d->last, sizeof d->last))
+        memcpy(d->last, "out", 4);
     if (!d->want)
         d->want = d->last;
 }

@@ -372,6 +372,12 @@ static void targets(void **state)
     assert_false(wf_text_target(ctx, text, 3, buf, sizeof buf));
     assert_false(wf_text_target(ctx, "a = ", 0, buf, sizeof buf));
     assert_false(wf_text_target(ctx, NULL, 0, buf, sizeof buf));
+    assert_true(wf_text_target(ctx, text, WF_LAST_TARGET, buf, sizeof buf));
+    assert_string_equal(buf, "three");
+    assert_false(wf_text_target(ctx, "", WF_LAST_TARGET, buf, sizeof buf));
+    assert_true(wf_text_assigns(ctx, text, "two") && wf_text_assigns(ctx, text, "three"));
+    assert_false(wf_text_assigns(ctx, text, "four") || wf_text_assigns(ctx, text, "tw"));
+    assert_false(wf_text_assigns(ctx, text, NULL) || wf_text_assigns(ctx, "a =", "a"));
 }
 
 /* Every function of the table is there under its name, and checks the number of its arguments. */
@@ -416,6 +422,12 @@ static const struct {
     { "out = sum(a; 2)", "sum of axes that an array of rank 2 does not have", 6, WF_ERR_SYNTAX },
     { "out = sum(a; -3)", "rank 2 does not have", 6, WF_ERR_SYNTAX },
     { "out = sum(a; x)", "expected the number of an axis, not 'x'", 13, WF_ERR_SYNTAX },
+    { "out = sum(a; 0, 0)", "an axis is named once", 16, WF_ERR_SYNTAX },
+    { "out = sum(a; 0, -2)", "names an axis twice", 6, WF_ERR_SYNTAX },
+    { "out = foo(a)", "unknown function 'foo'\n", 6, WF_ERR_SYNTAX },
+    { "out = q", "unknown name 'q'\n", 6, WF_ERR_SYNTAX },
+    { "t = a\n\v out =\v q", "unknown name 'q'\nline 2:\n   q\n", 1, WF_ERR_SYNTAX },
+    { "t = q;\v out =\v t", "line 1:\n  t = q;\n", 4, WF_ERR_SYNTAX },
     { "out = sum(a; 9)", "axes are numbered 0 to 7, or -1 to -8", 13, WF_ERR_SYNTAX },
     { "out = sqrt(a; 0)", "sqrt has no axes", 6, WF_ERR_SYNTAX },
     { "out = a +", "expected a value, not the end of the text", 9, WF_ERR_SYNTAX },

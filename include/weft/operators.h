@@ -28,8 +28,12 @@ WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
  * as it was. All NULL on error. */
 WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
                                 const char *const *want, size_t n, wf_array **out);
-/* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. */
+/* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. Parses
+ * the text, so that the last name is best asked for as that of WF_LAST_TARGET. */
+#define WF_LAST_TARGET ((size_t)-1)
 WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
+/* Does a statement assign to that name, so that it may be a result? False on a syntax error, too. */
+WF_API bool wf_text_assigns(wf_context *ctx, const char *text, const char *name);
 
 /* ---- operators as hooks: a thin layer over recording, for functions that take an operator ---------------------- */
 typedef struct wf_site { /* filled by the library, read by the hook */

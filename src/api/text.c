@@ -209,17 +209,22 @@ static bool is_target(scopes *c, const wf__stmt *s)
            depth_of(c, s) <= 0;
 }
 
-static const wf__stmt *target(const wf__text *t, size_t number)
+/* The target of that number, else the last one before it; with a name, the first one of the name. */
+static const wf__stmt *target(const wf__text *t, size_t number, const char *name, size_t *passed)
 {
     uint32_t most = t->locals + 1;
     for (uint32_t i = 0; i < t->stmt_n; i++)
         most += t->stmt[i].kind == WF__STMT_FOR;
     scopes c = { .text = t, .local = wf__alloc0(most * sizeof *c.local), .depth = wf__alloc0(most * sizeof *c.depth) };
     const wf__stmt *found = NULL;
-    for (uint32_t i = 0; i < t->stmt_n && !found && c.local && c.depth; i++) {
+    bool done = false;
+    *passed = 0;
+    for (uint32_t i = 0; i < t->stmt_n && !done && c.local && c.depth; i++) {
         const wf__stmt *s = &t->stmt[i];
-        if (is_target(&c, s) && number-- == 0)
+        if (is_target(&c, s) && (!name || wf__text_is(t, s->at, s->len, name))) {
             found = s;
+            done = name || (*passed)++ == number;
+        }
         if (s->kind == WF__STMT_FOR)
             i = s->body - 1;
     }
@@ -231,8 +236,11 @@ static const wf__stmt *target(const wf__text *t, size_t number)
 bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap)
 {
     wf__text t;
+    size_t passed = 0;
     WF__UNUSED(ctx);
-    const wf__stmt *s = wf__text_parse(&t, text ? text : "", false) ? target(&t, i) : NULL;
+    const wf__stmt *s = wf__text_parse(&t, text ? text : "", false) ? target(&t, i, NULL, &passed) : NULL;
+    if (i != WF_LAST_TARGET && passed <= i)
+        s = NULL;
     if (s && cap > 0) {
         size_t n = s->len < cap ? s->len : cap - 1;
         memcpy(buf, t.src + s->at, n);
@@ -240,4 +248,14 @@ bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size
     }
     wf__text_free(&t);
     return s != NULL;
+}
+
+bool wf_text_assigns(wf_context *ctx, const char *text, const char *name)
+{
+    wf__text t;
+    size_t passed;
+    WF__UNUSED(ctx);
+    bool found = wf__text_parse(&t, text ? text : "", false) && name && target(&t, 0, name, &passed);
+    wf__text_free(&t);
+    return found;
 }

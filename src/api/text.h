@@ -125,7 +125,8 @@ void wf__text_free(wf__text *t);
 /* Next token into t->token. */
 void wf__text_next(wf__text *t);
 void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
-/* "line 3:" with the source line and a caret under `at`, on three lines. */
+/* "line 3:" with the source line and a caret under `at`, on three lines. A vertical tab is a blank at which what is
+ * shown of a line begins or ends, for what a program adds to its user's text. */
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
 /* The dtype of that name, C's names included; WF_NONE: none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);

@@ -97,7 +97,13 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s has %d %s, %u indices are given", len, name,
                                 (int)shape.rank, shape.rank == 1 ? "axis" : "axes", node->n);
     wf_val index[WF_MAX_RANK];
-    int own = shape.rank - (int)node->n;
+    int own = shape.rank - (int)node->n, space = r->graph->program.rec.space.rank;
+    if (r->indexed && own > 0 && shape.rank > space)
+        return wf__text_mistake(r, WF_ERR_SHAPE, node->at,
+                                "%.*s has %d axes and the index space %d, so a point has no index along the first: "
+                                "%d indices are needed, %u %s given",
+                                len, name, (int)shape.rank, space, (int)shape.rank, node->n,
+                                node->n == 1 ? "is" : "are");
     for (int k = 0; k < shape.rank && !r->failed; k++) {
         wf__tval i;
         if (k >= own)

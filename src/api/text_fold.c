@@ -26,17 +26,19 @@ wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t argumen
     return WF__FOLD_NONE;
 }
 
-/* The axes that a reduction names; all if it names none. false: there are not so many. */
-static bool fold_axes(const wf__tree *node, int rank, wf_axes *axes)
+typedef enum naming { NAMED, BEYOND, TWICE } naming;
+
+/* The axes that a reduction names; all if it names none. */
+static naming fold_axes(const wf__tree *node, int rank, wf_axes *axes)
 {
     *axes = node->b || node->c ? node->b : WF_ALL_AXES;
     for (int k = 0; k < WF_MAX_RANK; k++)
         if (node->c >> k & 1) {
-            if (k >= rank)
-                return false;
+            if (k >= rank || *axes >> (rank - 1 - k) & 1)
+                return k >= rank ? BEYOND : TWICE;
             *axes |= 1u << (rank - 1 - k);
         }
-    return !wf__axes_beyond(*axes, rank);
+    return wf__axes_beyond(*axes, rank) ? BEYOND : NAMED;
 }
 
 /* How many elements become one. */
@@ -137,9 +139,16 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
                                 name);
     wf_shape shape = wf_val_shape(a.v);
     wf_axes axes;
-    if (!fold_axes(node, shape.rank, &axes))
+    switch (fold_axes(node, shape.rank, &axes)) {
+    case BEYOND:
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have", len,
                                 name, (int)shape.rank);
+    case TWICE:
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s names an axis twice, of the %d that there are", len,
+                                name, (int)shape.rank);
+    case NAMED:
+        break;
+    }
     bool place = kind == WF__FOLD_ARGMIN || kind == WF__FOLD_ARGMAX, sized = kind >= WF__FOLD_ARGMIN;
     for (int d = 0; d < shape.rank && sized; d++)
         if (shape.dim[d] < 0 && (place || axes >> d & 1))

@@ -130,10 +130,21 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
     return wf__tval_number(0, false);
 }
 
+/* Has the index space so many axes? */
+static bool in_space(wf__recorder *r, uint32_t at, int axes)
+{
+    int rank = r->graph->program.rec.space.rank;
+    if (r->indexed && axes > rank)
+        wf__text_mistake(r, WF_ERR_SHAPE, at, "the index space has only %d %s", rank, rank == 1 ? "axis" : "axes");
+    return r->indexed && axes <= rank;
+}
+
 wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
 {
-    if (r->indexed)
+    if (in_space(r, at, from_end))
         return wf__tval_node(wf_index(r->graph, -from_end));
+    if (r->failed)
+        return wf__text_poison(r);
     wf__tval ok = check_axis(r, at, from_end);
     if (!wf__tval_is_number(ok))
         return ok;
@@ -142,8 +153,10 @@ wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
 
 static wf__tval size_of(wf__recorder *r, uint32_t at, int from_end)
 {
-    if (r->indexed)
+    if (in_space(r, at, from_end))
         return wf__tval_node(wf_extent(r->graph, -from_end));
+    if (r->failed)
+        return wf__text_poison(r);
     wf__tval ok = check_axis(r, at, from_end);
     if (!wf__tval_is_number(ok))
         return ok;
@@ -165,8 +178,10 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
     char first = t->src[node->at], digit = node->len == 2 ? t->src[node->at + 1] : 'x';
     if ((first == 'i' || first == 'n') && digit >= '0' && digit < '0' + WF_MAX_RANK) { /* by the axis's number */
         int axis = digit - '0';
-        if (r->indexed)
+        if (in_space(r, node->at, axis + 1))
             return wf__tval_node(first == 'i' ? wf_index(r->graph, axis) : wf_extent(r->graph, axis));
+        if (r->failed)
+            return wf__text_poison(r);
         if (axis >= r->common.rank)
             return no_axis(r, node->at);
         return first == 'i' ? wf__text_own_index(r, node->at, r->common.rank - axis)
@@ -351,7 +366,12 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
                                     "%.*s takes sorting, which text does not do; C has wf_array_sort, wf_array_median "
                                     "and wf_array_quantile, the tool has `weft stats --median`",
                                     len, name);
-    nearest best = { .name = name, .len = node->len, .distance = node->len < 3 ? 2 : node->len < 6 ? 3 : 4 };
+    nearest best = { .name = name,
+                     .len = node->len,
+                     .distance = node->len < 2   ? 1
+                                 : node->len < 6 ? 2
+                                 : node->len < 9 ? 3
+                                                 : 4 };
     if (call)
         consider_functions(&best);
     else

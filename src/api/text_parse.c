@@ -128,7 +128,12 @@ static void axes(wf__text *t, wf__tree *node)
                           WF_MAX_RANK - 1, WF_MAX_RANK);
             return;
         }
-        *(back ? &node->c : &node->b) |= 1u << ((int)k->value - back);
+        uint32_t *named = back ? &node->c : &node->b, bit = 1u << ((int)k->value - back);
+        if (*named & bit) {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an axis is named once");
+            return;
+        }
+        *named |= bit;
         wf__text_next(t);
     } while (t->token.kind == ',');
 }

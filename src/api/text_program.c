@@ -27,6 +27,18 @@ wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len)
     return &r->name[r->name_n++];
 }
 
+/* A number that what is assigned cannot hold. */
+static bool holds(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
+{
+    if (r->failed || !wf__tval_is_number(value) || wf__number_fits(value.v.h.num, dtype))
+        return !r->failed;
+    const char *name = wf_dtype_name(dtype);
+    wf__text_mistake(r, WF_ERR_DTYPE, s->value ? r->text->node[s->value].at : s->at,
+                     "%.10g does not fit %s, the dtype of %.*s; %s(%.10g) converts it", value.v.h.num, name,
+                     shown(s->len), r->text->src + s->at, name, value.v.h.num);
+    return false;
+}
+
 void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
 {
     const wf__text_name *other = wf__text_assigned(r, s->at, s->len);
@@ -38,7 +50,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
     else if (arg && (arg->kind != 1 || r->level > 0))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", shown(s->len), name);
     wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
-    wf_var var = r->failed ? value.v.h : wf_local(r->graph, dtype, value.v);
+    wf_var var = holds(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
     wf__text_check(r, s->at);
     wf__text_name *entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
     if (!entry)
@@ -116,7 +128,8 @@ static void put(wf__recorder *r, wf_array *array, const wf__stmt *s, wf__tval va
                          shown(s->len), r->text->src + s->at, have, want, shown(s->len), r->text->src + s->at);
         return;
     }
-    wf_out(r->graph, array, value.v);
+    if (holds(r, s, value, wf_array_dtype(array)))
+        wf_out(r->graph, array, value.v);
     wf__text_check(r, s->at);
 }
 
@@ -151,7 +164,7 @@ static void assign(wf__recorder *r, const wf__stmt *s)
     } else if (entry && entry->dtype != WF_NONE) {
         wf_var var = entry->value.v.h;
         wf__tval value = combined(r, s, known(r, s), (wf_dtype)entry->dtype);
-        if (!r->failed)
+        if (holds(r, s, value, (wf_dtype)entry->dtype))
             wf_set(var, value.v);
     } else if (entry) {
         rename_value(r, s, entry);
@@ -163,7 +176,7 @@ static void assign(wf__recorder *r, const wf__stmt *s)
         put(r, arg->as.array, s, combined(r, s, known(r, s), WF_NONE));
     } else if (w < 0 && arg && arg->kind == 2 && wf__graph_of(arg->as.val) && arg->as.val.h.num < 0) {
         wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
-        if (!r->failed)
+        if (holds(r, s, value, wf_val_dtype(arg->as.val)))
             wf_set(arg->as.val.h, value.v);
     } else {
         rename_value(r, s, NULL);

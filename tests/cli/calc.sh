@@ -98,7 +98,26 @@ cmp one.npy two.npy && cmp one.npy three.npy || die 'devices differ'
 "$WEFT" calc --time 'a + 1' a=ramp.npy -o t.npy 2> times
 grep -q '^compute .* ms' times || die '--time'
 
+# --- texts of any length and beginning
+for i in $(seq 2000); do echo "t$i = a*$i;"; done > long.txt
+timeout 20 "$WEFT" calc -f long.txt a=2 -o t2=x2.npy -o t7=x7.npy || die 'a long text'
+prints 14 "$WEFT" calc a a=x7.npy
+printf '\357\273\277a + 1' > bom.txt
+prints 8 "$WEFT" calc -f bom.txt a=7
+printf 'a\0b' > nul.txt
+refuses 1 'NUL byte at offset 1' "$WEFT" calc -f nul.txt a=7
+prints 6 "$WEFT" calc 'n = 1; n++
+n + a # sum; x
+' a=4
+prints 10 "$WEFT" calc 't = a; u = t +
+ a; u <= t ? u : u + 2;' a=4
+prints '0+2i' "$WEFT" calc 'complex(0, 1) * a' a=2
+
 # --- what does not work, and how it is said
+refuses 1 "number of an axis, not 'x'" "$WEFT" calc 'sum(a; x)' a=ramp.npy
+refuses 1 '^  sum(a; x)$' "$WEFT" calc 'sum(a; x)' a=ramp.npy
+refuses 1 'not the end of the text' "$WEFT" calc 't = a; t +' a=ramp.npy
+refuses 1 'needed, 1 is given' "$WEFT" calc 'f32 q = a[x]; out = q' a=ramp.npy --shape 9
 refuses 1 "did you mean 'gain'" "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
 refuses 1 '^            ^$' "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
 refuses 1 'line 2' "$WEFT" calc 'out = a
