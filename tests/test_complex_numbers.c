@@ -138,7 +138,7 @@ static void text(void **state)
                   { "out = -polar(3, 0)**2", -9, 0, WF_C64 },
                   { "out = w", -1, 2, WF_C64 },
                   { "out = x < 2 ? 0 : complex(1, 2)", 1, 2, WF_C64 },
-                  { "out = 0 ? complex(1, 2) : r", 2, 0, WF_F32 },
+                  { "out = 0 ? complex(1, 2) : r", 2, 0, WF_C64 },
                   { "out = c128(complex(c, 2))*a", -1, 4.5, WF_C128 },
                   { "t = complex(0, 1); t *= t; out = r + real(t)", 1, 0, WF_F32 },
                   { "c64 t = complex(1, 2); if (x > 0) t *= complex(0, 1); out = t", -2, 1, WF_C64 },
