@@ -59,7 +59,8 @@ typedef struct wf_meta {
  *   MRC: either byte order. MAPC/MAPR/MAPS are honoured: axes are z, y, x in memory whatever their order in the file.
  *     Stacks: ISPG 0, or a suffix .mrcs .st .ali; ISPG 401 to 630: [n,d,h,w]. Mode 0 is i8, but u8 where an IMOD stamp
  *     says so. The origin is ORIGIN, or, where that is zero, NXSTART.. times the spacing.
- *   NPY: either byte order, C and Fortran order, dtypes b1 i1-i8 u1-u8 f2 f4 f8 c8 c16, rank up to 8.
+ *   NPY: either byte order, C and Fortran order, dtypes b1 i1-i8 u1-u8 f2 f4 f8 c8 c16, rank up to 8; complex ones up
+ *     to 7.
  *   PNG: u8, or u16 for 16 bit. Palettes become RGB(A); grey of 1, 2 and 4 bits is scaled to 0..255; a transparent
  *     colour becomes an alpha channel.
  *   TIFF: pages become the first axis and must agree in size and type; thumbnails and masks are skipped. Samples are
@@ -84,7 +85,7 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  *     `store_as`, U8 is mode 0 with an IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4
  *     mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the suffix is .mrcs .st .ali; rank 4 is a
  *     stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values stored.
- *   NPY: the array's dtype; bf16, which it does not have, as f32, c32 as c64.
+ *   NPY: the array's dtype; bf16, which it does not have, as f32, c32 as c64. Complex arrays up to rank 7.
  *   PNG: u8 and u16; bool as 1 bit, black and white. [h,w], or [h,w,c] with c <= 4: grey, grey + alpha, RGB, RGBA.
  *     Other dtypes are refused unless `store_as` asks for U8 or U16; `weft view` stretches their contrast.
  *   TIFF: the array's dtype, bool as u8, bf16 as f32. [h,w]; [n,h,w] as n pages; [n,h,w,c] with c from 2 to 4. A rank

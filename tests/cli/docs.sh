@@ -1,4 +1,5 @@
-# What docs/cli.md and docs/text.md show works: every command of the one, every text of the other.
+# What docs/cli.md and docs/text.md show works: every command of the one, every text of the other. docs/guide.md begins
+# with an example.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
@@ -31,6 +32,9 @@ awk '/^```/ { inside = $0 ~ /^```weft-program$/; n += inside; next } inside { pr
 for program in program*; do
     weft calc -f "$program" a=a.npy b=b.npy > /dev/null || die "docs/text.md: $(cat "$program")"
 done
+# the guide shows the first example, which is built and run, as it is
+awk '/^```/ { inside = $0 == "```c" && !n++; next } inside' "$WEFT_SOURCE/docs/guide.md" > first.c
+sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md: not examples/00_first.c'
 # every function that the page names is there, and every function of the tool's table is named
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do

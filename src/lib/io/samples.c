@@ -194,7 +194,8 @@ wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_sou
         strides[d] *= size;
     if (source->dtype >= WF_C32) {
         if (source->shape.rank == WF_MAX_RANK)
-            return wf__io_fail(source->ctx, path, WF_ERR_UNSUPPORTED, "a complex array of %d axes", WF_MAX_RANK);
+            return wf__io_fail(source->ctx, path, WF_ERR_UNSUPPORTED,
+                               "a complex array of %d axes (at most 7 can be saved)", WF_MAX_RANK);
         source->dtype = source->dtype == WF_C32 ? WF_F16 : source->dtype == WF_C64 ? WF_F32 : WF_F64;
         size = (int64_t)wf_dtype_size(source->dtype);
         strides[source->shape.rank] = size;
