@@ -166,9 +166,58 @@ static void test_index_and_reduce(void **state)
     wf_release(flat), wf_release(a), wf_release(b), wf_release(sum), wf_release(most);
 }
 
+static void join_first(const wf_site *s) { wf_inc(s->reduced[0], wf_cast(s->in[0], WF_F64)); }
+static void post_first(const wf_site *s) { wf_set(s->out[0], s->reduced[0]); }
+static void post_second(const wf_site *s) { wf_set(s->out[1], s->reduced[0]); }
+static void post_from_first(const wf_site *s)
+{
+    wf_set(s->out[0], wf_add(s->out[0], s->reduced[0]));
+    wf_set(s->out[1], 2);
+}
+static void join_nothing(const wf_site *s) { (void)s; }
+
+/* Outputs that a reducing operator leaves as they are: what no reduced value and no post sets. */
+static void test_reduced_outputs(void **state)
+{
+    (void)state;
+    const wf_reduced_spec sums[] = { { WF_F64, WF_ADD, 0 }, { WF_F32, WF_MAX, -1 } };
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 4), 1), *p = wf_full(ctx, WF_F32, WF_SHAPE(3, 1), 7),
+             *q = wf_full(ctx, WF_F32, WF_SHAPE(3, 1), 7);
+    const wf_op partial[] = {
+        { .call = join_first, .n_reduced = 1 },
+        { .call = join_first, .n_reduced = 1, .post = post_first },
+        { .call = join_first, .n_reduced = 1, .post = post_second },
+        { .call = join_first, .n_reduced = 1, .post = post_from_first },
+        { .call = join_nothing },
+    };
+    const wf_space rows = { .size = sizeof rows, .reduce = WF_AXES(1) };
+    const char *const unset[] = { "output 1", "output 1", "output 0", "reads output 0", "output 0" };
+    for (size_t i = 0; i < sizeof partial / sizeof *partial; ++i) {
+        wf_op op = partial[i];
+        op.size = sizeof op;
+        op.reduced = sums;
+        op.vectorize = true;
+        REFUSED(ctx, wf_apply_with(ctx, WF_ARRAYS(a), WF_ARRAYS(p, q), &op, &rows), WF_ERR_CONTRACT, unset[i]);
+        expect_all(p, 7), expect_all(q, 7);
+    }
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(p, q),
+                     WF_OPERATOR(.call = join_first, .reduced = sums, .n_reduced = 1), .reduce = WF_AXES(1)));
+    expect_all(p, 4), expect_all(q, 7);
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(p, q),
+                     WF_OPERATOR(.call = join_all, .reduced = sums, .n_reduced = 2, .vectorize = true),
+                     .reduce = WF_AXES(1)));
+    expect_all(p, 4), expect_all(q, 1);
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(q),
+                     WF_OPERATOR(.call = join_all, .reduced = sums, .n_reduced = 2, .vectorize = true),
+                     .reduce = WF_AXES(1)));
+    expect_all(q, 4);
+    wf_release(a), wf_release(p), wf_release(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero), cmocka_unit_test(test_paths),
-                                        cmocka_unit_test(test_operands), cmocka_unit_test(test_index_and_reduce) };
+                                        cmocka_unit_test(test_operands), cmocka_unit_test(test_index_and_reduce),
+                                        cmocka_unit_test(test_reduced_outputs) };
     return RUN_ON_ALL(tests);
 }

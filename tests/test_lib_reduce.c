@@ -410,6 +410,30 @@ static void test_close(void **state)
         wf_release(all[i]);
 }
 
+/* In f64, not in what the dtypes meet in, where there is one. */
+static void test_close_across_dtypes(void **state)
+{
+    (void)state;
+    const int32_t x[] = { 100000, 16777217, -1 };
+    const uint32_t u[] = { 100000, 16777217, UINT32_MAX };
+    const uint16_t h[] = { 0x7c00, 0x7c00, 0xbc00 }; /* infinity twice, -1 */
+    const float f[] = { 100000, 16777216, -1 };
+    const uint8_t want_u[] = { 1, 1, 0 }, want_h[] = { 0, 0, 1 }, want_f[] = { 1, 0, 1 };
+    wf_array *i = array_of(ctx, WF_I32, WF_SHAPE(3), x);
+    wf_array *with[] = { array_of(ctx, WF_U32, WF_SHAPE(3), u), array_of(ctx, WF_F16, WF_SHAPE(3), h),
+                         array_of(ctx, WF_F32, WF_SHAPE(3), f) };
+    const uint8_t *const want[] = { want_u, want_h, want_f };
+    for (int k = 0; k < 3; ++k) {
+        wf_array *c = wf_array_is_close(i, with[k], 0, 0, false), *d = wf_array_is_close(with[k], i, 0, 0, true);
+        uint8_t *got = contents(c), *back = contents(d);
+        assert_memory_equal(got, want[k], 3);
+        assert_memory_equal(back, want[k], 3);
+        free(got), free(back);
+        wf_release(c), wf_release(d), wf_release(with[k]);
+    }
+    wf_release(i);
+}
+
 static void test_normalize(void **state)
 {
     (void)state;
@@ -490,10 +514,19 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_dtypes), cmocka_unit_test(test_axes),      cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_masks),      cmocka_unit_test(test_planted),   cmocka_unit_test(test_cancellation),
-        cmocka_unit_test(test_shifts),     cmocka_unit_test(test_ends),      cmocka_unit_test(test_rmsd),
-        cmocka_unit_test(test_close),      cmocka_unit_test(test_normalize), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_all_dtypes),
+        cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_cancellation),
+        cmocka_unit_test(test_shifts),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_rmsd),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_close_across_dtypes),
+        cmocka_unit_test(test_normalize),
+        cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);
 }

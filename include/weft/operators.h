@@ -55,7 +55,7 @@ typedef struct wf_op {
     wf_hook *init, *deinit; /* once a block, before and after */
     wf_hook *call;
     wf_hook *join; /* for WF_JOIN_CUSTOM; NULL: call, with the other partial results in place of as many inputs */
-    wf_hook *post; /* NULL: reduced[i] is converted to out[i] */
+    wf_hook *post; /* NULL: reduced[i] is converted to out[i]; of those beyond the outputs nothing is left */
     void *user;
     const wf_reduced_spec *reduced;
     int32_t n_reduced;

@@ -231,7 +231,8 @@ WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL *
 WF_API wf_device wf_array_device(const wf_array *array);
 WF_API bool
 wf_array_is_packed(const wf_array *array); /* its elements lie side by side, in C order; true if there are none */
-/* WF_LAZY: a kept array whose recording has not run, is queued or failed. */
+/* WF_LAZY: a kept array whose recording has not run, is queued or failed. WF_FORMAL: a formal, or scratch, which have no
+ * contents outside of a recording: what wants some is WF_ERR_ARG. */
 typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
 
@@ -253,7 +254,7 @@ WF_API wf_array *wf_view_broadcast(wf_array *array, wf_shape shape); /* NumPy's 
  * together. NULL without memory. From any thread: copies are independent arrays. */
 WF_API wf_array *wf_copy(const wf_array *array);
 /* Which memory the array uses now: equal for views and for copies not yet separated; another one after a copy has
- * moved. 0: NULL or a formal. */
+ * moved. 0: NULL, a formal or scratch. */
 WF_API uint64_t wf_array_data_id(const wf_array *array);
 WF_API bool wf_shares(const wf_array *a, const wf_array *b); /* have both one, and the same one? */
 

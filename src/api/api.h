@@ -106,14 +106,14 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
     bool zeroed;           /* of scratch: before each run */
     char *name;            /* of a formal; else NULL */
-    wf_graph *graph;       /* of a formal, until the recording is finished; of a lazy array, until it has run */
+    wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
-/* Without memory: plans find it a place. */
+/* Without memory, WF_FORMAL: plans find it a place. */
 wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                             wf_device device);
 /* Whose memory a device works in: WF_CPU, or a GPU. */
@@ -147,8 +147,11 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
 /* Before an array is read or written, by the host or by a recording (`by`): if it is kept in another recording, which is
  * open, that one is evaluated first. false: that failed, and the context's error is set. */
 bool wf__array_settle(const wf_array *a, const wf_graph *by);
-bool wf__array_usable(const wf_array *a, const char *function); /* settled, too; else the context's error is set */
-wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes);      /* with one reference; NULL: out of memory */
+/* Is it neither a formal nor scratch? And: settled, are its contents here, or promised? Else the context's error is
+ * set. */
+bool wf__array_holds(const wf_array *a, const char *function);
+bool wf__array_usable(const wf_array *a, const char *function);
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL: out of memory */
 /* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
 wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes);
 void wf__buffer_release(wf_context *ctx, wf__buffer *buffer); /* NULL: no-op */

@@ -20,7 +20,30 @@ typedef struct application {
 
 static const char *name_of(const application *a) { return a->g->program.name ? a->g->program.name : "the operator"; }
 
-/* Operands become variables. Outputs hold what the array holds; under the contract nobody may look. */
+/* Outputs become variables that hold what the array holds; under the contract nobody may look. */
+static void open_outputs(application *a)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->out.n; ++i) {
+        wf_dtype t = wf_array_dtype(a->out.at[i]);
+        wf_val before = a->op->vectorize ? (wf_val){ { 0, NULL } } : wf_in(g, a->out.at[i]);
+        a->vo[i] = (wf_local)(g, t, before);
+        wf__set_contract(a->vo[i], a->op->vectorize ? WF__CONTRACT_OUTPUT : 0, (uint32_t)i);
+    }
+}
+
+static void close_outputs(application *a)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->out.n; ++i) {
+        if (a->op->vectorize && !wf__surely_set(a->vo[i]))
+            wf__poison(g, WF_ERR_CONTRACT, "%s leaves output %u unset on some path", name_of(a), (unsigned)i);
+        if (wf__was_set(a->vo[i]))
+            wf_out(g, a->out.at[i], wf_get(a->vo[i]));
+    }
+}
+
+/* Likewise inputs, and in a recording that does not reduce outputs. */
 static void open_operands(application *a, bool outputs)
 {
     wf_graph *g = a->g;
@@ -28,12 +51,8 @@ static void open_operands(application *a, bool outputs)
         a->vi[i] = (wf_local)(g, wf_array_dtype(a->in.at[i]), wf_in(g, a->in.at[i]));
         wf__set_contract(a->vi[i], a->op->vectorize ? WF__CONTRACT_INPUT : 0, (uint32_t)i);
     }
-    for (size_t i = 0; outputs && i < a->out.n; ++i) {
-        wf_dtype t = wf_array_dtype(a->out.at[i]);
-        wf_val before = a->op->vectorize ? (wf_val){ { 0, NULL } } : wf_in(g, a->out.at[i]);
-        a->vo[i] = (wf_local)(g, t, before);
-        wf__set_contract(a->vo[i], a->op->vectorize ? WF__CONTRACT_OUTPUT : 0, (uint32_t)i);
-    }
+    if (outputs)
+        open_outputs(a);
 }
 
 static void close_operands(application *a, bool outputs)
@@ -42,12 +61,8 @@ static void close_operands(application *a, bool outputs)
     for (size_t i = 0; i < a->in.n; ++i)
         if (wf__was_set(a->vi[i]))
             wf_out(g, a->in.at[i], wf_get(a->vi[i]));
-    for (size_t i = 0; outputs && i < a->out.n; ++i) {
-        if (a->op->vectorize && !wf__surely_set(a->vo[i]))
-            wf__poison(g, WF_ERR_CONTRACT, "%s leaves output %u unset on some path", name_of(a), (unsigned)i);
-        if (wf__was_set(a->vo[i]))
-            wf_out(g, a->out.at[i], wf_get(a->vo[i]));
-    }
+    if (outputs)
+        close_outputs(a);
 }
 
 /* Without a join, the call merges: other partial results in place of the inputs. */
@@ -74,16 +89,12 @@ static void record_post(application *a)
     wf_graph *g = a->g;
     const wf_op *op = a->op;
     wf_section(g, WF_POST);
-    for (size_t i = 0; i < a->out.n; ++i)
-        a->vo[i] = (wf_local)(g, wf_array_dtype(a->out.at[i]), wf_in(g, a->out.at[i]));
+    open_outputs(a);
     if (op->post)
         op->post(&a->site);
-    for (size_t i = 0; i < a->out.n; ++i) {
-        if (!op->post && i < (size_t)op->n_reduced)
-            (wf_set)(a->vo[i], wf_get(a->red[i]));
-        if (wf__was_set(a->vo[i]))
-            wf_out(g, a->out.at[i], wf_get(a->vo[i]));
-    }
+    for (size_t i = 0; !op->post && i < a->out.n && i < (size_t)op->n_reduced; ++i)
+        (wf_set)(a->vo[i], wf_get(a->red[i]));
+    close_outputs(a);
 }
 
 /* A hook that runs once a block: of indices there are those of kept axes, of operands none. */

@@ -201,6 +201,7 @@ wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtyp
     if (a) {
         wf__c_order(&a->shape, a->stride);
         a->device = wf__memory_of(device);
+        atomic_store(&a->state, WF_FORMAL);
     }
     return a;
 }
@@ -243,7 +244,9 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
 
 wf_array *wf_like(const wf_array *array)
 {
-    return array ? wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device) : NULL;
+    if (!array || !wf__array_holds(array, "wf_like"))
+        return NULL;
+    return wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device);
 }
 
 /* Is what an array wraps memory of this GPU? Then it is the array's device. */
@@ -394,6 +397,18 @@ bool wf__array_settle(const wf_array *a, const wf_graph *by)
     return !a->graph || a->graph == by || wf__array_promised(a) != WF_LAZY || wf_eval(a->graph) == WF_OK;
 }
 
+bool wf__array_holds(const wf_array *a, const char *function)
+{
+    if (atomic_load(&((wf_array *)a)->state) != WF_FORMAL)
+        return true;
+    if (a->name)
+        wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
+    else
+        wf__error(a->ctx, WF_ERR_ARG, "%s: the array is scratch, which has no contents outside its recording",
+                  function);
+    return false;
+}
+
 bool wf__array_usable(const wf_array *a, const char *function)
 {
     if (!a)
@@ -401,9 +416,7 @@ bool wf__array_usable(const wf_array *a, const char *function)
     if (!wf__array_settle(a, NULL))
         return false;
     wf_state state = wf__array_promised(a);
-    if (state == WF_FORMAL)
-        wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
-    else if (state == WF_LAZY)
+    if (wf__array_holds(a, function) && state == WF_LAZY)
         wf__error(a->ctx, WF_ERR_ARG, "%s: the array was never computed: its recording did not run", function);
     return state == WF_READY;
 }

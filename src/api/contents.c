@@ -167,9 +167,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
 {
     if (!array)
         return WF_ERR_ARG;
-    if (wf_array_state(array) == WF_FORMAL)
-        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: '%s' is a formal, which has no contents", array->name);
-    if (!exact_bytes(array, src, bytes, "wf_upload"))
+    if (!wf__array_holds(array, "wf_upload") || !exact_bytes(array, src, bytes, "wf_upload"))
         return WF_ERR_ARG;
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: a broadcast view is read-only");

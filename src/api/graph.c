@@ -99,8 +99,10 @@ static void retire(wf_graph *g)
     enum { MOST_SPARES = 16, MOST_NODES = 1 << 16, MOST_OF_ONE = 1 << 18 };
     wf_context *ctx = g->ctx;
     wf__release_kept(g);
-    for (uint32_t i = 0; i < g->scratch_n; ++i)
+    for (uint32_t i = 0; i < g->scratch_n; ++i) {
+        g->scratch[i]->graph = NULL;
         wf_release(g->scratch[i]);
+    }
     g->scratch_n = 0;
     wf__program_clear(&g->program);
     wf__mutex_lock(&ctx->lock);
@@ -256,7 +258,7 @@ static wf_status finish(wf_graph *g)
 bool wf__graph_launchable(wf_graph *g, const char *function)
 {
     for (uint32_t i = 0; i < g->program.object_n; ++i)
-        if (wf_array_state(g->program.object[i].array) == WF_FORMAL) {
+        if (g->program.object[i].array->name) {
             wf__error(g->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which only wf_launch can bind; say wf_compile",
                       function, g->program.object[i].array->name);
             return false;

@@ -2,6 +2,7 @@
  * that are not contiguous along a run are packed before the call and unpacked after it.
  */
 #include "api/api.h"
+#include <stdio.h>
 
 enum { MOST = 32, RUN = 4096 /* elements of a packed run */, MOST_RUN = 1 << 16, LONG = 1024 };
 
@@ -35,11 +36,15 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
         return refuse(h, WF_ERR_ARG, role, i, "is NULL");
     if (a->ctx != h->ctx)
         return refuse(h, WF_ERR_ARG, role, i, "belongs to another context");
+    char where[48];
+    snprintf(where, sizeof where, "wf_host_apply: %s %u", role, (unsigned)i);
+    if (!wf__array_holds(a, where))
+        return WF_ERR_ARG;
     if (!wf__array_settle(a, NULL))
         return wf_check(h->ctx);
     wf__array_wait(a);
     if (wf_array_state(a) != WF_READY)
-        return refuse(h, WF_ERR_ARG, role, i, "has no contents: it is a formal, or its recording has not run");
+        return refuse(h, WF_ERR_ARG, role, i, "has no contents: its recording has not run");
     if (!wf__array_arrived(a, "wf_host_apply"))
         return WF_ERR_ARG;
     if (out && a->read_only)

@@ -8,14 +8,6 @@ static bool may_overlap(const wf_array *a, const wf_array *b)
     return !a->buffer || !b->buffer || wf__array_may_meet(a, b); /* formals: whatever will be bound */
 }
 
-static bool is_own_scratch(const wf_graph *g, const wf_array *array)
-{
-    uint32_t i = 0;
-    while (i < g->scratch_n && g->scratch[i] != array)
-        ++i;
-    return i < g->scratch_n;
-}
-
 enum { LOOKS, READS, WRITES }; /* what a recording does with an array: bits; 0: asks for its shape */
 
 static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const char *function)
@@ -39,15 +31,14 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
     }
     wf_state state = wf__array_promised(array);
     if (state == WF_FORMAL && array->graph != g) {
-        wf__poison(g, WF_ERR_ARG, "%s: '%s' is a formal of another recording", function, array->name);
+        wf__poison(g, WF_ERR_ARG,
+                   array->name ? "%s: '%s' is a formal of another recording"
+                               : "%s: the array is the scratch of another recording",
+                   function, array->name);
         return false;
     }
     if (does & READS && state == WF_LAZY && array->graph != g) { /* here it is what was kept in it */
         wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording has not run", function);
-        return false;
-    }
-    if (array->scratch && !is_own_scratch(g, array)) {
-        wf__poison(g, WF_ERR_ARG, "%s: the array is the scratch of another recording", function);
         return false;
     }
     if (does & WRITES && array->read_only) {
@@ -167,7 +158,7 @@ static bool has_elements(wf_graph *g, const wf_array *array, const char *functio
 wf_val wf_in(wf_graph *g, const wf_array *array)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !has_elements(g, array, "wf_in") || !acceptable(g, array, READS, "wf_in") ||
+    if (!wf__is_recording(g) || !acceptable(g, array, READS, "wf_in") || !has_elements(g, array, "wf_in") ||
         !slot_of(g, array, true, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__load(wf__graph_ir(g), slot, 0, WF_BORDER_NONE, 0));
@@ -195,7 +186,7 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
 void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !has_elements(g, array, "wf_out") || !acceptable(g, array, WRITES, "wf_out"))
+    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, "wf_out") || !has_elements(g, array, "wf_out"))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     wf__ref on = wf__lanes_on(g);
@@ -460,6 +451,7 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
         return NULL;
     }
     a->scratch = 1 + block;
+    a->graph = g;
     a->zeroed = zeroed;
     g->scratch[g->scratch_n++] = a;
     return a;

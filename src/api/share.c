@@ -276,7 +276,7 @@ uint64_t wf_array_data_id(const wf_array *a)
     if (!a)
         return 0;
     wf__mutex_lock(&a->ctx->share_lock);
-    uint64_t id = a->buffer ? a->buffer->id : 0;
+    uint64_t id = a->buffer && !a->scratch ? a->buffer->id : 0;
     wf__mutex_unlock(&a->ctx->share_lock);
     return id;
 }

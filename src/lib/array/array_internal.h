@@ -15,6 +15,9 @@ wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, 
 /* The status of what has failed: the context's, or, when not even that could be kept, WF_ERR_MEMORY. */
 wf_status wf__array_error(const wf_context *ctx);
 
+/* Not a formal or scratch, for what looks at shapes before it records; else, with WF_ERR_ARG, false. True for NULL. */
+bool wf__array_known(const wf_array *array, const char *function);
+
 static inline bool wf__is_complex_dtype(wf_dtype t) { return t >= WF_C32; }
 static inline bool wf__is_float_dtype(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
 /* What means are of, and the dtype of the parts of complex numbers (of others: itself). */
@@ -29,7 +32,7 @@ bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *
 /* Consumes `array` and returns it without these axes of extent 1. */
 wf_array *wf__without_axes(wf_array *array, wf_axes axes);
 static inline bool wf__on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
-/* order.c: false, with WF_ERR_DTYPE, for complex numbers; false for NULL. */
+/* order.c: false, with an error, for complex numbers, formals and scratch; false for NULL. */
 bool wf__array_ordered(const wf_array *array, const char *function);
 /* No sequence with this is frozen, unless the array is on a GPU, where it is done by launches. */
 void wf__array_by_host(const wf_array *array, const char *function);

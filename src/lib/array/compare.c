@@ -8,10 +8,10 @@ static wf_val is_nan(wf_val v)
 
 static wf_val close_of(wf_graph *g, const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal)
 {
-    wf_val u = wf_in(g, a), v = wf_in(g, b), x = wf__wide(u), y = wf__wide(v);
+    wf_val x = wf__wide(wf_in(g, a)), y = wf__wide(wf_in(g, b));
     wf_val bound = wf_add(wf_param(g, "atol", WF_F64, atol), wf_mul(wf_param(g, "rtol", WF_F64, rtol), wf_abs(y)));
     wf_val finite = wf_and(wf_isfinite(wf_abs(x)), wf_isfinite(wf_abs(y))); /* infinity <= infinity says nothing */
-    wf_val close = wf_or(wf_eq(u, v), wf_and(finite, wf_le(wf_abs(wf_sub(x, y)), bound)));
+    wf_val close = wf_or(wf_eq(x, y), wf_and(finite, wf_le(wf_abs(wf_sub(x, y)), bound)));
     return nan_equal ? wf_or(close, wf_and(is_nan(x), is_nan(y))) : close;
 }
 

@@ -6,16 +6,12 @@
 static bool check(wf__reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
     *r = (wf__reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
-    if (!r->ctx || !wf__axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
+    if (!wf__array_ordered(array, function) || !wf__axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
         return false;
     r->n = wf__axes_count(&r->shape, r->axes);
-    if (wf__is_complex_dtype(wf_array_dtype(array)))
-        wf__array_fail(r->ctx, WF_ERR_DTYPE, "%s: complex numbers have no order", function);
-    else if (!r->n)
+    if (!r->n)
         wf__array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
-    else
-        return true;
-    return false;
+    return r->n;
 }
 
 wf_val wf__extreme_of(const wf__reduction *r, wf_val v, bool largest)

@@ -33,7 +33,7 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
 wf_status wf_array_assign(wf_array *to, const wf_array *from)
 {
     wf_context *ctx = wf_array_context(to);
-    if (!ctx)
+    if (!ctx || !wf__array_known(to, "wf_array_assign") || !wf__array_known(from, "wf_array_assign"))
         return WF_ERR_ARG;
     wf_graph *g = wf_begin(ctx);
     wf_shape target = wf_array_shape(to), source = wf_array_shape(from);

@@ -4,8 +4,10 @@
 
 bool wf__array_ordered(const wf_array *array, const char *function)
 {
-    if (!array || !wf__is_complex_dtype(wf_array_dtype(array)))
-        return array != NULL;
+    if (!array || !wf__array_known(array, function))
+        return false;
+    if (!wf__is_complex_dtype(wf_array_dtype(array)))
+        return true;
     wf__array_fail(wf_array_context(array), WF_ERR_DTYPE, "%s: complex numbers have no order", function);
     return false;
 }

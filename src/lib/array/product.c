@@ -58,6 +58,8 @@ static wf_array *transposed(const wf_array *a) /* a view; only read */
 
 static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_shape *out)
 {
+    if (!wf__array_known(a, "wf_array_matmul") || !wf__array_known(b, "wf_array_matmul"))
+        return false;
     wf_shape s = wf_array_shape(a), t = wf_array_shape(b), *longer = s.rank > t.rank ? &s : &t;
     bool fits = a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2];
     *out = *longer;
@@ -71,10 +73,20 @@ static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_s
         out->dim[longer->rank - 1] = t.dim[t.rank - 1];
         return true;
     }
-    wf__array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
-                   "wf_array_matmul: needs [..., m, k] and [..., k, n]; ranks are %d and %d, and k is %lld and %lld",
-                   (int)s.rank, (int)t.rank, (long long)(s.rank > 1 ? s.dim[s.rank - 1] : 0),
-                   (long long)(t.rank > 1 ? t.dim[t.rank - 2] : 0));
+    if (!a || !b || s.rank < 2 || t.rank < 2)
+        wf__array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
+                       "wf_array_matmul: needs [..., m, k] and [..., k, n]; ranks are %d and %d", (int)s.rank,
+                       (int)t.rank);
+    else
+        wf__array_fail(
+            ctx, WF_ERR_SHAPE,
+            s.dim[s.rank - 1] == t.dim[t.rank - 2]
+                ? "wf_array_matmul: the axes before the last two do not broadcast; m, k is %lld, %lld and k, "
+                  "n is %lld, %lld"
+                : "wf_array_matmul: needs [..., m, k] and [..., k, n], but m, k is %lld, %lld and k, n is "
+                  "%lld, %lld",
+            (long long)s.dim[s.rank - 2], (long long)s.dim[s.rank - 1], (long long)t.dim[t.rank - 2],
+            (long long)t.dim[t.rank - 1]);
     return false;
 }
 

@@ -80,7 +80,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
 
 wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border, double value)
 {
-    if (!array)
+    if (!array || !wf__array_known(array, "wf_array_extract"))
         return NULL;
     if (shape.rank != wf_array_shape(array).rank || (shape.rank && !offset)) {
         wf__array_fail(wf_array_context(array), WF_ERR_SHAPE,
@@ -94,7 +94,7 @@ wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t 
 wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset)
 {
     wf_context *ctx = wf_array_context(array);
-    if (!ctx)
+    if (!ctx || !wf__array_known(array, "wf_array_insert") || !wf__array_known(region, "wf_array_insert"))
         return WF_ERR_ARG;
     wf_shape whole = wf_array_shape(array), shape = wf_array_shape(region), common = { .rank = whole.rank };
     if (!region || shape.rank != whole.rank || (whole.rank && !offset))
@@ -121,7 +121,7 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
 wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const int64_t *after, wf_border border,
                           double value)
 {
-    if (!array)
+    if (!array || !wf__array_known(array, "wf_array_resize"))
         return NULL;
     wf_shape shape = wf_array_shape(array);
     int64_t offset[WF_MAX_RANK] = { 0 };
@@ -141,7 +141,7 @@ wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const in
 
 wf_array *wf_array_tile(const wf_array *array, const int64_t *times)
 {
-    if (!array)
+    if (!array || !wf__array_known(array, "wf_array_tile"))
         return NULL;
     wf_context *ctx = wf_array_context(array);
     wf_shape shape = wf_array_shape(array);
@@ -160,7 +160,7 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 {
     wf_context *ctx = wf_array_context(array);
     wf_shape shape = wf_array_shape(array);
-    if (!ctx || !wf__axis_of(ctx, &shape, &axis, "wf_array_repeat"))
+    if (!ctx || !wf__array_known(array, "wf_array_repeat") || !wf__axis_of(ctx, &shape, &axis, "wf_array_repeat"))
         return NULL;
     if (times < 0 || (shape.dim[axis] && times > INT64_MAX / shape.dim[axis])) {
         wf__array_fail(ctx, WF_ERR_ARG, "wf_array_repeat: %lld times", (long long)times);

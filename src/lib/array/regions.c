@@ -24,6 +24,8 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
     wf_dtype t = wf_array_dtype(offsets);
     int rank = wf_array_shape(array).rank;
     *p = (places){ .ctx = wf_array_context(array), .n = o.dim[0], .whole = wf_array_shape(array), .region = *region };
+    if (!wf__array_known(array, function) || !wf__array_known(offsets, function))
+        return false;
     if (!offsets || o.rank != 2 || o.dim[1] != rank || region->rank != rank || rank >= WF_MAX_RANK || !rank)
         wf__array_fail(
             p->ctx, offsets ? WF_ERR_SHAPE : WF_ERR_ARG,
@@ -202,7 +204,7 @@ static wf_status insert(const places *p, wf_array *array, const wf_array *region
 
 wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, const wf_array *offsets)
 {
-    if (!array)
+    if (!array || !wf__array_known(regions, "wf_array_insert_regions"))
         return WF_ERR_ARG;
     wf_shape all = wf_array_shape(regions), region = { .rank = all.rank - 1 };
     for (int d = 0; d < region.rank; ++d)

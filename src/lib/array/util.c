@@ -20,6 +20,15 @@ wf_status wf__array_error(const wf_context *ctx)
     return status == WF_OK ? WF_ERR_MEMORY : status;
 }
 
+bool wf__array_known(const wf_array *array, const char *function)
+{
+    if (!array || wf_array_state(array) != WF_FORMAL)
+        return true;
+    wf__array_fail(wf_array_context(array), WF_ERR_ARG, "%s: a formal or scratch has no contents outside a recording",
+                   function);
+    return false;
+}
+
 wf_dtype wf__mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
 wf_dtype wf__part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
