@@ -87,6 +87,8 @@ static void test_refused_arrays(void **state)
     REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "unknown");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(2), .device = 77));
     REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "77");
+    assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(2, 4), .strides = ((const int64_t[]){ 0, 1 })));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "strides of 0");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .strides = negative));
     REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "strides");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .strides = far));
@@ -355,6 +357,38 @@ static void test_wrap(void **state)
     g = wf_begin(ctx);
     wf_out(g, a, 1);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
+    g = wf_begin(ctx, .shape = WF_SHAPE(2, 2));
+    wf_write(g, a, 1, wf_index(g, 0), wf_index(g, 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
+    g = wf_begin(ctx, .shape = WF_SHAPE(2, 2));
+    wf_accumulate(g, WF_ADD, a, 1, wf_index(g, 0), wf_index(g, 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
+    assert_true(x[0] == 0 && x[1] == 1);
+    wf_release(a);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 4), 1);
+    assert_null(wf_view_broadcast(a, WF_SHAPE(2, 4)));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "(3, 4) does not broadcast to (2, 4)");
+    wf_graph *g = wf_begin(ctx);
+    assert_null(wf_keep(wf_concat(0, wf_in(g, a), wf_cast(wf_in(g, a), WF_F64))));
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "f32 meets f64");
+    g = wf_begin(ctx);
+    assert_null(wf_keep(wf_concat(2, wf_in(g, a), wf_in(g, a))));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "axis 2 is out of range for rank 2");
+    g = wf_begin(ctx);
+    assert_null(wf_keep(wf_concat(0, wf_in(g, a), wf_permute(wf_in(g, a), ((const int[]){ 1, 0 })))));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "(3, 4) and (4, 3)");
+    g = wf_begin(ctx, .shape = WF_SHAPE(3));
+    wf_val i;
+    WF_FOR (g, i, 0, 5, 0) {
+        wf_write(g, a, 1, i, 0);
+    }
+    WF_END(g);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "the step is 0");
     wf_release(a);
 }
 
@@ -434,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_reshape),
         cmocka_unit_test(test_broadcast_views),
         cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_wrap_refuses_and_releases),
         cmocka_unit_test(test_context_outlived),
         cmocka_unit_test(test_names),

@@ -27,6 +27,17 @@ static bool reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int
     return true;
 }
 
+/* Is some element found under several indices, for a stride of 0? */
+static bool repeats(const wf_shape *shape, const int64_t *stride)
+{
+    bool repeated = false, empty = false;
+    for (int d = 0; d < shape->rank; ++d) {
+        repeated = repeated || (shape->dim[d] > 1 && stride[d] == 0);
+        empty = empty || shape->dim[d] == 0;
+    }
+    return repeated && !empty;
+}
+
 static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape, int64_t *count)
 {
     if (!ctx)
@@ -160,6 +171,11 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
     size_t bytes;
     if (!acceptable(ctx, function, dtype, shape, &count))
         return NULL;
+    if (strides && repeats(shape, strides)) {
+        wf__error(ctx, WF_ERR_SHAPE, "%s: strides of 0 are for memory that wf_wrap is given, and that is read",
+                  function);
+        return NULL;
+    }
     wf_array *a = wf__array_handle(ctx, dtype, shape);
     if (!a)
         return NULL;
@@ -292,6 +308,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
     }
     if (a) {
         a->buffer->data = a->base = data;
+        a->read_only = repeats(&a->shape, a->stride);
         wf__array_span(a);
     }
     if (a && place && wf__is_gpu(place->device) && !is_there(a, place->device)) {

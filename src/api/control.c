@@ -258,7 +258,9 @@ bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_
     unsigned t = counter_dtype(g, (const wf_val[]){ hi, lo, step }, 3);
     wf__ref first = wf__converted(g, lo, t, "WF_FOR"), last = wf__converted(g, hi, t, "WF_FOR");
     wf__ref by = wf__converted(g, step, t, "WF_FOR");
-    if (!first || !last || !by)
+    if (by && wf__is_const(ir, by, 0))
+        wf__poison(g, WF_ERR_ARG, "WF_FOR: the step is 0");
+    if (!first || !last || !by || !wf__is_recording(g))
         return true;
     uint32_t counter = hidden(g, t, first);
     wf__block *b = open_block(g, FOR, here, and_with(ir, wf__lanes_on(g), in_bounds(ir, first, last, by)));

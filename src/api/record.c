@@ -42,7 +42,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
         return false;
     }
     if (does & WRITES && array->read_only) {
-        wf__poison(g, WF_ERR_ARG, "%s: a broadcast view is read-only", function);
+        wf__poison(g, WF_ERR_ARG, "%s: the array is read-only: a broadcast view, or an axis has stride 0", function);
         return false;
     }
     return true;

@@ -198,18 +198,32 @@ static wf_val element_of(wf_val v, const wf_val *at, int rank, int axis, int64_t
     return wf_gather_n(v, (wf_vals){ index, (size_t)rank });
 }
 
+static bool joins_on(wf_graph *g, wf_val a, wf_val b, int axis)
+{
+    wf_shape x = wf_val_shape(a), y = wf_val_shape(b);
+    wf_dtype s = wf_val_dtype(a), t = wf_val_dtype(b);
+    char left[160], right[160];
+    bool fits = x.rank == y.rank;
+    for (int d = 0; fits && d < x.rank; ++d)
+        fits = x.dim[d] >= 0 && y.dim[d] >= 0 && (d == axis || x.dim[d] == y.dim[d]);
+    wf__shape_text(&x, left, sizeof left);
+    wf__shape_text(&y, right, sizeof right);
+    if (wf__is_recording(g) && s != t)
+        wf__poison(g, WF_ERR_DTYPE, "wf_concat: %s meets %s; cast one of them", wf_dtype_name(s), wf_dtype_name(t));
+    else if (axis < 0 || axis >= x.rank)
+        wf__poison(g, WF_ERR_SHAPE, "wf_concat: axis %d is out of range for rank %d", axis, (int)x.rank);
+    else if (!fits)
+        wf__poison(g, WF_ERR_SHAPE, "wf_concat: %s and %s need known extents, the same but along axis %d", left, right,
+                   axis);
+    return wf__is_recording(g);
+}
+
 static wf_val concat(wf_val a, wf_val b, int axis)
 {
     wf_graph *g = wf__graph_of(a);
     wf_shape x = wf_val_shape(a), y = wf_val_shape(b), out = x;
-    bool fits = x.rank == y.rank && axis >= 0 && axis < x.rank && wf_val_dtype(a) == wf_val_dtype(b);
-    for (int d = 0; fits && d < x.rank; ++d)
-        fits = x.dim[d] >= 0 && y.dim[d] >= 0 && (d == axis || x.dim[d] == y.dim[d]);
-    if (!fits || !wf__is_recording(g)) {
-        wf__poison(g, WF_ERR_SHAPE,
-                   "wf_concat: values need one dtype, and known extents that are the same but along the axis");
+    if (!joins_on(g, a, b, axis))
         return wf__no_value(g);
-    }
     if (x.dim[axis] == 0 || y.dim[axis] == 0)
         return x.dim[axis] ? a : b;
     wf_val at[WF_MAX_RANK];
