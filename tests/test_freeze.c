@@ -131,7 +131,7 @@ static void test_misfits(void **state)
     three_launches(odd, b);
     wf_array *more = wf_array_copy(twice);
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 4 uses an array that has memory of input 0 and more");
+    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 4 ('wf_array_cast') uses an array that has memory");
     wf_release(more);
     assert_null(wf_freeze_end(ctx));
     REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "not freezing anything");

@@ -46,8 +46,8 @@ typedef struct wf_texture {
     bool pixels;    /* element k is at k; else positions are relative, as Dr.Jit's: element k of n at (k + 0.5) / n */
 } wf_texture;
 /* out[c], for each channel: the texture at the position, one value for each axis of positions, in the array's order
- * (y, x). Positions are floats; f64 ones, or an f64 array, are computed with in f64, all else in f32, which is what
- * out is, too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One
+ * (y, x). Positions of f64, or an f64 array, are computed with in f64, all else in f32, to which integers are
+ * converted and which is what out is, too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One
  * element is read for each point with WF_NEAREST, 2 along each axis with WF_LINEAR, 4 with WF_CUBIC; the channels of
  * an element lie side by side in C order and are read as one vector (WF_PACKETS). WF_LINEAR: a (1 - t) + b t along
  * the last axis first.

@@ -340,8 +340,8 @@ WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready.
 /* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become
  * ready, for any graph; values that an array holds now, and all results of reductions that were needed, are not
  * computed again; other values stay what they were, but for those that would read an array which has been overwritten:
- * these are out of use. On error nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are
- * never computed. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is
+ * these are out of use. If running fails, nothing leaks and the graph goes on: its assignments are forgotten, kept
+ * arrays are never computed. A mistake in the recording is reported and stays: such a graph runs no more. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is
  * found again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
@@ -377,7 +377,8 @@ WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border
  * order between points is unspecified. A point's own reads and writes keep their order. In array graphs indices and
  * value are arrays, broadcast: scatter; what is recorded later sees the result. */
 WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals index);
-/* The same where `condition` (bool) holds; elsewhere nothing is written, and the index may be anything. */
+/* The same where `condition` holds, of any dtype: a value that is not 0, as in C; elsewhere nothing is written, and the
+ * index may be anything. */
 WF_API void wf_write_if_n(wf_graph *graph, wf_val condition, wf_array *array, wf_val value, wf_vals index);
 /* How values are joined: in reductions, accumulation and atomics. WF_EXCH, WF_INC: wf_atomic only. */
 typedef enum wf_join {
@@ -414,7 +415,7 @@ typedef enum wf_mode {
  * in C for each thread.
  *     wf_accumulate(g, WF_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, int join_and_mode, wf_array *array, wf_val value, wf_vals index);
-/* The same where `condition` (bool) holds; elsewhere the index may be anything. */
+/* The same where `condition` holds (is not 0); elsewhere the index may be anything. */
 WF_API void wf_accumulate_if_n(wf_graph *graph, wf_val condition, int join_and_mode, wf_array *array, wf_val value,
                                wf_vals index);
 /* Atomic operations: what the element held before. WF_ADD to WF_XOR, WF_EXCH, WF_INC; not for complex numbers. The
@@ -448,7 +449,7 @@ WF_API void wf_inc(wf_var var, wf_val value);
 
 /* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and WF_FOR(g, i, lo,
  * hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points is a real
- * branch. All branches are recorded: these functions return true, always. Values of a block are not seen after it,
+ * branch. Conditions may have any dtype: what is not 0 holds, as in C. All branches are recorded: these functions return true, always. Values of a block are not seen after it,
  * variables are. `here` names the source line for messages and is borrowed until the recording ends. In array graphs a
  * condition is a whole array, of which each element decides for its own; variables broadcast against it: one that a
  * block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects (wf_out,
@@ -461,7 +462,9 @@ WF_API bool wf_else_(wf_graph *graph, const char *here);
 WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
 WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
 /* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
- * integer dtype, i64 if all are numbers. The bounds are computed once. */
+ * integer dtype, i64 if all are numbers, to which the bounds are converted. They are computed once. Counters of 8 and 16
+ * bits count as i32 and never wrap; wider ones do, as in C, where the end of the dtype is less than a step beyond hi
+ * (INT32_MAX - 1 in steps of 5: say an i64 bound). */
 WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
 WF_API void wf_end_(wf_graph *graph, const char *here);
 WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
@@ -584,7 +587,8 @@ typedef struct wf_launch_opts {
     int64_t serial_below;  /* as in wf_space; 0: what the recording said */
     int32_t block_threads; /* likewise */
 } wf_launch_opts;
-/* Binds formals, and other parameter values, by name; parameters that are not named keep their initial values. From any
+/* Binds formals, and other parameter values, by name, each once; parameters that are not named keep their initial
+ * values. From any
  * thread. Done when it returns, or queued in a stream. */
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);

@@ -218,7 +218,8 @@ typedef struct wf__program {
     wf__limits limits;
     bool placed; /* the device was asked for, or an array has decided it */
     char *name;
-    double record_s; /* with WF_HISTORY */
+    const char *here; /* while it is recorded: for messages; borrowed */
+    double record_s;  /* with WF_HISTORY */
 } wf__program;
 
 typedef struct wf__block wf__block; /* control.c */
@@ -238,7 +239,7 @@ struct wf_graph {
     uint32_t kept_n, kept_cap;
     const char *here;
     wf_stream *stream; /* given; NULL: the current one, if any */
-    bool reducing;
+    bool reducing, accumulates;
     wf_section_id section;
     wf_array **scratch; /* of blocks; retained */
     uint32_t scratch_n, scratch_cap;
@@ -343,6 +344,8 @@ bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *functi
 void wf__update_noted(wf_graph *g, uint32_t slot);
 /* contract.c: fails the recording where a reduced variable is used otherwise than by joining. */
 void wf__check_reductions(wf_graph *g);
+/* The same of an index space that accumulates into an array and writes it. */
+void wf__check_accumulation(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
 wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */

@@ -166,3 +166,33 @@ void wf__check_reductions(wf_graph *g)
     wf__free(c.joined);
     wf__free(c.pair);
 }
+
+static void refuse_write(wf_graph *g, uint32_t slot)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    const wf_array *a = g->program.object[ir->slot[slot].object].array;
+    const char *label = a->name ? a->name : wf__label_of(ir, wf__array_ref(slot));
+    char shape[160];
+    wf__shape_text(&a->shape, shape, sizeof shape);
+    wf__poison(g, WF_ERR_CONTRACT,
+               "wf_accumulate: %s%s%s %s of shape %s is accumulated into and written in one index space; use two "
+               "recordings",
+               label ? "'" : "an array", label ? label : "", label ? "'," : ",", wf_dtype_name(a->dtype), shape);
+}
+
+/* Other arrays may turn out to share memory at the launch: then the plan says so. */
+void wf__check_accumulation(wf_graph *g)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    if (!g->accumulates || g->program.rec.kind != WF__SPACE)
+        return;
+    for (wf__ref q = 1; q < ir->n && ir->status == WF_OK; ++q)
+        for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM && ir->status == WF_OK; ++r) {
+            if (ir->node[r].op != WF__STORE)
+                continue;
+            uint32_t into = ir->slot[ir->node[q].a].object, to = ir->slot[ir->node[r].a].object;
+            const wf_array *a = g->program.object[into].array, *b = g->program.object[to].array;
+            if (into == to || (a->buffer && b->buffer && wf__array_may_meet(a, b)))
+                refuse_write(g, ir->node[q].a);
+        }
+}

@@ -262,14 +262,19 @@ bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_
         wf__poison(g, WF_ERR_ARG, "WF_FOR: the step is 0");
     if (!first || !last || !by || !wf__is_recording(g))
         return true;
-    uint32_t counter = hidden(g, t, first);
+    if (wf__size(t) < wf__size(WF_I32)) { /* i32 holds what is a step beyond the last turn */
+        first = wf__cast(ir, first, WF_I32);
+        last = wf__cast(ir, last, WF_I32);
+        by = wf__cast(ir, by, WF_I32);
+    }
+    uint32_t counter = hidden(g, wf__dtype(ir, first), first);
     wf__block *b = open_block(g, FOR, here, and_with(ir, wf__lanes_on(g), in_bounds(ir, first, last, by)));
     if (!b)
         return true;
     b->counter = counter;
     b->hi = last;
     b->step = by;
-    *i = wf__value(g, *wf__holds(g, &g->var[counter]));
+    *i = wf__value(g, wf__cast(ir, *wf__holds(g, &g->var[counter]), t));
     return true;
 }
 

@@ -142,6 +142,7 @@ static bool record_part(evaluation *e)
     e->part.device = p->device;
     rec->gpu = wf__gpu_mark(p->device);
     e->part.name = p->name; /* borrowed */
+    e->part.here = p->here;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
     to->arrays = true;

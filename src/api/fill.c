@@ -8,11 +8,14 @@ wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
 {
     if (!ctx)
         return NULL;
+    if (wf__computable(dtype) && !wf__number_fits(value, dtype)) {
+        wf__error(ctx, WF_ERR_DTYPE, "wf_full: the value %.17g does not fit %s", value, wf_dtype_name(dtype));
+        return NULL;
+    }
     wf_array *a = wf__array_make(ctx, "wf_full", dtype, &shape, NULL, 0);
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);
-    wf_const(g, dtype, value);                        /* refuses what does not fit */
     wf_out(g, a, wf_param(g, "value", dtype, value)); /* one kernel for all values */
     if (wf_run(g) == WF_OK)
         return a;

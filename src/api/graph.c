@@ -153,12 +153,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         return NULL;
     }
     g->ctx = ctx;
-    g->here = given.here;
+    g->here = g->program.here = given.here;
     g->begun = wf__has_history(ctx) ? wf__now() : 0;
     g->stream = given.stream;
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
-    g->evaluated = false;
+    g->evaluated = g->accumulates = false;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
@@ -247,6 +247,7 @@ static wf_status finish(wf_graph *g)
     }
     wf__end_section(g, true);
     wf__check_reductions(g);
+    wf__check_accumulation(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
     rec->gpu = wf__gpu_mark(g->program.device);
@@ -322,6 +323,7 @@ wf_kernel *wf_compile(wf_graph *g)
         k->ctx = g->ctx;
         wf__context_retain(k->ctx);
         k->program = g->program;
+        k->program.here = NULL; /* the kernel may outlive it */
         g->program = (wf__program){ 0 };
         for (uint32_t i = 0; i < k->program.object_n; ++i)
             if (k->program.object[i].array->name) /* a formal; other arrays may be in use by other threads */

@@ -32,51 +32,62 @@ static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_arr
            atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
 }
 
-static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a)
+static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a, const char *function)
 {
     const wf_array *formal = k->program.object[object].array;
     if (!a)
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' needs an array", formal->name);
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' needs an array", function, formal->name);
     if (a->ctx != k->ctx)
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' belongs to another context", formal->name);
-    if (!wf__array_usable(a, "wf_launch"))
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' belongs to another context", function, formal->name);
+    if (!wf__array_usable(a, function))
         return wf_check(k->ctx);
     char here[32], there[32];
     if (a->device != wf__memory_of(k->program.device))
-        return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: '%s' is in the memory of %s; the kernel runs on %s",
+        return wf__error(k->ctx, WF_ERR_DEVICE, "%s: '%s' is in the memory of %s; the kernel runs on %s", function,
                          formal->name, wf__device_name(a->device, there), wf__device_name(k->program.device, here));
     if (a->dtype != formal->dtype || a->shape.rank != formal->shape.rank)
         return wf__error(k->ctx, a->dtype != formal->dtype ? WF_ERR_DTYPE : WF_ERR_SHAPE,
-                         "wf_launch: '%s' is %s of rank %d; the kernel wants %s of rank %d", formal->name,
+                         "%s: '%s' is %s of rank %d; the kernel wants %s of rank %d", function, formal->name,
                          wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype),
                          (int)formal->shape.rank);
     if (a->read_only && wf__program_writes(&k->program, object))
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: '%s' is written, but is a broadcast view", formal->name);
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' is written, but is a broadcast view", function, formal->name);
     return WF_OK;
 }
 
-static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out)
+static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out,
+                                   const char *function)
 {
     wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
     *out = a;
-    return a && fits(k, k->program.object[object].array, a) ? WF_OK : bind_odd_array(k, object, a);
+    return a && fits(k, k->program.object[object].array, a) ? WF_OK : bind_odd_array(k, object, a, function);
 }
 
-static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out)
+static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
 {
     double value = arg->kind == 2 ? arg->as.val.h.num : arg->as.num;
     if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
-        return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: parameter '%s' needs a number", k->program.param[number].name);
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
+                         k->program.param[number].name);
     unsigned dtype = k->program.rec.ir.param[number];
     if (!wf__number_fits(value, dtype))
-        return wf__error(k->ctx, WF_ERR_DTYPE, "wf_launch: %.17g does not fit parameter '%s' of dtype %s", value,
+        return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %.17g does not fit parameter '%s' of dtype %s", function, value,
                          k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
     *out = 0;
     wf__eval_cast(dtype, WF_F64, out, &value, 1);
     return WF_OK;
 }
 
-static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, uint64_t *param)
+/* Is the name of argument i that of an earlier one? */
+static bool is_given(const wf_args *args, size_t i)
+{
+    size_t k = 0;
+    while (k < i && !same_name(args->at[k].name, args->at[i].name))
+        ++k;
+    return k < i;
+}
+
+static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, uint64_t *param, const char *function)
 {
     const wf__program *p = &k->program;
     for (uint32_t i = 0; i < p->object_n; ++i)
@@ -84,6 +95,7 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
     uint32_t n = p->object_n + p->param_n, next = 0;
+    uint64_t seen = 0; /* of the first 64 */
     for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
         uint32_t at = next; /* things are often named in the order of declaration */
@@ -91,23 +103,26 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
             at = arg->name ? find_name(p, arg->name) : n;
         next = at + 1;
         if (at == n)
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: the kernel has no formal or parameter '%s'",
+            return wf__error(k->ctx, WF_ERR_ARG, "%s: the kernel has no formal or parameter '%s'", function,
                              arg->name ? arg->name : "");
-        wf_status status = at < p->object_n ? bind_array(k, at, arg, &arrays[at])
-                                            : bind_param(k, at - p->object_n, arg, &param[at - p->object_n]);
+        if (at < 64 ? seen >> at & 1 : is_given(&args, i))
+            return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' is given twice", function, arg->name);
+        seen |= at < 64 ? (uint64_t)1 << at : 0;
+        wf_status status = at < p->object_n ? bind_array(k, at, arg, &arrays[at], function)
+                                            : bind_param(k, at - p->object_n, arg, &param[at - p->object_n], function);
         if (status != WF_OK)
             return status;
     }
     for (uint32_t i = 0; i < p->object_n; ++i)
         if (!arrays[i])
-            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: no array is given for '%s'", p->object[i].array->name);
+            return wf__error(k->ctx, WF_ERR_ARG, "%s: no array is given for '%s'", function, p->object[i].array->name);
     return WF_OK;
 }
 
 typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user);
 
 /* Calls `then` with everything bound. */
-static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then, void *user)
+static wf_status with_bindings(const wf_kernel *k, wf_args args, const char *function, bound_fn *then, void *user)
 {
     enum { FEW = 16 };
     wf_array *few[FEW], **arrays = few;
@@ -119,7 +134,7 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, bound_fn *then,
         param = wf__alloc(p->param_n * sizeof *param);
     wf_status status = arrays && param ? WF_OK : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
     if (status == WF_OK)
-        status = bind_all(k, args, arrays, param);
+        status = bind_all(k, args, arrays, param, function);
     if (status == WF_OK)
         status = then(k, arrays, param, user);
     if (arrays != few)
@@ -178,7 +193,7 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_o
         return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
                          (int)space.rank);
     memcpy(space.dim, opts->shape.dim, (size_t)space.rank * sizeof *space.dim);
-    return with_bindings(k, args, launch, &(launching){ opts, &space });
+    return with_bindings(k, args, "wf_launch", launch, &(launching){ opts, &space });
 }
 
 wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
@@ -193,7 +208,7 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
     }
     if (opts && opts->shape.rank)
         return launch_over(k, args, opts);
-    return with_bindings(k, args, launch, &(launching){ opts, &k->program.rec.space });
+    return with_bindings(k, args, "wf_launch", launch, &(launching){ opts, &k->program.rec.space });
 }
 
 void wf_kernel_free(wf_kernel *k)
@@ -364,7 +379,7 @@ wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *b
     else if (what == WF_DUMP_DOT)
         dump_dot(k, &request.out);
     else
-        status = with_bindings(k, args, dump_stages, &request);
+        status = with_bindings(k, args, "wf_kernel_dump", dump_stages, &request);
     if (status == WF_OK && request.out.failed)
         status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
     if (status == WF_OK) {

@@ -168,7 +168,8 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     atomic_init(&e->users, 1);
     if (make_plan(&e->plan, p, arrays, space))
         return e;
-    *status = wf__error(ctx, e->plan.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error);
+    *status = wf__error(ctx, e->plan.status, "%s%s%s%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error,
+                        p->here ? " [in the recording begun at " : "", p->here ? p->here : "", p->here ? "]" : "");
     free_entry(ctx, e);
     return NULL;
 }

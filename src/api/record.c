@@ -155,11 +155,30 @@ static bool has_elements(wf_graph *g, const wf_array *array, const char *functio
     return wf__is_recording(g);
 }
 
+/* In an index space: leading axes that the space does not have are of extent 1. What other extents are, or a formal's,
+ * is known at the launch. */
+static bool fits_space(wf_graph *g, const wf_array *array, const char *function)
+{
+    const wf_shape *space = &g->program.rec.space, *shape = &array->shape;
+    bool fits = true;
+    for (int d = 0; d < shape->rank - space->rank && g->program.rec.kind == WF__SPACE; ++d)
+        fits = fits && (shape->dim[d] == 1 || shape->dim[d] < 0);
+    if (!fits) {
+        char have[160], of[160];
+        wf__shape_text(shape, have, sizeof have);
+        wf__shape_text(space, of, sizeof of);
+        wf__poison(g, WF_ERR_SHAPE,
+                   "%s: an array of shape %s has more axes than the space %s; read and write it by index", function,
+                   have, of);
+    }
+    return fits;
+}
+
 wf_val wf_in(wf_graph *g, const wf_array *array)
 {
     uint32_t slot;
     if (!wf__is_recording(g) || !acceptable(g, array, READS, "wf_in") || !has_elements(g, array, "wf_in") ||
-        !slot_of(g, array, true, &slot))
+        !fits_space(g, array, "wf_in") || !slot_of(g, array, true, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__load(wf__graph_ir(g), slot, 0, WF_BORDER_NONE, 0));
 }
@@ -186,7 +205,8 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
 void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 {
     uint32_t slot;
-    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, "wf_out") || !has_elements(g, array, "wf_out"))
+    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, "wf_out") || !has_elements(g, array, "wf_out") ||
+        !fits_space(g, array, "wf_out"))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     wf__ref on = wf__lanes_on(g);

@@ -265,11 +265,10 @@ static wf__ref reduce_node(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes
     return wf__append(ir, &n);
 }
 
-wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
+static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
 {
     wf_graph *g = wf__graph_of(v);
-    wf__ref value =
-        wf__whole_value(v, "wf_reduce", "; elsewhere say wf_reduced", "reduce a variable before or after it");
+    wf__ref value = wf__whole_value(v, function, "; elsewhere say wf_reduced", "reduce a variable before or after it");
     if (!value)
         return wf__no_value(g);
     wf__ir *ir = wf__graph_ir(g);
@@ -278,16 +277,16 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
         char text[160];
         wf__shape_text(&shape, text, sizeof text);
         wf__poison(g, WF_ERR_ARG,
-                   axes ? "wf_reduce: the mask 0x%x names axes beyond those of the shape %s"
-                        : "wf_reduce: the mask 0x%x names no axis of the shape %s; say WF_AXES(...)",
-                   (unsigned)axes, text);
+                   axes ? "%s: the mask 0x%x names axes beyond those of the shape %s"
+                        : "%s: the mask 0x%x names no axis of the shape %s; say WF_AXES(...)",
+                   function, (unsigned)axes, text);
         return wf__no_value(g);
     }
     axes &= (1u << shape.rank) - 1;
     unsigned t = sum_dtype(join, wf__dtype(ir, value));
     bool pairs = wf__is_complex(t);
     value = wf__cast(ir, value, t);
-    if (!value || !(pairs ? joins_pairs(g, join, "wf_reduce") : joinable(g, join, t, "wf_reduce")))
+    if (!value || !(pairs ? joins_pairs(g, join, function) : joinable(g, join, t, function)))
         return wf__no_value(g);
     shape = wf__kept_shape(&shape, axes);
     uint32_t id = wf__shape_id(ir, &shape);
@@ -298,6 +297,8 @@ wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes)
     im = im ? reduce_node(ir, join, im, axes, id) : 0;
     return wf__value(g, wf__complex(ir, re, im));
 }
+
+wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes) { return reduce(join, v, axes, "wf_reduce"); }
 
 static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)
 {
@@ -354,8 +355,9 @@ wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
         return wf__no_value(g);
     }
     int64_t n = shape.dim[last], whole = n / block;
-    wf_val rest =
-        n % block || !n ? (wf_reduce)(join, (wf_slice)(v, last, whole * block, WF_END_INDEX, 1), 1u << last) : v;
+    wf_val rest = n % block || !n
+                      ? reduce(join, (wf_slice)(v, last, whole * block, WF_END_INDEX, 1), 1u << last, "wf_block_reduce")
+                      : v;
     if (!whole)
         return n ? rest : (wf_slice)(rest, last, 0, 0, 1);
     wf_shape cut = shape;
@@ -363,7 +365,7 @@ wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
     cut.dim[cut.rank++] = block;
     wf_val parts = (wf_reshape)((wf_slice)(v, last, 0, whole * block, 1), cut);
     --cut.rank;
-    parts = (wf_reshape)((wf_reduce)(join, parts, 1u << (last + 1)), cut);
+    parts = (wf_reshape)(reduce(join, parts, 1u << (last + 1), "wf_block_reduce"), cut);
     const wf_val both[] = { parts, rest };
     return n % block ? wf_concat_n((wf_vals){ both, 2 }, last) : parts;
 }

@@ -276,6 +276,10 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
 
 wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double last)
 {
+    if (wf__is_recording(g) && g->program.rec.kind != WF__ARRAYS)
+        wf__poison(g, WF_ERR_ARG, "wf_linspace: only in array graphs; in an index space compute it from wf_index");
+    else if (n < 0)
+        wf__poison(g, WF_ERR_SHAPE, "wf_linspace: there are no arrays of %lld elements", (long long)n);
     wf_val i = wf_cast(wf_iota(g, (wf_shape){ .rank = 1, .dim = { n } }, 0), WF_F64);
     return wf_cast(wf_add(wf_mul(i, n > 1 ? (last - first) / (double)(n - 1) : 0), first), dtype);
 }

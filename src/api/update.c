@@ -44,6 +44,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
     if (!value || !wf__condition_of(g, condition, function, &predicate))
         return;
     wf__accum(wf__graph_ir(g), slot, tuple, join, mode, value, predicate);
+    g->accumulates = true;
     wf__update_noted(g, slot);
 }
 

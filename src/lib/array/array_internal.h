@@ -9,6 +9,9 @@
 #define ARRAY_PRINTF(text, args)
 #endif
 
+/* A recording of the library's, named after the public function (NULL: unknown): messages name no line of its source. */
+#define wf__begin(ctx, ...) \
+    wf_begin_with(ctx, &(wf_space){ .name = WF__FIRST(__VA_ARGS__), WF__REST(__VA_ARGS__, .size = sizeof(wf_space)) })
 /* Sets the context's error and returns `status`. */
 wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, ...) ARRAY_PRINTF(3, 4);
 

@@ -20,7 +20,7 @@ wf_array *wf_array_is_close(const wf_array *a, const wf_array *b, double rtol, d
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return NULL;
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     return wf__array_run(g, wf_keep(close_of(g, a, b, rtol, atol, nan_equal)));
 }
 
@@ -31,7 +31,7 @@ wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, 
     if (!ctx)
         return WF_ERR_ARG;
     wf_freeze_refuse(ctx, "wf_array_all_close", "the result is read back");
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_val v = close_of(g, a, b, rtol, atol, nan_equal);
     wf_array *all = wf__array_run(g, wf_keep(wf_reduce(WF_AND, v, WF_ALL_AXES)));
     uint8_t byte = 0;

@@ -8,7 +8,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     if (!ctx)
         return NULL;
     wf_freeze_refuse(ctx, function, "how many elements there are is read back, and decides a shape");
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, function);
     wf_val on = wf_ne(wf_in(g, mask), 0);
     const wf_shape line = WF_SHAPE(wf_array_count(mask));
     wf_val v = array ? wf_in(g, array) : wf_iota(g, line, 0);

@@ -26,7 +26,7 @@ static wf_array *extreme(const wf_array *array, wf_axes axes, bool largest, cons
     wf__reduction r;
     if (!check(&r, array, axes, function))
         return NULL;
-    r.g = wf_begin(r.ctx);
+    r.g = wf__begin(r.ctx, function);
     return wf__reduction_end(&r, wf__extreme_of(&r, wf_in(r.g, array), largest));
 }
 
@@ -39,7 +39,7 @@ wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, 
     *min = *max = NULL;
     if (!check(&r, array, axes, "wf_array_min_max"))
         return array ? wf__array_error(r.ctx) : WF_ERR_ARG;
-    r.g = wf_begin(r.ctx);
+    r.g = wf__begin(r.ctx, __func__);
     wf_val v = wf_in(r.g, array);
     wf_array *both[2] = { wf_keep(wf__extreme_of(&r, v, false)), wf_keep(wf__extreme_of(&r, v, true)) };
     wf_status status = wf__reduction_end_two(&r, both);
@@ -124,7 +124,7 @@ static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const 
         return NULL;
     }
     wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;
-    r.g = wf_begin(r.ctx, .shape = r.shape, .reduce = r.axes);
+    r.g = wf__begin(r.ctx, function, .shape = r.shape, .reduce = r.axes);
     wf_val last = wf_const_i64(r.g, short_place, short_place == WF_I32 ? INT32_MAX : INT64_MAX);
     wf_var best = wf_reduced(r.g, t, worst(r.g, t, largest), WF_JOIN_CUSTOM),
            at = wf_reduced(r.g, short_place, last, WF_JOIN_CUSTOM);

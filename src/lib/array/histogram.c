@@ -30,7 +30,7 @@ wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, dou
     wf_array *count = wf_full(ctx, few ? WF_U32 : WF_I64, WF_SHAPE(bins), 0), *out = NULL;
     if (!count)
         return NULL;
-    wf_graph *g = wf_begin(ctx, .flags_off = WF_FAST_MATH); /* the edges are exact */
+    wf_graph *g = wf__begin(ctx, __func__, .flags_off = WF_FAST_MATH); /* the edges are exact */
     wf_val x = wf_cast(wf_in(g, array), WF_F64), from = wf_param(g, "lo", WF_F64, lo),
            to = wf_param(g, "hi", WF_F64, hi);
     wf_val bin = wf_cast(bin_of(g, x, from, to, wf_const_i64(g, WF_I64, bins)), WF_I64);

@@ -10,7 +10,7 @@ wf_status wf_array_fill(wf_array *array, double value)
     wf_dtype t = wf_array_dtype(array);
     if (wf__is_complex_dtype(t))
         return wf_array_fill_complex(array, value, 0);
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_const(g, t, value);                            /* refuses what does not fit */
     wf_out(g, array, wf_param(g, "value", t, value)); /* one kernel for all values */
     return wf_run(g);
@@ -25,7 +25,7 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
     if (!wf__is_complex_dtype(t))
         return wf__array_fail(ctx, WF_ERR_DTYPE, "wf_array_fill_complex: the array is %s, not complex",
                               wf_dtype_name(t));
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_out(g, array, wf_complex(wf_param(g, "re", part, re), wf_param(g, "im", part, im)));
     return wf_run(g);
 }
@@ -35,7 +35,7 @@ wf_status wf_array_assign(wf_array *to, const wf_array *from)
     wf_context *ctx = wf_array_context(to);
     if (!ctx || !wf__array_known(to, "wf_array_assign") || !wf__array_known(from, "wf_array_assign"))
         return WF_ERR_ARG;
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_shape target = wf_array_shape(to), source = wf_array_shape(from);
     wf_val v = wf_in(g, from);
     if (from && !wf__same_shape(&target, &source)) {
@@ -56,7 +56,7 @@ wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype)
 {
     if (!array)
         return NULL;
-    wf_graph *g = wf_begin(wf_array_context(array));
+    wf_graph *g = wf__begin(wf_array_context(array), __func__);
     wf_array *out = wf_keep(wf_cast(wf_in(g, array), dtype));
     return wf__array_run(g, out);
 }
@@ -75,7 +75,7 @@ wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double s
         return NULL;
     wf_shape shape = { .rank = 1, .dim = { n } };
     double parts = (double)(endpoint ? n - 1 : n), by = parts > 0 ? (stop - start) / parts : (double)NAN;
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_val i = wf_iota(g, shape, 0), first = wf_param(g, "start", WF_F64, start);
     wf_val x = wf_add(first, wf_mul(wf_cast(i, WF_F64), wf_param(g, "step", WF_F64, n > 1 ? by : 0)));
     if (endpoint && n > 1)
@@ -90,7 +90,7 @@ wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, const i
 {
     if (!ctx)
         return NULL;
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     if (!shape.rank)
         return wf__array_run(g, wf_keep(wf_const(g, dtype, 0)));
     wf_val linear = wf_const(g, WF_I64, 0);

@@ -70,7 +70,7 @@ static wf_array *sorted_keys(const wf__rows *rows, wf_dtype dtype, bool descendi
     wf_array *view = sorted ? wf__rows_back_view(rows, sorted) : NULL;
     if (!view)
         return NULL;
-    wf_graph *g = wf_begin(rows->ctx);
+    wf_graph *g = wf__begin(rows->ctx, NULL);
     wf_val x = wf_in(g, view);
     wf_array *out = wf__array_run(g, wf_keep(indices ? wf_cast(x, WF_I64) : wf__element_of(x, dtype, descending)));
     wf_release(view);

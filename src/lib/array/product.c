@@ -10,7 +10,7 @@ enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 /* The dtype and shape of a * b; false, with an error: there are none. */
 static bool product_of(wf_context *ctx, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
 {
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, NULL);
     wf_val v = wf_mul(wf_in(g, a), wf_in(g, b));
     *dtype = wf_val_dtype(v);
     *shape = wf_val_shape(v);
@@ -40,7 +40,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
         return NULL;
     bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
     wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wf__is_complex_dtype(t) ? WF_C128 : WF_F64;
-    wf_graph *g = wf_begin(ctx);
+    wf_graph *g = wf__begin(ctx, __func__);
     wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
     wf_val sum = wf_reduce(WF_ADD, wf_mul(x, y), axes);
     wf_array *out = wf__array_run(g, wf_keep(wf_cast(sum, t < WF_F16 ? work : t)));
@@ -127,7 +127,7 @@ static wf_status multiply(wf_context *ctx, wf_array *c, const wf_array *a, const
     int64_t rows = sa.dim[3], lanes = sb.dim[3];
     wf_dtype work = wf_array_dtype(c), part = wf__part_dtype(work);
     bool pairs = part != work;
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
+    wf_graph *g = wf__begin(ctx, NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
     wf_val batch = wf_index(g, 0), panel = wf_index(g, 1), block = wf_index(g, 2), lane = wf_index(g, 3), k;
     wf_val none = wf_const(g, WF_I64, 0), at_a = sa.dim[0] == 1 ? none : batch, at_b = sb.dim[0] == 1 ? none : batch;
     wf_var sum[ROWS], imaginary[PAIR_ROWS];

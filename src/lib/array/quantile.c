@@ -164,7 +164,7 @@ static wf_status find(selection *s, const wf_array *array, wf_axes axes, const d
     if (!(gpu ? wf__rows_of_keys(array, axes, false, &rows) : wf__rows_of(array, axes, s->dtype, &rows)))
         return wf__array_error(s->ctx);
     wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
-    wf_graph *g = wf_begin(s->ctx, .flags_off = WF_FAST_MATH);
+    wf_graph *g = wf__begin(s->ctx, NULL, .flags_off = WF_FAST_MATH);
     wf_val value;
     bool ok = to && place(s, q, rows.length) &&
               (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));

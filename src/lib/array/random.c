@@ -105,7 +105,7 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
 {
     wf_shape shape = { .rank = 2, .dim = { wf_array_shape(block).dim[0], LANES } };
     uint64_t first = r->random.first + counter;
-    wf_graph *g = wf_begin(r->ctx);
+    wf_graph *g = wf__begin(r->ctx, NULL);
     wf_val at = wf_add(wf_mul(wf_cast(wf_iota(g, shape, 0), WF_U64), LANES), wf_cast(wf_iota(g, shape, 1), WF_U64));
     at = wf_add(at, wide_word(word(g, "first", first), word(g, "first high", first >> 32)));
     wf_val w[4], v[4];

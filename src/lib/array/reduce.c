@@ -8,7 +8,7 @@ bool wf__reduction_begin_shape(wf__reduction *r, wf_context *ctx, const wf_shape
     if (!ctx || !wf__axes_of(ctx, shape, &r->axes, &r->drop, function))
         return false;
     r->n = wf__axes_count(shape, r->axes);
-    r->g = wf_begin(ctx);
+    r->g = wf__begin(ctx, function);
     return true;
 }
 
@@ -90,7 +90,7 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return NULL;
-    wf_graph *probe = wf_begin(ctx); /* the common shape and dtype, or the message that there are none */
+    wf_graph *probe = wf__begin(ctx, __func__); /* the common shape and dtype, or the message that there are none */
     wf_val d = wf_sub(wf_in(probe, a), wf_in(probe, b));
     wf_shape shape = wf_val_shape(d);
     wf_dtype t = wf_val_dtype(d);

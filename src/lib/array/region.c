@@ -64,7 +64,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
         wf_release(out);
         return NULL;
     }
-    wf_graph *g = wf_begin(ctx, .shape = *shape);
+    wf_graph *g = wf__begin(ctx, function, .shape = *shape);
     wf_val index[WF_MAX_RANK];
     /* As constants the inner part of a region needs no test, but each place needs a kernel: worth it for large ones. */
     bool constant = wf__axes_count(shape, WF_ALL_AXES) >= LARGE;
@@ -170,7 +170,7 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
     wf_array *out = wf_empty_with(ctx, wf_array_dtype(array), shape, NULL);
     if (!out || is_empty(&shape))
         return out;
-    wf_graph *g = wf_begin(ctx, .shape = shape);
+    wf_graph *g = wf__begin(ctx, __func__, .shape = shape);
     wf_val index[WF_MAX_RANK];
     for (int d = 0; d < shape.rank; ++d)
         index[d] = wf_index(g, d);

@@ -96,7 +96,7 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
     }
     if (ok && !nothing) {
         wf_val index[WF_MAX_RANK];
-        wf_graph *g = wf_begin(p.ctx, .shape = all);
+        wf_graph *g = wf__begin(p.ctx, __func__, .shape = all);
         index_of(&p, g, index);
         wf_val outside = border == WF_BORDER_VALUE ? wf_const(g, t, value) : (wf_val){ { 0, NULL } };
         wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)p.whole.rank }));
@@ -175,7 +175,7 @@ static wf_array *owners(const places *p, const wf_shape *all)
     if (!owner)
         return NULL;
     wf_val index[WF_MAX_RANK];
-    wf_graph *g = wf_begin(p->ctx, .shape = *all);
+    wf_graph *g = wf__begin(p->ctx, NULL, .shape = *all);
     index_of(p, g, index);
     wf_vals at = { index, (size_t)p->whole.rank };
     wf_accumulate_if_n(g, lies_inside(p, g, index), WF_MAX, owner, wf_add(wf_index(g, 0), 1), at);
@@ -186,7 +186,7 @@ static wf_status insert(const places *p, wf_array *array, const wf_array *region
 {
     wf_shape all = wf_array_shape(regions);
     wf_val index[WF_MAX_RANK];
-    wf_graph *g = wf_begin(p->ctx, .shape = all);
+    wf_graph *g = wf__begin(p->ctx, NULL, .shape = all);
     index_of(p, g, index);
     wf_vals at = { index, (size_t)p->whole.rank };
     wf_val inside = lies_inside(p, g, index), x = wf_in(g, regions);

@@ -36,7 +36,7 @@ bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *
 bool wf__rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wf__rows *rows)
 {
     describe(array, axes, wf__key_dtype(wf_array_dtype(array)), rows);
-    wf_graph *g = wf_begin(rows->ctx);
+    wf_graph *g = wf__begin(rows->ctx, NULL);
     rows->array = wf__array_run(g, wf_keep(wf__key_of(wf_permute(wf_in(g, array), rows->from), descending)));
     return rows->array != NULL;
 }

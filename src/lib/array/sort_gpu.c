@@ -44,7 +44,7 @@ static void swap(sorter *s)
 
 static wf_graph *begin(const sorter *s, wf_shape space, wf_shape block)
 {
-    return wf_begin(s->ctx, .shape = space, .block = block, .device = s->device, .name = "sort");
+    return wf__begin(s->ctx, "sort", .shape = space, .block = block, .device = s->device);
 }
 
 static wf_status sort_few(const sorter *s)
@@ -204,7 +204,7 @@ static wf_kernel *compile_split(const sorter *s)
 /* ---- several tiles ---- */
 static wf_kernel *compile_scan(const sorter *s)
 {
-    wf_graph *g = wf_begin(s->ctx, .device = s->device, .name = "sort: scan");
+    wf_graph *g = wf__begin(s->ctx, "sort: scan", .device = s->device);
     wf_out(g, s->goes, wf_scan(WF_ADD, wf_in(g, s->count), 1, true, false));
     return wf_compile(g);
 }
@@ -260,7 +260,7 @@ static wf_array *make(const sorter *s, wf_dtype dtype, int64_t n)
 
 static wf_array *make_indices(const sorter *s)
 {
-    wf_graph *g = wf_begin(s->ctx, .device = s->device);
+    wf_graph *g = wf__begin(s->ctx, NULL, .device = s->device);
     return wf__array_run(g, wf_keep(wf_cast(wf_iota(g, WF_SHAPE(s->rows, s->n), 1), s->index_dtype)));
 }
 

@@ -1,0 +1,195 @@
+/* test_messages.c - mistakes are said of the function that was called, the array and the recording; what a C programmer
+ * would write for a condition or a short counter means what it does in C.
+ */
+#include "on_devices.h"
+#include "weft/array.h"
+
+enum { N = 10 };
+
+/* The name of this file is in the recordings' places, that of the library's files never is. */
+static void expect_said(wf_status want, const char *part, bool placed)
+{
+    const char *text = wf_message(ctx);
+    if (wf_check(ctx) != want || !strstr(text, part) || strstr(text, "/src/") ||
+        !strstr(text, "test_messages.c:") != !placed)
+        fail_msg("%s: %s", wf_status_name(wf_check(ctx)), text);
+    wf_clear(ctx);
+}
+
+static wf_graph *space(void) { return wf_begin(ctx, .shape = WF_SHAPE(N)); }
+
+static void test_index_spaces(void **state)
+{
+    (void)state;
+    wf_array *line = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *table = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1),
+             *one = wf_full(ctx, WF_F32, WF_SHAPE(1, N), 1), *shorter = wf_full(ctx, WF_F32, WF_SHAPE(N - 1), 1);
+    wf_graph *g = space();
+    wf_out(g, table, wf_index(g, 0));
+    wf_run(g);
+    expect_said(WF_ERR_SHAPE, "wf_out: an array of shape (2, 5) has more axes than the space (10)", true);
+    g = space();
+    wf_out(g, line, wf_in(g, table));
+    wf_run(g);
+    expect_said(WF_ERR_SHAPE, "wf_in: an array of shape (2, 5) has more axes than the space (10)", true);
+    g = space();
+    wf_out(g, line, wf_in(g, one));
+    OK(ctx, wf_run(g));
+    g = space();
+    wf_out(g, shorter, 1);
+    wf_run(g);
+    expect_said(WF_ERR_SHAPE, "(9)", true);
+    g = space();
+    wf_accumulate(g, WF_ADD, line, 1, wf_index(g, 0));
+    wf_write(g, line, 1, wf_index(g, 0));
+    wf_run(g);
+    expect_said(WF_ERR_CONTRACT, "wf_accumulate: an array, f32 of shape (10) is accumulated into and written", true);
+    g = space();
+    wf_array *formal = wf_formal(g, "sums", WF_F32, 1);
+    wf_write(g, formal, 1, wf_index(g, 0));
+    wf_accumulate(g, WF_ADD, formal, 1, wf_index(g, 0));
+    assert_null(wf_compile(g));
+    expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums', f32 of shape", true);
+    wf_array *all[] = { line, table, one, shorter };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
+static void test_who_is_named(void **state)
+{
+    (void)state;
+    wf_array *line = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *wide = wf_view_broadcast(line, WF_SHAPE(3, N));
+    assert_int_not_equal(wf_array_fill(wide, 1), WF_OK);
+    expect_said(WF_ERR_ARG, "read-only [in wf_array_fill]", false);
+    assert_null(wf_array_sum(line, WF_AXES(3)));
+    expect_said(WF_ERR_ARG, "wf_array_sum", false);
+    assert_null(wf_full(ctx, WF_U8, WF_SHAPE(2), 300));
+    expect_said(WF_ERR_DTYPE, "wf_full: the value 300 does not fit u8", false);
+    wf_graph *g = wf_begin(ctx);
+    wf_release(wf_keep(wf_block_reduce((wf_join)99, wf_in(g, line), 2)));
+    wf_run(g);
+    expect_said(WF_ERR_ARG, "wf_block_reduce: there is no join 99", true);
+    g = wf_begin(ctx);
+    wf_release(wf_keep(wf_linspace(g, WF_F32, -1, 0, 1)));
+    wf_run(g);
+    expect_said(WF_ERR_SHAPE, "wf_linspace: there are no arrays of -1 elements", true);
+    g = space();
+    wf_out(g, line, wf_linspace(g, WF_F32, 3, 0, 1));
+    wf_run(g);
+    expect_said(WF_ERR_ARG, "wf_linspace: only in array graphs", true);
+    wf_release(line);
+    wf_release(wide);
+}
+
+static void test_bindings(void **state)
+{
+    (void)state;
+    wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *y = wf_like(x);
+    wf_graph *g = wf_begin(ctx);
+    wf_array *in = wf_formal(g, "in", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1);
+    wf_val sum = wf_mul(wf_in(g, in), wf_param(g, "p", WF_F32, 2));
+    for (int i = 0; i < 70; ++i) {
+        char name[8];
+        snprintf(name, sizeof name, "q%d", i);
+        sum = wf_add(sum, wf_param(g, name, WF_F32, 0));
+    }
+    wf_out(g, out, sum);
+    wf_kernel *k = wf_compile(g);
+    size_t len;
+    assert_int_equal(wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &len), WF_ERR_ARG);
+    expect_said(WF_ERR_ARG, "wf_kernel_dump: no array is given for 'in'", false);
+    assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("in", y), WF_ARG("out", y))), WF_ERR_ARG);
+    expect_said(WF_ERR_ARG, "wf_launch: 'in' is given twice", false);
+    wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("out", y), WF_ARG("p", 3), WF_ARG("p", 3)));
+    expect_said(WF_ERR_ARG, "wf_launch: 'p' is given twice", false);
+    wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("out", y), WF_ARG("q69", 1), WF_ARG("q68", 1), WF_ARG("q69", 3)));
+    expect_said(WF_ERR_ARG, "wf_launch: 'q69' is given twice", false);
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("q69", 1), WF_ARG("q68", 1), WF_ARG("out", y), WF_ARG("in", x))));
+    float *got = contents(y);
+    assert_true(got[0] == 4);
+    free(got);
+    wf_kernel_free(k);
+    wf_release(x);
+    wf_release(y);
+}
+
+static void test_conditions_are_as_in_c(void **state)
+{
+    (void)state;
+    const float c[N] = { 0, 1, -0.0f, 0.25f, NAN, -1, 2, 0, 1e-30f, INFINITY };
+    wf_array *cond = array_of(ctx, WF_F32, WF_SHAPE(N), c), *hit[4];
+    for (int i = 0; i < 4; ++i)
+        hit[i] = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
+    wf_graph *g = space();
+    wf_val i = wf_index(g, 0), x = wf_in(g, cond);
+    wf_write_if(g, x, hit[0], 1, i);
+    wf_accumulate_if(g, x, WF_ADD, hit[1], 1, i);
+    wf_atomic_if(g, x, WF_ADD, hit[2], 1, i);
+    WF_IF (g, x) {
+        wf_write(g, hit[3], 1, i);
+    }
+    WF_END(g);
+    OK(ctx, wf_run(g));
+    for (int h = 0; h < 4; ++h) {
+        int32_t *got = contents(hit[h]);
+        for (int k = 0; k < N; ++k)
+            assert_int_equal(got[k], c[k] ? 1 : 0);
+        free(got);
+        wf_release(hit[h]);
+    }
+    wf_array *one = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
+    g = space();
+    wf_write_if(g, 2.5, one, 7, 0); /* a number, too */
+    OK(ctx, wf_run(g));
+    int32_t *got = contents(one);
+    assert_int_equal(*got, 7);
+    free(got);
+    wf_release(one);
+    wf_release(cond);
+}
+
+/* Turns of counters whose last step leaves the dtype; the counter has the dtype all the same. */
+static void test_short_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_dtype dtype;
+        int lo, hi, step, turns;
+    } cases[] = {
+        { WF_I8, 100, 127, 5, 6 },        { WF_I8, -100, -128, -5, 6 },     { WF_U8, 200, 255, 10, 6 },
+        { WF_I16, 32000, 32767, 100, 8 }, { WF_U16, 65000, 65535, 100, 6 }, { WF_I8, 127, -128, -100, 3 },
+        { WF_U8, 255, 255, 1, 0 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        wf_array *out = wf_full(ctx, WF_I64, WF_SHAPE(2), 0),
+                 *hi = wf_full(ctx, cases[k].dtype, WF_SHAPE(2), cases[k].hi);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(2));
+        wf_var n = wf_local(g, WF_I64, 0);
+        wf_val i;
+        WF_FOR (g, i, cases[k].lo, wf_in(g, hi), cases[k].step) {
+            assert_int_equal(wf_val_dtype(i), cases[k].dtype);
+            wf_inc(n, wf_add(wf_mul(wf_cast(wf_eq(i, wf_const(g, cases[k].dtype, cases[k].lo)), WF_I64), 1000), 1));
+            WF_IF (g, wf_gt(n, 5000)) {
+                wf_break(g);
+            }
+            WF_END(g);
+        }
+        WF_END(g);
+        wf_out(g, out, n);
+        OK(ctx, wf_run(g));
+        int64_t *got = contents(out);
+        assert_int_equal(got[1], cases[k].turns ? 1000 + cases[k].turns : 0);
+        free(got);
+        wf_release(out);
+        wf_release(hi);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index_spaces),   cmocka_unit_test(test_who_is_named),
+        cmocka_unit_test(test_bindings),       cmocka_unit_test(test_conditions_are_as_in_c),
+        cmocka_unit_test(test_short_counters),
+    };
+    return RUN_ON_ALL(tests);
+}
