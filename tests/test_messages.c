@@ -59,7 +59,7 @@ static void test_who_is_named(void **state)
     (void)state;
     wf_array *line = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *wide = wf_view_broadcast(line, WF_SHAPE(3, N));
     assert_int_not_equal(wf_array_fill(wide, 1), WF_OK);
-    expect_said(WF_ERR_ARG, "read-only [in wf_array_fill]", false);
+    expect_said(WF_ERR_ARG, "an axis has stride 0 [in wf_array_fill]", false);
     assert_null(wf_array_sum(line, WF_AXES(3)));
     expect_said(WF_ERR_ARG, "wf_array_sum", false);
     assert_null(wf_full(ctx, WF_U8, WF_SHAPE(2), 300));

@@ -465,7 +465,7 @@ static void mistakes(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "block of at least 1");
     g = wf_begin(ctx);
     wf_keep(wf_concat(0, wf_in(g, a), wf_cast(wf_in(g, a), WF_F64)));
-    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "one dtype");
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_concat: f32 meets f64");
     wf_release(a);
 }
 

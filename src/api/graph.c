@@ -152,6 +152,11 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for a recording");
         return NULL;
     }
+    if (wf__is_pair((wf_val){ { 0, g } })) {
+        wf__free(g);
+        wf__error(ctx, WF_ERR_UNSUPPORTED, "addresses with marks in their upper 16 bits (a memory tagging mode?)");
+        return NULL;
+    }
     g->ctx = ctx;
     g->here = g->program.here = given.here;
     g->begun = wf__has_history(ctx) ? wf__now() : 0;
