@@ -397,14 +397,41 @@ static void mistakes(void **state)
     wf_release(a);
 }
 
+/* Elements gathered from an array after it was assigned, from where an element that was read before says; views repeat
+ * them, so they are computed once. */
+static void stored_gather(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    for (int same = 0; same < 2; ++same) {
+        wf_array *a = wf_arange(ctx, WF_F32, N, 1, 1), *other = wf_full(ctx, WF_F32, WF_SHAPE(N), 0);
+        wf_graph *g = wf_begin(ctx);
+        wf_val fourth = wf_read(g, a, 3);
+        wf_out(g, a, 50);
+        wf_val at = wf_mod(wf_add(wf_iota(g, WF_SHAPE(N), 0), wf_cast(fourth, WF_I64)), N);
+        wf_val got = wf_read(g, a, at), twice = wf_concat(0, got, wf_reverse(got, 0));
+        wf_accumulate(g, WF_ADD | WF_DIRECT, same ? a : other, 1, wf_mod(wf_cast(wf_cast(twice, WF_I8), WF_I64), N));
+        wf_out(g, a, got);
+        OK(ctx, wf_run(g));
+        float *x = contents(a), *y = contents(other);
+        for (int i = 0; i < N; ++i) {
+            assert_true(x[i] == 50);
+            assert_true(y[i] == (!same && i == 50 % N ? 2 * N : 0));
+        }
+        free(x), free(y);
+        wf_release(a), wf_release(other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices),      cmocka_unit_test(grids),         cmocka_unit_test(reshapes_of_nothing),
-        cmocka_unit_test(difference),  cmocka_unit_test(permutations),  cmocka_unit_test(reshapes),
-        cmocka_unit_test(repetitions), cmocka_unit_test(of_reductions), cmocka_unit_test(in_place),
-        cmocka_unit_test(gathers),     cmocka_unit_test(of_nothing),    cmocka_unit_test(of_formals),
-        cmocka_unit_test(every_dtype), cmocka_unit_test(large),         cmocka_unit_test(mistakes),
+        cmocka_unit_test(slices),        cmocka_unit_test(grids),         cmocka_unit_test(reshapes_of_nothing),
+        cmocka_unit_test(difference),    cmocka_unit_test(permutations),  cmocka_unit_test(reshapes),
+        cmocka_unit_test(repetitions),   cmocka_unit_test(of_reductions), cmocka_unit_test(in_place),
+        cmocka_unit_test(gathers),       cmocka_unit_test(of_nothing),    cmocka_unit_test(of_formals),
+        cmocka_unit_test(every_dtype),   cmocka_unit_test(large),         cmocka_unit_test(mistakes),
+        cmocka_unit_test(stored_gather),
     };
     return RUN_ON_ALL(tests);
 }

@@ -227,11 +227,12 @@ uint32_t wf__split_bound(const splitter *s)
 {
     uint32_t bound = 0;
     for (wf__ref r = 1; r <= s->last; ++r) {
-        if (!s->cone[r] || r == s->root)
+        if (!s->cone[r])
             continue;
         const wf__node *m = &s->ir->node[r];
+        bool elsewhere = r != s->root && wf__is_cut(s, r);
         /* a state may be used right there */
-        uint32_t home = !wf__is_cut(s, r) ? 0 : s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED);
+        uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
         if (home > bound)
             bound = home;
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
