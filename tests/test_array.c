@@ -454,6 +454,18 @@ static void test_names(void **state)
     assert_string_equal(wf_message(ctx), "");
 }
 
+static void no_such_device(void **state)
+{
+    (void)state;
+    const wf_device none[] = { (wf_device)3, (wf_device)-1, (wf_device)100 };
+    for (int i = 0; i < 3; ++i) {
+        wf_context *other = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .device = none[i] });
+        REFUSED(other, wf_check(other), WF_ERR_DEVICE, "there is no device");
+        assert_int_equal(wf_context_device(other), WF_CPU);
+        wf_context_free(other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_wrap_refuses_and_releases),
         cmocka_unit_test(test_context_outlived),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(no_such_device),
     };
     return cmocka_run_group_tests(tests, on_default, off);
 }

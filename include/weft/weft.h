@@ -115,7 +115,8 @@ typedef int32_t wf_device; /* 0: the context's default */
 /* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine;
  * finds accesses out of bounds, reads of memory that nothing has written, data races. */
 #define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
-/* "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu": the device of that name, or 0 if there is none. Opens nothing. */
+/* "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu": the device of that name, or 0 if there is none (which a
+ * context takes for WF_CPU). Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
 
 #define WF_MAX_RANK 8
@@ -157,7 +158,8 @@ enum {
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
     int32_t threads;       /* 0: WEFT_THREADS from the environment, else all cores */
-    wf_device device;      /* 0: WF_CPU. Of arrays and recordings that name none */
+    wf_device device;      /* 0: WF_CPU. Of arrays and recordings that name none. A number that is no device's:
+                            * WF_CPU, and wf_check says WF_ERR_DEVICE */
     const char *cache_dir; /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
     uint64_t cache_bytes;  /* bound of the object cache on disk; 0: 256 MiB */
     uint32_t flags_on, flags_off;
@@ -231,8 +233,8 @@ WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL *
 WF_API wf_device wf_array_device(const wf_array *array);
 WF_API bool
 wf_array_is_packed(const wf_array *array); /* its elements lie side by side, in C order; true if there are none */
-/* WF_LAZY: a kept array whose recording has not run, is queued or failed. WF_FORMAL: a formal, or scratch, which have no
- * contents outside of a recording: what wants some is WF_ERR_ARG. */
+/* WF_LAZY: a kept array whose recording has not run, is queued or failed. WF_FORMAL: a formal, or scratch, which
+ * have no contents outside of a recording: what wants some is WF_ERR_ARG. */
 typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
 
@@ -337,12 +339,13 @@ typedef struct wf_space {
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */
-/* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays become
- * ready, for any graph; values that an array holds now, and all results of reductions that were needed, are not
- * computed again; other values stay what they were, but for those that would read an array which has been overwritten:
- * these are out of use. If running fails, nothing leaks and the graph goes on: its assignments are forgotten, kept
- * arrays are never computed. A mistake in the recording is reported and stays: such a graph runs no more. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is
- * found again: a loop of evaluations makes new kernels in its first two turns only. */
+/* Runs what an array graph has recorded so far, in as few kernels as that takes, and leaves it open. Kept arrays
+ * become ready, for any graph; values that an array holds now, and all results of reductions that were needed, are
+ * not computed again; other values stay what they were, but for those that would read an array which has been
+ * overwritten: these are out of use. If running fails, nothing leaks and the graph goes on: its assignments are
+ * forgotten, kept arrays are never computed. A mistake in the recording is reported and stays: such a graph runs no
+ * more. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is found
+ * again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
@@ -407,12 +410,11 @@ typedef enum wf_mode {
  * WF_XOR. In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array
  * must not be written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later
  * sees the result. Integers, minima and maxima have one result, unless one element is joined in two ways: in an index
- * space these come in any order. Sums and products of floats depend on the order:
- * with WF_EXPAND, which WF_AUTO takes unless the array has more than four times as many elements as there are
- * points, shapes and layouts fix it (inside loops the vector width, too): the same bits for any number of threads
- * where the array has up to 1 MiB. f16 and bf16 are then joined in f32 and rounded once. Other launches must not
- * touch the array meanwhile. Out of range is undefined, as with wf_write. Costs about as much as a private histogram
- * in C for each thread.
+ * space these come in any order. Sums and products of floats depend on the order: with WF_EXPAND, which WF_AUTO takes
+ * unless the array has more than four times as many elements as there are points, shapes and layouts fix it (inside
+ * loops the vector width, too): the same bits for any number of threads where the array has up to 1 MiB. f16 and bf16
+ * are then joined in f32 and rounded once. Other launches must not touch the array meanwhile. Out of range is
+ * undefined, as with wf_write. Costs about as much as a private histogram in C for each thread.
  *     wf_accumulate(g, WF_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, int join_and_mode, wf_array *array, wf_val value, wf_vals index);
 /* The same where `condition` holds (is not 0); elsewhere the index may be anything. */
@@ -449,22 +451,22 @@ WF_API void wf_inc(wf_var var, wf_val value);
 
 /* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and WF_FOR(g, i, lo,
  * hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points is a real
- * branch. Conditions may have any dtype: what is not 0 holds, as in C. All branches are recorded: these functions return true, always. Values of a block are not seen after it,
- * variables are. `here` names the source line for messages and is borrowed until the recording ends. In array graphs a
- * condition is a whole array, of which each element decides for its own; variables broadcast against it: one that a
- * block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects (wf_out,
- * wf_write, ...) take place once, where lanes are on. In a block memory is as in an index space: what its effects
- * write, its reads see only of the same element or point, wf_accumulate not at all; what comes after the block sees
- * all. A loop, what feeds it and what follows are one kernel as far as they have one shape. Not in a block: wf_reduce,
- * wf_keep. */
+ * branch. Conditions may have any dtype: what is not 0 holds, as in C. All branches are recorded: these functions
+ * return true, always. Values of a block are not seen after it, variables are. `here` names the source line for
+ * messages and is borrowed until the recording ends. In array graphs a condition is a whole array, of which each
+ * element decides for its own; variables broadcast against it: one that a block sets where lanes of shape [h, w] are
+ * on has that shape after it, whatever it began with. Effects (wf_out, wf_write, ...) take place once, where lanes
+ * are on. In a block memory is as in an index space: what its effects write, its reads see only of the same element
+ * or point, wf_accumulate not at all; what comes after the block sees all. A loop, what feeds it and what follows
+ * are one kernel as far as they have one shape. Not in a block: wf_reduce, wf_keep. */
 WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
 WF_API bool wf_else_(wf_graph *graph, const char *here);
 WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
 WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
 /* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
- * integer dtype, i64 if all are numbers, to which the bounds are converted. They are computed once. Counters of 8 and 16
- * bits count as i32 and never wrap; wider ones do, as in C, where the end of the dtype is less than a step beyond hi
- * (INT32_MAX - 1 in steps of 5: say an i64 bound). */
+ * integer dtype, i64 if all are numbers, to which the bounds are converted. They are computed once. Counters of 8
+ * and 16 bits count as i32 and never wrap; wider ones do, as in C, where the end of the dtype is less than a step
+ * beyond hi (INT32_MAX - 1 in steps of 5: say an i64 bound). */
 WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
 WF_API void wf_end_(wf_graph *graph, const char *here);
 WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
@@ -570,12 +572,12 @@ WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
  * Costs a scan of the mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_message says why.
  *     wf_array *large = wf_compress(v, wf_gt(v, 1)); */
 WF_API wf_array *wf_compress(wf_val value, wf_val mask);
-/* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it is
- * downloaded, mapped, copied, viewed, read or written by the host or by another graph, from the recording's thread: a
- * write comes after what was kept, and if that cannot be computed it fails, too. (One that will never be computed, its
- * recording having ended, has contents again once it is written.) What the value is made of is read when it is computed,
- * not here: an operand that is changed in between changes the result; wf_eval before the change, or a wf_copy of the
- * operand, keeps it. NULL poisons. */
+/* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it
+ * is downloaded, mapped, copied, viewed, read or written by the host or by another graph, from the recording's
+ * thread: a write comes after what was kept, and if that cannot be computed it fails, too. (One that will never be
+ * computed, its recording having ended, has contents again once it is written.) What the value is made of is read
+ * when it is computed, not here: an operand that is changed in between changes the result; wf_eval before the
+ * change, or a wf_copy of the operand, keeps it. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */

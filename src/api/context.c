@@ -217,6 +217,8 @@ wf_context *wf_context_new(const wf_config *config)
     }
     atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
+    if (given.device && given.device != ctx->device)
+        wf__error(ctx, WF_ERR_DEVICE, "wf_context_new: there is no device %d; it is WF_CPU", (int)given.device);
     return ctx;
 }
 

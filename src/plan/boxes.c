@@ -8,6 +8,7 @@
  */
 #include "plan/boxes.h"
 #include "ir/pass.h"
+#include "plan/affine.h"
 #include "plan/team.h"
 
 enum { LEAST_LANES = 8, LEAST_POINTS = 64, MOST_POINTS = 1 << 18, MANY = 64 };
@@ -78,75 +79,22 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 }
 
 /* ---- indices that count from where the block begins ---- */
-/* A sum of indices of the space, of numbers of blocks, and a constant. */
-typedef struct linear {
-    int64_t index[WF_MAX_RANK], number[WF_MAX_RANK], constant;
-} linear;
-
-static bool add_times(linear *out, const linear *x, int64_t factor)
-{
-    bool ok = true;
-    int64_t *to[] = { out->index, out->number };
-    const int64_t *from[] = { x->index, x->number };
-    int64_t more;
-    for (int i = 0; i < 2; ++i)
-        for (int d = 0; d < WF_MAX_RANK; ++d)
-            ok = ok && wf__mul_i64(from[i][d], factor, &more) && !__builtin_add_overflow(to[i][d], more, &to[i][d]);
-    return ok && wf__mul_i64(x->constant, factor, &more) &&
-           !__builtin_add_overflow(out->constant, more, &out->constant);
-}
-
-static bool linear_of(const wf__stage *stage, wf__ref r, int depth, linear *out)
-{
-    const wf__ir *ir = &stage->proto;
-    const wf__node *n = &ir->node[r];
-    linear a, b;
-    *out = (linear){ 0 };
-    if (n->dtype != WF_I64 || depth == 0)
-        return false;
-    switch (n->op) {
-    case WF__CONST:
-        out->constant = (int64_t)wf__bits(n);
-        return true;
-    case WF__INDEX:
-        out->index[n->a] = 1;
-        return true;
-    case WF__PARAM:
-        if (n->a < stage->numbers - 1)
-            return false;
-        out->number[n->a - (stage->numbers - 1)] = 1;
-        return true;
-    case WF__OP_add:
-    case WF__OP_sub:
-        return linear_of(stage, n->a, depth - 1, &a) && linear_of(stage, n->b, depth - 1, &b) &&
-               add_times(out, &a, 1) && add_times(out, &b, n->op == WF__OP_add ? 1 : -1);
-    case WF__OP_mul: {
-        const wf__node *x = &ir->node[n->a], *y = &ir->node[n->b];
-        bool left = x->op == WF__CONST;
-        return (left || y->op == WF__CONST) && linear_of(stage, left ? n->b : n->a, depth - 1, &a) &&
-               add_times(out, &a, (int64_t)wf__bits(left ? x : y));
-    }
-    default:
-        return false;
-    }
-}
-
 /* Is it index - number * block + constant along one axis? Then 1 + that axis, else 0. */
 static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__ref r, int64_t *constant)
 {
     enum { DEPTH = 8 };
-    linear l;
+    wf__affine l;
     uint8_t found = 0;
-    if (!linear_of(stage, r, DEPTH, &l))
+    if (!wf__as_affine(&stage->proto, r, stage->numbers, DEPTH, &l))
         return 0;
     for (int d = 0; d < stage->space.rank; ++d) {
-        if (!l.index[d] && !l.number[d])
+        if (!l.step[d] && !l.number[d])
             continue;
-        if (found || l.index[d] != 1 || l.number[d] != -block->dim[d])
+        if (found || l.step[d] != 1 || l.number[d] != -block->dim[d])
             return 0;
         found = (uint8_t)(d + 1);
     }
-    *constant = l.constant;
+    *constant = l.start;
     return found;
 }
 

@@ -6,6 +6,7 @@
  * What is computed more often through views than it is worth (tiles, repetitions, many shifted copies of something
  * expensive) goes to a temporary once, which is then what is viewed.
  */
+#include "plan/affine.h"
 #include "plan/split.h"
 
 /* ---- what is worth a temporary ---- */
@@ -72,52 +73,10 @@ static wf__ref times(group *g, wf__ref a, int64_t m)
     return m == 1 ? a : m == 0 ? whole(g, 0) : wf__op2(&g->ir, WF__OP_mul, a, whole(g, m));
 }
 
-typedef struct affine { /* start + sum of step[d] * index d of the point */
-    int64_t start, step[WF_MAX_RANK];
-} affine;
-
-static bool add_scaled(affine *to, const affine *x, int64_t m)
-{
-    int64_t t;
-    bool ok = wf__mul_i64(x->start, m, &t) && !__builtin_add_overflow(to->start, t, &to->start);
-    for (int d = 0; ok && d < WF_MAX_RANK; ++d)
-        ok = wf__mul_i64(x->step[d], m, &t) && !__builtin_add_overflow(to->step[d], t, &to->step[d]);
-    return ok;
-}
-
-static bool as_affine(const group *g, wf__ref r, int depth, affine *out)
-{
-    const wf__node *n = &g->ir.node[r];
-    affine x, y;
-    *out = (affine){ 0 };
-    switch (n->op) {
-    case WF__CONST:
-        out->start = (int64_t)wf__bits(n);
-        return n->dtype == WF_I64;
-    case WF__INDEX:
-        out->step[n->a] = 1;
-        return true;
-    case WF__OP_add:
-    case WF__OP_sub:
-    case WF__OP_mul:
-        if (n->dtype != WF_I64 || !depth || !as_affine(g, n->a, depth - 1, &x) || !as_affine(g, n->b, depth - 1, &y))
-            return false;
-        break;
-    default:
-        return false;
-    }
-    if (n->op != WF__OP_mul)
-        return add_scaled(out, &x, 1) && add_scaled(out, &y, n->op == WF__OP_add ? 1 : -1);
-    affine none = { .start = y.start };
-    if (!memcmp(&none, &y, sizeof y))
-        return add_scaled(out, &x, y.start);
-    none.start = x.start;
-    return !memcmp(&none, &x, sizeof x) && add_scaled(out, &y, x.start);
-}
 enum { DEPTH = 24 };
 
 /* The least and most value over the points of the group. */
-static bool range_of(const group *g, const affine *x, int64_t *least, int64_t *most)
+static bool range_of(const group *g, const wf__affine *x, int64_t *least, int64_t *most)
 {
     *least = *most = x->start;
     for (int d = 0; d < g->shape.rank; ++d) {
@@ -129,7 +88,7 @@ static bool range_of(const group *g, const affine *x, int64_t *least, int64_t *m
     return true;
 }
 
-static wf__ref record_affine(group *g, const affine *x)
+static wf__ref record_affine(group *g, const wf__affine *x)
 {
     wf__ref r = whole(g, x->start);
     for (int d = 0; d < g->shape.rank; ++d)
@@ -139,9 +98,9 @@ static wf__ref record_affine(group *g, const affine *x)
 }
 
 /* x as a multiple of `unit` and a rest from 0 to unit - 1, each affine. */
-static bool parted(const group *g, const affine *x, int64_t unit, affine *high, affine *low)
+static bool parted(const group *g, const wf__affine *x, int64_t unit, wf__affine *high, wf__affine *low)
 {
-    *high = *low = (affine){ 0 };
+    *high = *low = (wf__affine){ 0 };
     int64_t least, most;
     low->start = ((x->start % unit) + unit) % unit;
     high->start = (x->start - low->start) / unit;
@@ -156,7 +115,7 @@ static bool parted(const group *g, const affine *x, int64_t unit, affine *high, 
 /* The quotient of small x by m as a product, shifted: faster than vectors divide, and numbers.c makes it code for any m.
  * Below LIMIT, with `high` 2^b and LIMIT, 2^b the next power from m on: the factor is above high / m by at most the
  * high-th part of LIMIT, which no x makes a whole. Powers of two are quick as they are. */
-static bool divide_by_product(group *g, wf__ref x, const affine *a, int64_t m, wf__ref *quotient)
+static bool divide_by_product(group *g, wf__ref x, const wf__affine *a, int64_t m, wf__ref *quotient)
 {
     enum { BITS = 28, LIMIT = 1 << BITS };
     int64_t least, most;
@@ -173,13 +132,13 @@ static bool divide_by_product(group *g, wf__ref x, const affine *a, int64_t m, w
 /* quotient and remainder of x >= 0 by m >= 1 */
 static void divide(group *g, wf__ref x, int64_t m, wf__ref *quotient, wf__ref *remainder)
 {
-    affine a, high, low;
+    wf__affine a, high, low;
     if (m == 1) {
         *quotient = x;
         *remainder = whole(g, 0);
         return;
     }
-    bool is_affine = as_affine(g, x, DEPTH, &a);
+    bool is_affine = wf__as_affine(&g->ir, x, 0, DEPTH, &a);
     if (is_affine && parted(g, &a, m, &high, &low)) {
         *quotient = record_affine(g, &high);
         *remainder = record_affine(g, &low);
@@ -440,10 +399,10 @@ static void through_view(const splitter *s, group *g, wf__ref r, wf__place *at)
 /* An index made one of the range, and whether it was (0: it is, always). */
 static wf__ref clamped(group *g, wf__ref index, int64_t n, wf__ref *inside)
 {
-    affine a;
+    wf__affine a;
     int64_t least, most;
     wf__ir *ir = &g->ir;
-    if (as_affine(g, index, DEPTH, &a) && range_of(g, &a, &least, &most) && least >= 0 && most < n)
+    if (wf__as_affine(&g->ir, index, 0, DEPTH, &a) && range_of(g, &a, &least, &most) && least >= 0 && most < n)
         return index;
     wf__ref low = wf__op2(ir, WF__OP_ge, index, whole(g, 0)), high = wf__op2(ir, WF__OP_lt, index, whole(g, n));
     wf__ref both = wf__op2(ir, WF__OP_and, low, high);
@@ -638,8 +597,8 @@ static bool view_of(splitter *s, group *g, const wf__place *at, const wf_shape *
 {
     bool ok = !(s->ir->flags & WF_DEBUG); /* which looks at indices */
     for (int k = 0; ok && k < shape->rank; ++k) {
-        affine a;
-        ok = as_affine(g, at[k].index, DEPTH, &a);
+        wf__affine a;
+        ok = wf__as_affine(&g->ir, at[k].index, 0, DEPTH, &a);
         v->start[k] = a.start;
         memcpy(v->step[k], a.step, sizeof a.step);
         for (int d = 0; d < WF_MAX_RANK; ++d) /* a step that is never taken */
