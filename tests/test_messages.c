@@ -132,7 +132,7 @@ static void test_conditions_are_as_in_c(void **state)
     for (int h = 0; h < 4; ++h) {
         int32_t *got = contents(hit[h]);
         for (int k = 0; k < N; ++k)
-            assert_int_equal(got[k], c[k] ? 1 : 0);
+            assert_int_equal(got[k], c[k] != 0);
         free(got);
         wf_release(hit[h]);
     }

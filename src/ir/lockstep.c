@@ -17,12 +17,12 @@
 typedef struct lockstep {
     const wf__ir *ir;
     wf__vary *vary;
-    wf__ref *next;          /* [state]: its NEXT */
-    wf__ref *twin;          /* [state]: in the copy; in the analysis 1 for one that may have a twin */
-    uint8_t *depth;         /* [state that gets a twin]: how many loops are around it, its own included */
-    uint64_t *all;          /* [node]: in which loops around it all lanes matter, by depth */
-    uint64_t *off;          /* [node]: in which loops its condition stops */
-    uint8_t *stops, *alike; /* [node], for the loop that is looked at */
+    wf__ref *next;                 /* [state]: its NEXT */
+    wf__ref *twin;                 /* [state]: in the copy; in the analysis 1 for one that may have a twin */
+    uint8_t *depth;                /* [state that gets a twin]: how many loops are around it, its own included */
+    uint64_t *all;                 /* [node]: in which loops around it all lanes matter, by depth */
+    uint64_t *off;                 /* [node]: in which loops its condition stops */
+    uint8_t *stops, *goes, *alike; /* [node], for the loop that is looked at */
     bool found;
 } lockstep;
 
@@ -100,20 +100,24 @@ static void mark_operands(lockstep *l, const part *p, wf__ref r)
             matter(l, p, operand[i]);
 }
 
-/* Is `mask` true wherever r is? */
-static bool implies(const wf__ir *ir, wf__ref r, wf__ref mask)
+/* Marks what is true wherever a lane goes on. */
+static void find_goes(lockstep *l, const part *p)
 {
-    const wf__node *n = &ir->node[r];
-    return r == mask ||
-           (n->op == WF__OP_and && n->dtype == WF_BOOL && (implies(ir, n->a, mask) || implies(ir, n->b, mask)));
+    memset(l->goes, 0, l->ir->n);
+    l->goes[l->ir->node[l->next[p->guard]].b] = 1;
+    for (wf__ref r = p->first; r-- > 1;) {
+        const wf__node *n = &l->ir->node[r];
+        if (l->goes[r] && n->op == WF__OP_and && n->dtype == WF_BOOL)
+            l->goes[n->a] = l->goes[n->b] = 1;
+    }
 }
 
 /* The value a state is stepped to in all lanes that go on; 0: there is no such one. */
-static wf__ref step_of(const lockstep *l, const part *p, wf__ref state)
+static wf__ref step_of(const lockstep *l, wf__ref state)
 {
     const wf__node *next = &l->ir->node[l->next[state]], *value = &l->ir->node[next->b];
     bool steps = value->op == WF__OP_select && value->c == state;
-    return steps && implies(l->ir, l->ir->node[l->next[p->guard]].b, value->a) ? value->b : 0;
+    return steps && l->goes[value->a] ? value->b : 0;
 }
 
 /* Alike in all running lanes, if the states are that still may have a twin. */
@@ -153,12 +157,13 @@ static bool is_used(const lockstep *l, const part *p, wf__ref state, wf__ref ste
 
 static void find_twins(lockstep *l, const part *p)
 {
+    find_goes(l, p);
     for (wf__ref r = p->end; r-- > p->body;)
         mark_operands(l, p, r);
     for (wf__ref s = p->loop + 1; s < p->body; ++s) {
         wf__ref step = l->next[s] && s != p->guard && l->vary[s].kind == WF__VARYING &&
                                l->vary[l->ir->node[s].b].kind == WF__UNIFORM
-                           ? step_of(l, p, s)
+                           ? step_of(l, s)
                            : 0;
         l->twin[s] = step && is_used(l, p, s, step);
     }
@@ -166,7 +171,7 @@ static void find_twins(lockstep *l, const part *p)
         changed = false;
         find_alike(l, p);
         for (wf__ref s = p->loop + 1; s < p->body; ++s)
-            if (l->twin[s] && !l->alike[step_of(l, p, s)]) {
+            if (l->twin[s] && !l->alike[step_of(l, s)]) {
                 l->twin[s] = 0;
                 changed = true;
             }
@@ -279,8 +284,9 @@ static bool find(lockstep *l)
     l->all = wf__alloc0(n * sizeof *l->all);
     l->off = wf__alloc0(n * sizeof *l->off);
     l->stops = wf__alloc0(n);
+    l->goes = wf__alloc0(n);
     l->alike = wf__alloc0(n);
-    if (!l->vary || !l->next || !l->twin || !l->depth || !l->all || !l->off || !l->stops || !l->alike)
+    if (!l->vary || !l->next || !l->twin || !l->depth || !l->all || !l->off || !l->stops || !l->goes || !l->alike)
         return false;
     wf__analyse(l->ir, l->vary);
     look_at_loops(l);
@@ -318,6 +324,7 @@ bool wf__pass_lockstep(wf__ir *ir)
     wf__free(l.all);
     wf__free(l.off);
     wf__free(l.stops);
+    wf__free(l.goes);
     wf__free(l.alike);
     if (ok && !copied)
         return true;
