@@ -210,7 +210,7 @@ static void add_operation(recorder *r)
     do { /* expansions are long to compile, and tested function by function: fewer of them */
         op = WF__BITCAST + 1 + take(r, WF__OP_COUNT - WF__BITCAST - 1);
         t = any_dtype_of(r, op);
-    } while (wf__op_expands(op, t) && take(r, 5));
+    } while (wf__op_expands(op, t) && take(r, 16));
     const wf__op_info *info = &wf__op_table[op];
     wf_shape shape = { 0 };
     bool first_bool = info->types == WF__T_FIRST_BOOL;
