@@ -140,6 +140,9 @@ bool wf__as_lane(const wf__inst *in, wf__ref r, int64_t *coef, int64_t *constant
 bool wf__narrow(const wf__inst *in, wf__ref r); /* may node r be computed from 32-bit lane indices? */
 int64_t wf__narrow_limit(const wf__inst *in);   /* the lane indices below it allow all that wf__narrow says */
 val wf__emit_narrow(wf__inst *in, wf__ref r);   /* node r, for which wf__narrow holds */
+/* Is r 0 <= *index < *extent, of an index that varies and an extent that does not? */
+bool wf__within(const wf__inst *in, wf__ref r, wf__ref *index, wf__ref *extent);
+val wf__emit_within(wf__inst *in, wf__ref index, wf__ref extent);
 
 /* ---- memory.c, border.c ---- */
 void wf__emit_load(wf__inst *in, wf__ref r);

@@ -304,6 +304,13 @@ static void emit_part(wf__inst *in, wf__ref r)
                        : wf__emit_packet_update)(in, packet);
 }
 
+static val emit_vector(wf__inst *in, wf__ref r)
+{
+    wf__ref index, extent;
+    return wf__within(in, r, &index, &extent) ? wf__emit_within(in, index, extent)
+                                              : emit_pure(in, wf__at(in->ir, r), in->g->width);
+}
+
 static void emit_varying(wf__inst *in, wf__ref r)
 {
     const wf__node *n = wf__at(in->ir, r);
@@ -339,7 +346,7 @@ static void emit_varying(wf__inst *in, wf__ref r)
         wf__emit_loop(in, r);
         break;
     default:
-        in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_pure(in, n, in->g->width);
+        in->vector[r] = wf__narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);
     }
 }
 

@@ -1,7 +1,7 @@
 /* narrow.c - index arithmetic in 32 bits. Indices are 64 bits wide, but conversions of 64-bit vectors are slow or
  * missing in most processors. FAST therefore runs only where lane indices are small enough that the conversions and
  * comparisons of `index * constant + constant` are right in 32 bits; the points beyond are left to SAFE, which does it
- * the long way.
+ * the long way. An index that comes from 32 bits or fewer is compared with an extent as it was.
  */
 #include "codegen/body.h"
 
@@ -88,4 +88,52 @@ val wf__emit_narrow(wf__inst *in, wf__ref r)
     x[0] = in->vary[n->a].kind == WF__UNIFORM ? saturated(in, n->a) : index32(in, n->a);
     x[1] = in->vary[n->b].kind == WF__UNIFORM ? saturated(in, n->b) : index32(in, n->b);
     return wf__gen_op(g, n->op, WF_I32, g->width, x, NULL);
+}
+
+/* ---- is an index that differs from lane to lane inside? ---- */
+static bool is_extent(const wf__inst *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    return n->op == WF__DIM || (n->op == WF__CONST && n->dtype == WF_I64 && (int64_t)wf__bits(n) >= 0);
+}
+
+static bool pair_within(const wf__inst *in, wf__ref low, wf__ref high, wf__ref *index, wf__ref *extent)
+{
+    const wf__node *l = wf__at(in->ir, low), *h = wf__at(in->ir, high);
+    if (l->op != WF__OP_ge || h->op != WF__OP_lt || l->a != h->a || wf__dtype(in->ir, l->a) != WF_I64)
+        return false;
+    const wf__node *zero = wf__at(in->ir, l->b);
+    *index = l->a;
+    *extent = h->b;
+    return zero->op == WF__CONST && !wf__bits(zero) && is_extent(in, h->b) && in->vary[l->a].kind == WF__VARYING;
+}
+
+bool wf__within(const wf__inst *in, wf__ref r, wf__ref *index, wf__ref *extent)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    return n->op == WF__OP_and && n->dtype == WF_BOOL &&
+           (pair_within(in, n->a, n->b, index, extent) || pair_within(in, n->b, n->a, index, extent));
+}
+
+/* One comparison of unsigned numbers, as what is below 0 is beyond all extents then. Of signed numbers of 32 bits and
+ * fewer, nothing reaches 2^31; of unsigned ones, which are never below 0, nothing is compared as if it did. */
+val wf__emit_within(wf__inst *in, wf__ref index, wf__ref extent)
+{
+    wf__gen *g = in->g;
+    const wf__node *n = wf__at(in->ir, index);
+    unsigned from = n->op == WF__CAST ? wf__dtype(in->ir, n->a) : WF_I64;
+    bool narrow = from == WF_I8 || from == WF_I16 || from == WF_I32 || from == WF_U8 || from == WF_U16;
+    if (!narrow)
+        return g_icmp(g, LLVMIntULT, wf__inst_vector(in, index), wf__inst_vector(in, extent));
+    LLVMTypeRef words = wf__gen_wide(g, g->i32, g->width);
+    val x = wf__inst_vector(in, n->a), most = g_i64(g, (int64_t)1 << 31), e = wf__inst_scalar(in, extent);
+    if (wf__size(from) < 4)
+        x = wf__is_signed(from) ? g->L->BuildSExt(g->b, x, words, "") : g->L->BuildZExt(g->b, x, words, "");
+    block back = g->L->GetInsertBlock(g->b);
+    if (in->level[extent] < in->f->rank)
+        wf__gen_at(g, in->row);
+    e = g_select(g, g_icmp(g, LLVMIntULT, e, most), e, most);
+    e = wf__gen_splat(g, g->L->BuildTrunc(g->b, e, g->i32, ""), g->width);
+    wf__gen_at(g, back);
+    return g_icmp(g, LLVMIntULT, x, e);
 }

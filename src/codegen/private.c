@@ -73,15 +73,34 @@ val wf__private_lane(const wf__change *u, val base, val offset, int l)
     return u->spread > 1 ? g_gep(g, g->i8, p, g_i64(g, l % u->spread * apart)) : p;
 }
 
-/* Lanes that are off join the neutral element with the first one. */
+/* The offset of what lies behind the last element of a copy whose elements are spread (copies.c), to be spoilt. NULL:
+ * there is none, or it is not so far from *base. */
+static val behind(const wf__change *u)
+{
+    wf__inst *in = u->in;
+    uint32_t rank = wf__tuple_len(in->ir, u->n->b) - (u->spread > 1);
+    if (u->spread == 1 || u->together > 1 || !rank)
+        return NULL;
+    for (uint32_t k = 0; k < rank; k++)
+        if (in->vary[wf__tuple_at(in->ir, u->n->b)[k]].kind == WF__UNIFORM)
+            return NULL;
+    val bytes = g_mul(in->g, wf__frame_dim(in->f, u->n->a, 0), wf__frame_stride(in->f, u->n->a, 0));
+    return in->g->L->BuildTrunc(in->g->b, bytes, in->g->i32, "");
+}
+
+/* Lanes that are off join the same value as others with nobody's element, where there is such a one, or else the
+ * neutral element with the first one. */
 static void each_private_lane(const wf__change *u, val base, val offset)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
-    val vector = NULL, scalar = NULL;
-    bool uniform = in->vary[u->value].kind == WF__UNIFORM && !u->mask;
-    if (u->mask)
-        offset = g_select(g, u->mask, offset, wf__gen_int(g, g->i32, g->width, 0));
+    val vector = NULL, scalar = NULL, nobodys = NULL;
+    bool uniform = in->vary[u->value].kind == WF__UNIFORM;
+    if (u->mask) {
+        nobodys = uniform ? behind(u) : NULL;
+        uniform = nobodys != NULL;
+        offset = g_select(g, u->mask, offset, wf__gen_splat(g, nobodys ? nobodys : g_i32(g, 0), g->width));
+    }
     if (uniform)
         scalar = wf__inst_scalar(in, u->value);
     else

@@ -12,9 +12,10 @@ static const uint64_t most_bytes = (uint64_t)1 << 30;
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
+/* With room for one more element where they are spread, which lanes that are off spoil. */
 static size_t bytes_of(const wf__stage *stage, const wf__private *p)
 {
-    size_t bytes = elements_of(p) * wf__size(stage->body.slot[p->slot].dtype);
+    size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->body.slot[p->slot].dtype);
     return (bytes + 2 * LINE) / LINE * LINE;
 }
 

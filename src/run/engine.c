@@ -35,6 +35,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->log_user = config->log_user;
     e->codegen_ops = config->codegen;
     e->target = wf__target_host();
+    e->rows_ahead = wf__target_rows_ahead();
     e->use_disk = true;
     e->pool = wf__pool_new(config->threads);
     e->memory = wf__mem_new(0);

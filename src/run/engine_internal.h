@@ -20,6 +20,7 @@ struct wf__engine {
     wf__disk *disk;
     wf__map *code; /* key -> wf__executable */
     const wf__target *target;
+    int rows_ahead; /* of a page, that the processor reads ahead side by side */
     const wf__codegen_ops *codegen_ops;
     wf__mutex lock; /* of what follows: finding and opening the compiler library, preparing stages */
     bool has_lock, searched, open_failed;

@@ -81,7 +81,7 @@ static int even_rows(int64_t n, int most)
 }
 
 /* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
-static int rows_at_once(const wf__stage *stage)
+static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
     enum { CROSSED = 8, WORTH_COMPILING = 1 << 20 }; /* 3 times as long, and more */
     const wf__ir *body = &stage->body;
@@ -99,16 +99,16 @@ static int rows_at_once(const wf__stage *stage)
             continue;
         if (bytes > -PAGE / 2 && bytes < PAGE / 2)
             return 1; /* the processor foresees one or two streams in a page, not several */
-        best = 3;
+        best = e->rows_ahead;
     }
     return even_rows(n, best);
 }
 
-static wf__code_options options_of(const wf__stage *stage, wf__variant which)
+static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which)
 {
     return (wf__code_options){ .nontemporal = which == WF__NONTEMPORAL,
                                .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
-                               .rows_at_once = rows_at_once(stage),
+                               .rows_at_once = rows_at_once(e, stage),
                                .alone = which == WF__ALONE };
 }
 
@@ -130,7 +130,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
 {
     uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
     int rows, columns, lanes;
-    wf__code_options how = options_of(stage, which);
+    wf__code_options how = options_of(e, stage, which);
     if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
         tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
         atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
@@ -154,7 +154,7 @@ static void log_failure(wf__engine *e, wf__str *error)
 static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
 {
     wf__str error = { 0 };
-    wf__code_options how = options_of(stage, which);
+    wf__code_options how = options_of(e, stage, which);
     wf__note found = { .explain = note && note->explain };
     double start = note ? wf__now() : 0;
     wf__held *held = wf__engine_code(e, &stage->body, &how, &found, &error), *double_held = held;

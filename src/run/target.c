@@ -62,10 +62,21 @@ static wf__isa detect(void)
     bool v4 = has(more.b, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL) && has(saved, 0xe6);
     return v4 ? WF__ISA_AVX512 : WF__ISA_AVX2;
 }
-#elif defined(__aarch64__)
+
+/* Measured: sums of rows of 2 KiB, in columns, take 0.6 of the time on AMD's Zen 4 if rows are read one after the
+ * other, and 1.2 times as long on Intel's Cascade Lake, where three at once are best. */
+int wf__target_rows_ahead(void)
+{
+    cpuid maker = ask(0);
+    return maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx ? 1 : 3;
+}
+#else
+#if defined(__aarch64__)
 static wf__isa detect(void) { return WF__ISA_NEON; }
 #else
 static wf__isa detect(void) { return WF__ISA_NONE; }
+#endif
+int wf__target_rows_ahead(void) { return 3; }
 #endif
 
 const wf__target *wf__target_host(void)

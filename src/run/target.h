@@ -9,4 +9,6 @@
 const wf__target *wf__target_host(void);
 /* The target of that name, whether or not this machine can run it; NULL for an unknown one. */
 const wf__target *wf__target_named(const char *name);
+/* How many rows of a page this processor reads ahead when they are read side by side. */
+int wf__target_rows_ahead(void);
 #endif

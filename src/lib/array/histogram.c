@@ -2,15 +2,14 @@
 #include "array_internal.h"
 #include <math.h>
 
-/* The quotient may be a bin off; the edges decide. */
-static wf_val bin_of(wf_graph *g, wf_val x, wf_val lo, wf_val hi, wf_val bins)
+/* The quotient may be a bin off; the edges decide. Right for lo <= x <= hi, where it is not below 0. */
+static wf_val bin_of(wf_val x, wf_val lo, wf_val hi, wf_val bins)
 {
-    wf_val n = wf_cast(bins, WF_F64), last = wf_sub(n, 1), width = wf_sub(hi, lo);
-    wf_val step = wf_div(width, n), scale = wf_div(n, width);
-    wf_val i = wf_clamp(wf_floor(wf_mul(wf_sub(x, lo), scale)), wf_const(g, WF_F64, 0), last);
-    wf_val below = wf_and(wf_lt(x, wf_add(lo, wf_mul(i, step))), wf_gt(i, 0));
-    wf_val next = wf_add(i, 1), above = wf_and(wf_ge(x, wf_add(lo, wf_mul(next, step))), wf_lt(i, last));
-    return wf_select(below, wf_sub(i, 1), wf_select(above, next, i));
+    wf_val n = wf_cast(bins, WF_F64), width = wf_sub(hi, lo), step = wf_div(width, n), scale = wf_div(n, width);
+    wf_val i = wf_floor(wf_mul(wf_sub(x, lo), scale)), next = wf_add(i, 1);
+    wf_val below = wf_lt(x, wf_add(lo, wf_mul(i, step))), above = wf_ge(x, wf_add(lo, wf_mul(next, step)));
+    wf_val bin = wf_select(below, wf_sub(i, 1), wf_select(above, next, i));
+    return wf_min(wf_cast(bin, WF_I64), wf_sub(wf_cast(bins, WF_I64), 1)); /* hi itself is in the last one */
 }
 
 wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, double hi)
@@ -33,7 +32,7 @@ wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, dou
     wf_graph *g = wf__begin(ctx, __func__, .flags_off = WF_FAST_MATH); /* the edges are exact */
     wf_val x = wf_cast(wf_in(g, array), WF_F64), from = wf_param(g, "lo", WF_F64, lo),
            to = wf_param(g, "hi", WF_F64, hi);
-    wf_val bin = wf_cast(bin_of(g, x, from, to, wf_const_i64(g, WF_I64, bins)), WF_I64);
+    wf_val bin = bin_of(x, from, to, wf_const_i64(g, WF_I64, bins));
     wf_accumulate_if(g, wf_and(wf_ge(x, from), wf_le(x, to)), WF_ADD, count, 1, bin);
     if (wf_run(g) == WF_OK)
         out = few ? wf_array_cast(count, WF_I64) : wf_retain(count);
