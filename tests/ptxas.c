@@ -111,7 +111,7 @@ void ptxas_add(const char *name, int arch, const char *text)
     assert_true(module[m].n < MOST);
     const char *entry = strstr(text, ".visible .entry weft_kernel("), *body = entry ? strchr(entry, '(') : NULL;
     assert_non_null(body);
-    if (!module[m].n)
+    if (!module[m].n || (strstr(text, ".extern") && !strstr(module[m].header, ".extern"))) /* one for all of them */
         snprintf(module[m].header, sizeof module[m].header, "%.*s", (int)(entry - text), text);
     module[m].hash[module[m].n] = hash;
     wf__str_addf(&module[m].text, "// %s\n.visible .entry weft_%u", name, module[m].n++);

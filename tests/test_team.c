@@ -135,13 +135,15 @@ static void test_updates(void **state)
         }
 }
 
-/* Blocks of more points than threads; scratch of more bytes than threads share. */
+/* Blocks of more points than threads; scratch that every GPU has, that has to be asked for (the emulated one has as much
+ * as a Hopper), and that is more than threads share. */
 static void test_large(void **state)
 {
     (void)state;
-    enum { H = 100, W = 90, B = 48, MANY = 20000 };
-    for (int many = 0; many < 2; ++many) {
-        int bins = many ? MANY : 16;
+    enum { H = 100, W = 90, B = 48 };
+    static const int sizes[] = { 16, 20000, 70000 };
+    for (int size = 0; size < 3; ++size) {
+        int bins = sizes[size];
         wf_array *out = wf_full(ctx, WF_I32, WF_SHAPE(3, 2, 16), -1);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(B, B));
         wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(bins), true);
@@ -152,7 +154,17 @@ static void test_large(void **state)
             wf_write(g, out, wf_read(g, mine, wf_add(i, bins - 16)), wf_block_id(g, 0), wf_block_id(g, 1), i);
         }
         WF_END(g);
-        run(g, "large");
+        if (wf_context_device(ctx) >= WF_GPU_EMU(0)) {
+            wf_kernel *k = ptxas_compile(ctx, g, "large", (const int[]){ 70, 80, 90, 0 }, NULL, NULL);
+            char text[20000];
+            size_t length;
+            OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PTX, text, sizeof text, &length));
+            assert_int_equal(strstr(text, ".extern .shared") != NULL, size == 1);
+            assert_int_equal(strstr(text, "weft_shared") != NULL, size < 2);
+            OK(ctx, wf_launch(k, WF_NO_ARGS));
+            wf_kernel_free(k);
+        } else
+            run(g, "large");
         int32_t *got = contents(out), want[3 * 2 * 16] = { 0 };
         for (int k = 0; k < H * W; ++k)
             ++want[(k / W / B * 2 + k % W / B) * 16 + k % 16];

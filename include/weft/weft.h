@@ -509,9 +509,9 @@ WF_API void wf_section(wf_graph *graph, wf_section_id section);
  * wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had. wf_scratch: memory of the block,
  * for all three sections, borrowed from the graph: read, written and accumulated into by index like any array;
  * undefined at the start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the
- * threads of a block share, if a block's has at most 48 KiB in all; on the processor in a worker's, if boxes of .block
- * can be done one after the other, and a block's has at most 256 KiB; else all blocks have theirs at once. NULL
- * poisons. */
+ * threads of a block share, if a block's fits there (48 KiB on every GPU, 227 on Hopper); on the processor in a
+ * worker's, if boxes of .block can be done one after the other, and a block's has at most 256 KiB; else all blocks have
+ * theirs at once. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 /* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables.
  * Partial results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by

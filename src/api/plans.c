@@ -133,7 +133,8 @@ static size_t entry_bytes(const wf__plan_entry *e)
     return bytes;
 }
 
-static bool make_plan(wf__plan *plan, const wf__program *p, wf_array *const *arrays, const wf_shape *space)
+static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_array *const *arrays,
+                      const wf_shape *space)
 {
     wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
     if (!bind) {
@@ -144,6 +145,8 @@ static bool make_plan(wf__plan *plan, const wf__program *p, wf_array *const *arr
         wf__array_bind(arrays[i], &bind[i]);
     wf__recording rec = p->rec;
     rec.space = *space;
+    const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
+    rec.team_memory = gpu ? wf__gpu_team_memory(gpu) : 0;
     bool ok = wf__plan_make(plan, &rec, bind);
     wf__free(bind);
     return ok;
@@ -166,7 +169,7 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     memcpy(e->key, recording->at, recording->len);
     memcpy(e->key + recording->len, layouts->at, layouts->n);
     atomic_init(&e->users, 1);
-    if (make_plan(&e->plan, p, arrays, space))
+    if (make_plan(ctx, &e->plan, p, arrays, space))
         return e;
     *status = wf__error(ctx, e->plan.status, "%s%s%s%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error,
                         p->here ? " [in the recording begun at " : "", p->here ? p->here : "", p->here ? "]" : "");

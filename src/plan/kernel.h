@@ -54,6 +54,9 @@ typedef struct wf__own_memory {
 /* Bodies whose blocks are blocks of threads of a GPU (team.c): nodes THREAD, BARRIER, and slots in shared memory. Two
  * barriers part the body into what runs before the points of a block (indices are those of its first point), for each
  * of them, and after them. Sections that do not ask for a thread are done by one. */
+enum {
+    WF__TEAM_MEMORY = 48 << 10
+}; /* bytes that threads of a block share on every GPU, without more being asked for */
 typedef struct wf__team {
     int threads; /* of a block; 0: there are none */
     int axis;    /* along which threads go where they have several points */

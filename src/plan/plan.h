@@ -39,6 +39,7 @@ typedef struct wf__recording {
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint32_t objects;
     uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
+    uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
     /* For compiled code of the processor: blocks may be boxes, loops of sections axes (boxes.c, turns.c), counters of
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
     bool cpu;

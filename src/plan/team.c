@@ -8,7 +8,6 @@
 #include "plan/team.h"
 
 enum { MOST_THREADS = 1024, THREADS = 256 };
-static const size_t most_shared = 48 << 10; /* bytes, on every GPU */
 
 static bool has_op(const wf__ir *ir, unsigned op)
 {
@@ -112,8 +111,9 @@ bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, 
     const char *why = why_not(rec, space, bind);
     if (!why)
         why = choose_threads(rec, space, team, box);
+    size_t most = !team->threads ? 0 : rec->team_memory ? rec->team_memory : WF__TEAM_MEMORY;
     return (team->threads || part_sections(plan, rec, why)) &&
-           wf__place_scratch(plan, rec, blocks, bind, team->threads ? most_shared : 0, &team->own);
+           wf__place_scratch(plan, rec, blocks, bind, most, &team->own);
 }
 
 /* ---- one body ---- */

@@ -108,14 +108,16 @@ static void finish(gen *g)
     uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
-    wf__str_addf(out,
-                 ".version %s\n.target sm_%d\n.address_size 64\n\n"
-                 ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid %d, 1, 1\n{\n",
-                 version_of(g->options->arch), g->options->arch, (unsigned)bytes,
+    wf__str_addf(out, ".version %s\n.target sm_%d\n.address_size 64\n\n", version_of(g->options->arch),
+                 g->options->arch);
+    if (shared > WF__TEAM_MEMORY) /* whoever launches it says how much */
+        wf__str_add(out, ".extern .shared .align 16 .b8 weft_shared[];\n");
+    wf__str_addf(out, ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid %d, 1, 1\n{\n",
+                 (unsigned)bytes,
                  join            ? wf__ptx_join_threads(g->ir)
                  : team->threads ? team->threads
                                  : 256);
-    if (shared)
+    if (shared && shared <= WF__TEAM_MEMORY)
         wf__str_addf(out, "\t.shared .align 16 .b8 weft_shared[%u];\n", (unsigned)shared);
     static const char *const names[] = { [V_P] = "pred %p", [V_H] = "b16 %h", [V_R] = "b32 %r", [V_D] = "b64 %d" };
     for (int k = V_P; k <= V_D; ++k)

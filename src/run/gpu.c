@@ -140,6 +140,9 @@ static bool start(wf__gpu *gpu, int n, wf__failure *f)
         return false;
     if (c->DeviceGetAttribute(&gpu->processors, WF__CUDA_MULTIPROCESSORS, gpu->device))
         gpu->processors = 1;
+    if (c->DeviceGetAttribute(&gpu->team_memory, WF__CUDA_BLOCK_MEMORY, gpu->device) ||
+        gpu->team_memory < WF__TEAM_MEMORY)
+        gpu->team_memory = WF__TEAM_MEMORY;
     c->DeviceGetName(gpu->model, (int)sizeof gpu->model, gpu->device);
     c->DriverGetVersion(&gpu->driver);
     gpu->arch = 10 * major + minor;
@@ -214,6 +217,8 @@ wf__gpu *wf__engine_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
     wf__mutex_unlock(&e->lock);
     return gpu;
 }
+
+uint32_t wf__gpu_team_memory(const wf__gpu *gpu) { return (uint32_t)gpu->team_memory; }
 
 void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
 {

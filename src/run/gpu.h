@@ -18,6 +18,8 @@ struct wf__note;
 wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, bool emulated, struct wf__failure *failure);
 void wf__engine_close_gpus(struct wf__engine *engine);
 
+uint32_t wf__gpu_team_memory(const wf__gpu *gpu); /* bytes that threads of a block can share */
+
 /* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes); /* as many as were asked for; NULL is fine */

@@ -13,6 +13,7 @@ struct wf__gpu {
     const wf__cuda *cuda;
     int device, arch; /* arch: compute capability times 10 */
     int processors;   /* multiprocessors */
+    int team_memory;  /* bytes that threads of a block can share */
     void *context;
     /* All work is in order, whichever stream it is given to: when it goes from one to another, that one waits for the
      * event `turn`. So memory that is given back may be taken by whatever comes next. */

@@ -237,8 +237,13 @@ static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t bl
     for (uint32_t i = 0; i < code->ptx.fields; ++i)
         values[i] = field(l, &code->ptx.field[i]);
     const wf__gpu_kernel *kernel = wf__held_value(code->module);
-    int result = l->gpu->cuda->LaunchKernel(kernel->function, (unsigned)divided(blocks, y), (unsigned)y, 1, l->block_x,
-                                            l->block_y, 1, 0, l->gpu->stream, params, NULL);
+    uint32_t own = l->stage->team.own.bytes, shared = own > WF__TEAM_MEMORY ? own : 0;
+    const wf__cuda *c = l->gpu->cuda;
+    int result = shared ? c->FuncSetAttribute(kernel->function, WF__CUDA_FUNCTION_MEMORY, (int)shared) : 0;
+    if (!wf__gpu_ok(l->gpu, "giving a kernel shared memory", result, l->failure))
+        return false;
+    result = c->LaunchKernel(kernel->function, (unsigned)divided(blocks, y), (unsigned)y, 1, l->block_x, l->block_y, 1,
+                             shared, l->gpu->stream, params, NULL);
     return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
 }
 
