@@ -37,7 +37,7 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
 
 /* ---- loops ---- */
 typedef struct rewriter {
-    wf__ir *in; /* a copy; nodes that are still to be recorded change: their epochs (begin_turn) */
+    const wf__ir *in;
     wf__ir *out;
     const uint8_t *live;
     wf__rewrite *rewrite;
@@ -46,10 +46,7 @@ typedef struct rewriter {
     uint8_t *known; /* [node]: scratch of count_turns */
     uint64_t *bits;
     wf__vary *vary; /* [node] */
-    struct span {   /* [slot]: epochs that a body names */
-        uint32_t least, most;
-    } * span;
-    uint64_t size; /* of the whole, as far as it is known, and of what has been written out */
+    uint64_t size;  /* of the whole, as far as it is known, and of what has been written out */
 } rewriter;
 
 static void copy_range(rewriter *w, wf__ref from, wf__ref to);
@@ -181,63 +178,16 @@ static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
     return cost <= CHEAPER;
 }
 
-static bool has_effects(const rewriter *w, wf__ref from, wf__ref to)
-{
-    for (wf__ref r = from; r < to; ++r)
-        if (w->live[r] && wf__op_is_effect(w->in->node[r].op))
-            return true;
-    return false;
-}
-
-/* Does the node name an epoch of memory that changes? */
-static bool epoch_of(const wf__ir *ir, const wf__node *n, uint32_t *epoch)
-{
-    if (n->op != WF__LOAD && n->op != WF__STORE)
-        return false;
-    *epoch = n->op == WF__LOAD ? n->d : n->aux;
-    return ir->slot[n->a].written || ir->slot[n->a].meets;
-}
-
-/* Epochs of a turn that is the next one, and then of what comes after it: memory is no longer what the turn before found.
- * They stay in order: those of a body lie between those before and behind it. */
-static void begin_turn(rewriter *w, wf__ref body, wf__ref end, wf__ref to)
-{
-    wf__ir *in = w->in;
-    uint32_t e;
-    for (uint32_t s = 0; s < in->slot_n; ++s)
-        w->span[s] = (struct span){ UINT32_MAX, 0 };
-    for (wf__ref r = body; r < end; ++r)
-        if (epoch_of(in, &in->node[r], &e)) {
-            struct span *span = &w->span[in->node[r].a];
-            span->least = e < span->least ? e : span->least;
-            span->most = e > span->most ? e : span->most;
-        }
-    for (wf__ref r = body; r < to; ++r) {
-        wf__node *n = &in->node[r];
-        if (!epoch_of(in, n, &e))
-            continue;
-        const struct span *span = &w->span[n->a];
-        e += span->most >= span->least ? span->most - span->least + 1 : 0;
-        if (n->op == WF__LOAD)
-            n->d = e;
-        else
-            n->aux = e < WF__EPOCH_LATE ? (uint8_t)e : WF__EPOCH_LATE;
-    }
-}
-
 /* The body `turns` times, one after the other. */
 static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
 {
     const wf__ir *in = w->in;
     wf__ref first = end;
-    bool changes = turns > 1 && has_effects(w, body, end);
     while (in->node[first - 1].op == WF__NEXT)
         --first;
     for (wf__ref s = loop + 1; s < body; ++s)
         w->map[s] = w->map[in->node[s].b];
     for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
-        if (t && changes)
-            begin_turn(w, body, end, in->n);
         copy_range(w, body, first);
         for (wf__ref r = first; r < end; ++r) /* all at once */
             w->map[r] = w->map[in->node[r].b];
@@ -309,20 +259,15 @@ static void copy_range(rewriter *w, wf__ref from, wf__ref to)
 /* Records the live nodes of `in` again, each by `rewrite`. */
 static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
 {
-    wf__ir own = *in;
-    rewriter w = { .in = &own, .out = out, .live = live, .rewrite = rewrite };
+    rewriter w = { .in = in, .out = out, .live = live, .rewrite = rewrite };
     uint32_t n = in->loops ? in->n : 1;
-    size_t bytes = n * sizeof *own.node;
-    wf__node *copy = in->loops ? wf__alloc(bytes) : NULL;
     w.map = wf__alloc0(in->n * sizeof *w.map);
     w.next = wf__alloc0(n * sizeof *w.next);
     w.known = wf__alloc0(n);
     w.bits = wf__alloc0(n * sizeof *w.bits);
     w.vary = wf__alloc0(n * sizeof *w.vary);
-    w.span = wf__alloc0((in->slot_n + 1) * sizeof *w.span);
-    if (w.map && w.next && w.known && w.bits && w.vary && w.span && (copy || !in->loops)) {
+    if (w.map && w.next && w.known && w.bits && w.vary) {
         if (in->loops) {
-            own.node = memcpy(copy, in->node, bytes);
             wf__analyse(in, w.vary);
             w.size = size_of(&w, 1, n);
         }
@@ -337,8 +282,6 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     wf__free(w.known);
     wf__free(w.bits);
     wf__free(w.vary);
-    wf__free(w.span);
-    wf__free(copy);
     return out->status == WF_OK;
 }
 
