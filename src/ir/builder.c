@@ -487,8 +487,9 @@ void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref valu
     if (ir->status != WF_OK || ir->n == next)
         return;
     wf__slot *s = &ir->slot[n->a];
-    s->epoch = ir->node[next].aux = n->aux;
-    if (n->aux == WF__EPOCH_LATE)
+    uint32_t epoch = n->aux + s->later;
+    s->epoch = ir->node[next].aux = epoch < WF__EPOCH_LATE ? (uint8_t)epoch : WF__EPOCH_LATE;
+    if (s->epoch == WF__EPOCH_LATE)
         s->last_store = 0;
 }
 

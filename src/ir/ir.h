@@ -210,6 +210,7 @@ typedef struct wf__slot { /* memory that a recording names */
      * that of the block. */
     uint8_t shift[WF_MAX_RANK];
     uint32_t epoch;     /* stores so far to this memory */
+    uint32_t later;     /* while copying: by how much epochs are later than in the original */
     wf__ref last_store; /* the STORE whose value a LOAD of the same tuple would see, or 0 */
     uint32_t shape;     /* array graphs: id of the array's shape */
     uint32_t object;    /* the api's own number for the array behind it */

@@ -45,8 +45,9 @@ typedef struct rewriter {
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
     uint64_t *bits;
-    wf__vary *vary; /* [node] */
-    uint64_t size;  /* of the whole, as far as it is known, and of what has been written out */
+    wf__vary *vary;  /* [node] */
+    uint8_t *stored; /* [slot]: scratch of next_turn */
+    uint64_t size;   /* of the whole, as far as it is known, and of what has been written out */
 } rewriter;
 
 static void copy_range(rewriter *w, wf__ref from, wf__ref to);
@@ -178,6 +179,33 @@ static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
     return cost <= CHEAPER;
 }
 
+/* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
+static void next_turn(rewriter *w, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    uint32_t least = UINT32_MAX, most = 0;
+    bool meets = false;
+    memset(w->stored, 0, in->slot_n);
+    for (wf__ref r = body; r < end; ++r) {
+        const wf__node *n = &in->node[r];
+        bool stores = n->op == WF__STORE || wf__op_is_update(n->op);
+        uint32_t epoch = n->op == WF__STORE ? n->aux : n->d;
+        if (!w->live[r] || (!stores && n->op != WF__LOAD))
+            continue;
+        if (stores) {
+            w->stored[n->a] = true;
+            meets = meets || in->slot[n->a].meets;
+        }
+        if (!wf__op_is_update(n->op)) {
+            least = epoch < least ? epoch : least;
+            most = epoch > most ? epoch : most;
+        }
+    }
+    for (uint32_t s = 0; s < in->slot_n && least <= most; ++s)
+        if (w->stored[s] || (meets && in->slot[s].meets))
+            w->out->slot[s].later += most - least + 1;
+}
+
 /* The body `turns` times, one after the other. */
 static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
 {
@@ -188,6 +216,8 @@ static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int 
     for (wf__ref s = loop + 1; s < body; ++s)
         w->map[s] = w->map[in->node[s].b];
     for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
+        if (t)
+            next_turn(w, body, first);
         copy_range(w, body, first);
         for (wf__ref r = first; r < end; ++r) /* all at once */
             w->map[r] = w->map[in->node[r].b];
@@ -266,7 +296,8 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     w.known = wf__alloc0(n);
     w.bits = wf__alloc0(n * sizeof *w.bits);
     w.vary = wf__alloc0(n * sizeof *w.vary);
-    if (w.map && w.next && w.known && w.bits && w.vary) {
+    w.stored = wf__alloc0(in->slot_n + 1);
+    if (w.map && w.next && w.known && w.bits && w.vary && w.stored) {
         if (in->loops) {
             wf__analyse(in, w.vary);
             w.size = size_of(&w, 1, n);
@@ -282,6 +313,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     wf__free(w.known);
     wf__free(w.bits);
     wf__free(w.vary);
+    wf__free(w.stored);
     return out->status == WF_OK;
 }
 

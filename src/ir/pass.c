@@ -169,8 +169,8 @@ static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir
     case WF__CONST:
         return wf__const_bits(out, n->dtype, wf__bits(n));
     case WF__LOAD:
-        if (out->slot[n->a].epoch != n->d) { /* memory that overlaps was stored to through another slot */
-            out->slot[n->a].epoch = n->d;
+        if (out->slot[n->a].epoch != n->d + out->slot[n->a].later) { /* memory that overlaps was stored to elsewhere */
+            out->slot[n->a].epoch = n->d + out->slot[n->a].later;
             out->slot[n->a].last_store = 0;
         }
         return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux,
