@@ -1,0 +1,758 @@
+#!/usr/bin/env python3
+"""The rows of weft-bench-gpu in CuPy, JAX, PyTorch or Dr.Jit; without one of weft-bench-gpu's where there is no natural
+way to write it.
+
+    gpu_peer.py NAME [--side 16384] [--budget SECONDS] [--seconds ALL] [--rows NAME,PART] [--json FILE] [--list] [--host]
+
+NAME: cupy, jax, torch or drjit. A missing package is said and is no failure. --seconds: rows that would begin after so
+many are left out, and named. --host: on the processor (not CuPy), for checks of this file where there is no GPU.
+
+As weft-bench-gpu does, a turn is some calls given to the device and one wait, by the host's clock; results are checked
+first; the median and the least of the turns count.
+"""
+import argparse
+import functools
+import json
+import statistics
+import sys
+import time
+
+PERIOD, BINS, LIMIT, K = 251, 128, 256, 11
+TURN, CALLS, ROUNDS = 8e-3, 500, 201
+now = time.perf_counter
+
+
+class Sizes:
+    """What weft-bench-gpu's rows work on, as arrays of the host, which nobody changes."""
+
+    def __init__(self, side):
+        import numpy as np
+        self.np, self.side, self.n = np, side, side * side
+        self.keys = min(self.n, 100_000_000)
+        self.records = 16
+        while 2 * self.records <= self.n // 16:
+            self.records *= 2
+        self.conv = min(side, 8192)
+        self.loop = min(side, 4096)
+        self.sorted = 1
+        while 2 * self.sorted <= self.n and self.sorted < 1 << 27:
+            self.sorted *= 2
+
+    @functools.lru_cache(2)
+    def numbers(self, n):
+        np = self.np
+        return np.resize(np.arange(PERIOD, dtype=np.float32), n)
+
+    @functools.lru_cache(2)
+    def random(self, n, salt):
+        np = self.np
+        h = np.arange(n, dtype=np.uint32) + np.uint32(salt)
+        h = (h ^ h >> np.uint32(16)) * np.uint32(0x85ebca6b)
+        h = (h ^ h >> np.uint32(13)) * np.uint32(0xc2b2ae35)
+        return h ^ h >> np.uint32(16)
+
+    @functools.lru_cache(2)
+    def points(self):
+        np = self.np
+        return (self.random(self.n, 0) >> np.uint32(11)).astype(np.float32) * np.float32(2.0 ** -20) - np.float32(1)
+
+    def bins(self, points):
+        return ((points + self.np.float32(1)) * self.np.float32(0.5 * BINS)).astype(self.np.int32)
+
+    def keys_of(self, m):
+        np = self.np
+        return (self.random(self.keys, 1).astype(np.uint64) * np.uint64(m) >> np.uint64(32)).astype(np.int32)
+
+    @functools.lru_cache(2)
+    def signs(self):
+        np = self.np
+        return (self.random(self.keys, 2) & np.uint32(1)).astype(np.float32) * 2 - 1
+
+    def places(self, targets):
+        np = self.np
+        i = np.arange(self.records, dtype=np.uint64) * np.uint64(0x9e3779b1)
+        return (i & np.uint64(targets - 1)).astype(np.int32)
+
+    def shuffled(self):
+        np = self.np
+        i = np.arange(self.sorted, dtype=np.uint64)
+        return ((i ^ i >> np.uint64(11)) * np.uint64(0x9e3779b1) & np.uint64(min(self.sorted, 1 << 24) - 1)
+                ).astype(np.float32)
+
+    def weights(self):
+        np = self.np
+        return ((np.arange(K * K) * 31 % 17 + 1) / 17).astype(np.float32).reshape(K, K)
+
+    # what is expected: all, or at some places only
+    def close(self, got, want, tolerance=1e-5):
+        np = self.np
+        got, want = np.asarray(got, dtype=np.float64), np.asarray(want, dtype=np.float64)
+        assert got.shape == want.shape, f"of shape {got.shape}, not {want.shape}"
+        off = np.abs(got - want) - tolerance * (1 + np.abs(want))
+        assert not (off > 0).any() and not np.isnan(got).any(), f"off by {float(np.max(np.abs(got - want))):g}"
+
+
+# A row is a function of no arguments that prepares, checks, and returns call(): one unit of work, given to the device.
+# Each library: a class with `wait`, `version` and rows().
+
+def common(lib, s):
+    """Rows of what all array libraries have; lib gives arrays and the functions by name."""
+    rows = {}
+
+    def row(name, make):
+        if make is not None:
+            rows[name] = make
+
+    def checked(call, want, host=lib.host, tolerance=1e-5, part=1 << 20):
+        got = call()
+        lib.wait(got)
+        flat = host(got.reshape(-1)[:part])
+        s.close(flat, want(len(flat)), tolerance)
+        return call
+
+    numbers = s.numbers
+    side, n = s.side, s.n
+
+    def unary(function, want, make=lambda: numbers(n), **how):
+        def prepare():
+            call = lib.call(function, lib.array(make()))
+            return checked(call, want, **how)
+        return prepare
+
+    def first(k):
+        return numbers(k).astype("f8")
+
+    def wave(k):
+        x = first(k) / 32
+        return s.np.cos(x / 1.5 + 0.3) + s.np.exp(-x * x) * s.np.sqrt(x)
+    row("copy", unary(lib.copy, first))
+    row("copy_odd", unary(lib.copy_odd, lambda k: numbers(k + 1)[1:]))
+    row("math", unary(lib.math, wave, lambda: numbers(n) / s.np.float32(32), tolerance=4e-6))
+    row("transpose", unary(lib.transpose, lambda k: (s.np.arange(k) % side * side + s.np.arange(k) // side) % PERIOD,
+                           lambda: numbers(n).reshape(side, side)))
+
+    def triad():
+        call = lib.call(lib.triad, lib.array(numbers(n)), lib.array(s.np.full(n, 3, dtype="f4")))
+        return checked(call, lambda k: 2 * first(k) + 3)
+    row("triad", triad)
+
+    def sums(shape, axis):
+        def want(k):
+            return numbers(n // shape[1] * shape[1]).reshape(shape).sum(axis=axis, dtype="f8").reshape(-1)[:k]
+        return unary(lib.sum(axis), want, lambda: numbers(shape[0] * shape[1]).reshape(shape), tolerance=1e-4)
+    row("sum", sums((side, side), None))
+    row("sum_rows", sums((side, side), 1))
+    row("sum_columns", sums((side, side), 0))
+    row("sum_tall", sums((n // 16, 16), 0))
+    row("sum_long", sums((16, n // 16), 1))
+
+    def peak():
+        x = numbers(n).copy()
+        x[n // 3 * 2 + 1] = 1000
+        return x
+    row("argmax", unary(lib.argmax, lambda k: [n // 3 * 2 + 1], peak))
+    row("variance", unary(lib.variance, lambda k: [numbers(n).var(dtype="f8")], tolerance=1e-4))
+    row("scan", unary(lib.scan, lambda k: first(k).cumsum(), tolerance=1e-3))
+    row("sort", unary(lib.sort, lambda k: s.np.arange(k) // (s.sorted // min(s.sorted, 1 << 24)), s.shuffled))
+
+    def histogram(rows):
+        def prepare():
+            points = s.points().reshape(rows, -1)
+            seen = points[:64]
+            want = s.np.stack([s.np.bincount(s.bins(p), minlength=BINS) for p in seen]).reshape(-1)
+            call = lib.call(lib.histogram, lib.array(points))
+            return checked(call, lambda k: want, part=len(want))
+        return prepare
+    if lib.histogram:
+        row("histogram", histogram(1))
+        row("histogram_rows", histogram(side))
+
+    def scatter(m, is_float):
+        def prepare():
+            keys = s.keys_of(m)
+            signs = s.signs() if is_float else None
+            want = s.np.bincount(keys, weights=signs, minlength=m)
+            call = lib.accumulator(m, is_float)(lib.array(keys), None if signs is None else lib.array(signs))
+            return checked(call, lambda k: want[:k])
+        return prepare
+    for power in range(8):
+        row(f"scatter_u32_{10 ** power}", scatter(10 ** power, False))
+        row(f"scatter_f32_{10 ** power}", scatter(10 ** power, True))
+
+    def records(how, targets):
+        def prepare():
+            x, places = numbers(4 * s.records).reshape(-1, 4), s.places(targets)
+            want = s.np.zeros((targets, 4))
+            if how == "gather":
+                want = x[places]
+            elif how == "scatter":
+                want[places] = x
+            else:
+                s.np.add.at(want, places, x)
+            call = lib.records(how, targets)(lib.array(x), lib.array(places))
+            return checked(call, lambda k: want.reshape(-1)[:k])
+        return prepare
+    row("gather_records", records("gather", s.records))
+    row("scatter_records", records("scatter", s.records))
+    row("add_records", records("add", min(s.records, 1 << 14)))
+
+    def conv():
+        img, ker = numbers(s.conv ** 2).reshape(s.conv, s.conv), s.weights()
+        call = lib.call(lib.convolve, lib.array(img), lib.array(ker))
+
+        def want(k):
+            padded = s.np.pad(img.astype("f8")[:2 * K], ((K // 2, 0), (K // 2, K // 2)))
+            out = sum(padded[y:y + 1, x:x + s.conv] * ker[y, x] for y in range(K) for x in range(K))
+            return out.reshape(-1)[:k]
+        return checked(call, want, part=s.conv)
+    if lib.convolve:
+        row("conv_index", conv)
+
+    def mandelbrot():
+        call = lib.call(lib.mandelbrot, s.loop)
+        got = lib.host(call().reshape(-1))
+        assert got.max() == LIMIT and got.min() < 3, f"from {got.min()} to {got.max()}"
+        return call
+    if lib.mandelbrot:
+        row("mandelbrot", mandelbrot)
+    row("launch", unary(lib.copy, first, lambda: numbers(1024)))
+
+    def ten():
+        full = lambda v: lib.array(s.np.full(1024, v, dtype="f4"))
+        want = numbers(1024)
+        for _ in range(5):
+            want = want * 0.5 + 2
+        return checked(lib.call(lib.ten, lib.array(numbers(1024)), full(0.5), full(2)), lambda k: want)
+    row("launch_traced", ten)
+    return rows
+
+
+def chain(v, x, y, ops, salt, most, least):
+    """The operations of bench/program.h."""
+    for k in range(ops):
+        v = (v * x, v + y, v - (salt + 1e-3 * k), most(v, x), least(v, y))[k % 5] if k % 5 < 3 else \
+            (most(v, x) if k % 5 == 3 else least(v, y))
+    return v
+
+
+class Cupy:
+    histogram = None
+
+    def __init__(self, sizes, host):
+        if host:
+            raise ImportError("CuPy has no processor")
+        import cupy as cp
+        self.s, self.cp, self.version = sizes, cp, cp.__version__
+        device = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        self.version += f" on {device}"
+        self.array = cp.asarray
+        self.host = cp.asnumpy
+        self.copy = cp.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
+        self.triad = cp.ElementwiseKernel("float32 x, float32 z", "float32 y", "y = 2 * x + z", "triad")
+        self.math = cp.ElementwiseKernel("float32 x", "float32 y",
+                                         "y = cosf(x / 1.5f + 0.3f) + expf(-x * x) * sqrtf(x)", "math")
+        self.ten = cp.ElementwiseKernel("float32 x, float32 a, float32 b", "float32 y",
+                                        "y = x; for (int k = 0; k < 5; ++k) y = y * a + b", "ten")
+        self.escape = cp.ElementwiseKernel(
+            "int32 side, float32 scale", "int32 n",
+            f"float cx = fmaf((float)(i % side), scale, -2.0f), cy = fmaf((float)(i / side), scale, -1.3f);"
+            f"float x = 0, y = 0; int c = 0;"
+            f"for (; c < {LIMIT} && x * x + y * y <= 4; ++c) {{"
+            f" float t = x * x - y * y + cx; y = fmaf(x * 2, y, cy); x = t; }} n = c", "escape")
+        self.copy_odd = lambda x: self.copy(x[1:])
+        self.transpose = lambda x: cp.ascontiguousarray(x.T)
+        self.argmax, self.scan, self.sort = cp.argmax, cp.cumsum, cp.sort
+        self.variance = lambda x: cp.var(x)
+        self.mandelbrot = lambda side: self.escape(cp.int32(side), cp.float32(2.6 / side), size=side * side)
+
+    def wait(self, _=None):
+        self.cp.cuda.Device().synchronize()
+
+    def call(self, function, *args):
+        return lambda: function(*args)
+
+    def sum(self, axis):
+        return lambda x: self.cp.sum(x, axis=axis)
+
+    def convolve(self, img, ker):
+        from cupyx.scipy.ndimage import correlate
+        return correlate(img, ker, mode="constant")
+
+    def accumulator(self, m, is_float):
+        import cupyx
+        cp = self.cp
+
+        def bind(keys, signs):
+            out = cp.zeros(m, dtype="f4" if is_float else "u4")
+
+            def call():
+                cupyx.scatter_add(out, keys, signs if is_float else cp.uint32(1))
+                return out
+            return call
+        return bind
+
+    def records(self, how, targets):
+        import cupyx
+        cp = self.cp
+
+        def bind(x, places):
+            out = cp.zeros((targets, 4), dtype="f4")
+
+            def call():
+                if how == "gather":
+                    cp.take(x, places, axis=0, out=out)
+                elif how == "scatter":
+                    out[places] = x
+                else:
+                    cupyx.scatter_add(out, places, x)
+                return out
+            return call
+        return bind
+
+    def rows(self):
+        rows, s, cp = common(self, self.s), self.s, self.cp
+
+        def histogram():
+            points = cp.asarray(s.points())
+            call = lambda: cp.histogram(points, bins=BINS, range=(-1, 1))[0]
+            s.close(cp.asnumpy(call()), s.np.bincount(s.bins(s.points()), minlength=BINS))
+            return call
+        return rows | {"histogram": histogram}
+
+
+class Jax:
+    def __init__(self, sizes, host):
+        import os
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        import jax
+        import jax.numpy as jnp
+        if host:
+            jax.config.update("jax_platforms", "cpu")
+        elif jax.default_backend() != "gpu":
+            raise ImportError(f"jax runs on {jax.default_backend()} only")
+        self.s, self.jax, self.np, self.version = sizes, jax, jnp, f"{jax.__version__} on {jax.devices()[0]}"
+        self.array = jnp.asarray
+        self.host = lambda x: sizes.np.asarray(x)
+        self.copy = jnp.copy
+        self.copy_odd = lambda x: x[1:]
+        self.triad = lambda x, y: 2 * x + y
+        self.math = lambda x: jnp.cos(x / 1.5 + 0.3) + jnp.exp(-x * x) * jnp.sqrt(x)
+        self.transpose = lambda x: x.T
+        self.argmax, self.scan, self.sort, self.variance = jnp.argmax, jnp.cumsum, jnp.sort, jnp.var
+
+    def wait(self, last=None):
+        self.jax.block_until_ready(last)
+
+    def call(self, function, *args):
+        compiled = self.jax.jit(function, static_argnums=0) if isinstance(args[0], int) else self.jax.jit(function)
+        return lambda: compiled(*args)
+
+    def sum(self, axis):
+        return lambda x: self.np.sum(x, axis=axis)
+
+    def histogram(self, points):
+        bins = ((points + 1) * (0.5 * BINS)).astype("int32")
+        row = self.np.arange(points.shape[0])[:, None]
+        return self.np.zeros((points.shape[0], BINS), "int32").at[row, bins].add(1)
+
+    def ten(self, x, a, b):
+        for _ in range(5):
+            x = x * a + b
+        return x
+
+    def convolve(self, img, ker):
+        lax = self.jax.lax
+        return lax.conv(img[None, None], ker[None, None], (1, 1), "SAME", precision=lax.Precision.HIGHEST)[0, 0]
+
+    def mandelbrot(self, side):
+        jnp, lax = self.np, self.jax.lax
+        at = jnp.arange(side * side, dtype="int32")
+        scale = 2.6 / side
+
+        def escape(i):
+            cx, cy = (i % side).astype("float32") * scale - 2, (i // side).astype("float32") * scale - 1.3
+            return lax.while_loop(lambda v: (v[2] < LIMIT) & (v[0] * v[0] + v[1] * v[1] <= 4),
+                                  lambda v: (v[0] * v[0] - v[1] * v[1] + cx, v[0] * 2 * v[1] + cy, v[2] + 1),
+                                  (jnp.float32(0), jnp.float32(0), jnp.int32(0)))[2]
+        return self.jax.vmap(escape)(at)
+
+    def accumulator(self, m, is_float):
+        def bind(keys, signs):  # in place: what comes out goes in again
+            out = self.np.zeros(m, "float32" if is_float else "uint32")
+            step = self.jax.jit(lambda o, k, v: o.at[k].add(1 if v is None else v), donate_argnums=0)
+            held = [out]
+
+            def call():
+                held[0] = step(held[0], keys, signs)
+                return held[0]
+            return call
+        return bind
+
+    def records(self, how, targets):
+        steps = {"gather": lambda o, x, p: x[p], "add": lambda o, x, p: o.at[p].add(x),
+                 "scatter": lambda o, x, p: o.at[p].set(x, unique_indices=True)}
+        step = self.jax.jit(steps[how], donate_argnums=() if how == "gather" else 0)
+
+        def bind(x, places):
+            held = [self.np.zeros((targets, 4), "float32")]
+
+            def call():
+                out = step(held[0], x, places)
+                if how != "gather":
+                    held[0] = out
+                return out
+            return call
+        return bind
+
+    def rows(self):
+        rows, jnp, salt = common(self, self.s), self.np, [0]
+
+        def cold(ops):
+            def prepare():
+                x, y = jnp.linspace(0.5, 1.5, 1024), jnp.linspace(1.5, 0.5, 1024)
+
+                def call():
+                    salt[0] += 1
+                    function = lambda x, y: chain(x, x, y, ops, 1e-6 * salt[0], jnp.maximum, jnp.minimum)
+                    out = self.jax.jit(function)(x, y)
+                    self.wait(out)
+                    return out
+                return call
+            return prepare
+        return rows | {f"cold_{ops}": cold(ops) for ops in (10, 100, 1000)}
+
+
+class Torch:
+    mandelbrot = histogram = None
+
+    def __init__(self, sizes, host):
+        import torch
+        if not host and not torch.cuda.is_available():
+            raise ImportError("torch sees no GPU")
+        self.s, self.torch, self.on_host = sizes, torch, host
+        self.device = torch.device("cpu" if host else "cuda")
+        self.version = torch.__version__ + ("" if host else f" on {torch.cuda.get_device_name(0)}")
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self.array = lambda x: torch.as_tensor(x, device=self.device)
+        self.host = lambda x: x.cpu().numpy()
+        self.copy = torch.clone
+        self.copy_odd = lambda x: x[1:].clone()
+        self.triad = lambda x, y: torch.add(y, x, alpha=2)
+        self.math = lambda x: torch.cos(x / 1.5 + 0.3) + torch.exp(-x * x) * torch.sqrt(x)
+        self.transpose = lambda x: x.t().contiguous()
+        self.argmax, self.variance = torch.argmax, lambda x: torch.var(x, correction=0)
+        self.scan = lambda x: torch.cumsum(x, 0)
+        self.sort = lambda x: torch.sort(x)[0]
+
+    def wait(self, _=None):
+        if not self.on_host:
+            self.torch.cuda.synchronize()
+
+    def call(self, function, *args):
+        return lambda: function(*args)
+
+    def sum(self, axis):
+        return lambda x: self.torch.sum(x) if axis is None else self.torch.sum(x, axis)
+
+    def ten(self, x, a, b):
+        for _ in range(5):
+            x = x * a + b
+        return x
+
+    def convolve(self, img, ker):
+        return self.torch.nn.functional.conv2d(img[None, None], ker[None, None], padding=K // 2)[0, 0]
+
+    def accumulator(self, m, is_float):
+        torch = self.torch
+
+        def bind(keys, signs):
+            out = torch.zeros(m, dtype=torch.float32 if is_float else torch.int32, device=self.device)
+            value = signs if is_float else torch.ones(keys.shape, dtype=torch.int32, device=self.device)
+            return lambda: out.index_add_(0, keys, value)
+        return bind
+
+    def records(self, how, targets):
+        def bind(x, places):
+            out, wide = self.torch.zeros((targets, 4), device=self.device), places.long()
+            steps = {"gather": lambda: self.torch.index_select(x, 0, places, out=out),
+                     "scatter": lambda: out.index_copy_(0, wide, x), "add": lambda: out.index_add_(0, places, x)}
+            return steps[how]
+        return bind
+
+    def rows(self):
+        rows, torch, s = common(self, self.s), self.torch, self.s
+
+        def compiled():
+            x = self.array(s.numbers(s.n) / s.np.float32(32))
+            function = torch.compile(self.math)
+            s.close(self.host(function(x)[:4096]), self.host(self.math(x)[:4096]), 4e-6)
+            return lambda: function(x)
+        return rows | {"math": compiled}  # by Triton
+
+
+class Drjit:
+    argmax = convolve = histogram = None
+
+    def __init__(self, sizes, host):
+        import importlib
+        import drjit as dr
+        self.of = of = importlib.import_module("drjit.llvm" if host else "drjit.cuda")
+        if not dr.has_backend(dr.JitBackend.LLVM if host else dr.JitBackend.CUDA):
+            raise ImportError("drjit has no such device")
+        self.s, self.dr, self.version = sizes, dr, dr.__version__
+
+    def wait(self, _=None):
+        self.dr.sync_thread()
+
+    def rows(self):
+        dr, s, np = self.dr, self.s, self.s.np
+        Float, UInt, Int = self.of.Float, self.of.UInt, self.of.Int
+
+        def checked(call, want, tolerance=1e-5):
+            s.close(call().numpy().reshape(-1)[:len(want)], want, tolerance)
+            return call
+
+        def evaluated(function, *args):
+            def call():
+                out = function(*args)
+                dr.eval(out)
+                return out
+            return call
+
+        def array(x):
+            out = (Float if x.dtype == np.float32 else UInt)(x)
+            dr.eval(out)
+            dr.sync_thread()
+            return out
+        part = min(s.n, 1 << 20)
+        first = s.numbers(part).astype("f8")
+
+        def triad():
+            x, y = array(s.numbers(s.n)), dr.opaque(Float, 3, s.n)
+            return checked(evaluated(lambda: 2 * x + y), 2 * first + 3)
+
+        def math():
+            x = array(s.numbers(s.n) / np.float32(32))
+            want = np.cos(first / 32 / 1.5 + 0.3) + np.exp(-(first / 32) ** 2) * np.sqrt(first / 32)
+            return checked(evaluated(lambda: dr.cos(x / 1.5 + 0.3) + dr.exp(-x * x) * dr.sqrt(x)), want, 4e-6)
+
+        def total():
+            x = array(s.numbers(s.n))
+            return checked(evaluated(lambda: dr.sum(x)), np.array([s.numbers(s.n).sum(dtype="f8")]), 1e-3)
+
+        def scan():
+            x = array(s.numbers(s.n))
+            return checked(evaluated(lambda: dr.cumsum(x)), first.cumsum(), 1e-3)
+
+        def loop():
+            side, scale = s.loop, 2.6 / s.loop
+
+            def escape():
+                at = dr.arange(UInt, side * side)
+                cx, cy = dr.fma(Float(at % side), scale, -2.0), dr.fma(Float(at // side), scale, -1.3)
+                return dr.while_loop((Float(0), Float(0), Int(0)),
+                                     lambda x, y, n: (n < LIMIT) & (x * x + y * y <= 4),
+                                     lambda x, y, n: (x * x - y * y + cx, x * 2 * y + cy, n + 1))[2]
+            call = evaluated(escape)
+            got = call().numpy()
+            assert got.max() == LIMIT and got.min() < 3
+            return call
+
+        def scatter(m, is_float):
+            def prepare():
+                plain, signs = s.keys_of(m), s.signs() if is_float else None
+                keys, value = array(plain.astype("u4")), array(signs) if is_float else UInt(1)
+                out = dr.zeros(Float if is_float else UInt, m)
+                dr.make_opaque(out)
+
+                def call():
+                    dr.scatter_reduce(dr.ReduceOp.Add, out, value, keys)
+                    dr.eval(out)
+                    return out
+                return checked(call, np.bincount(plain, weights=signs, minlength=m)[:part])
+            return prepare
+
+        def histogram(rows):
+            def prepare():
+                plain = s.points()
+                points, out = array(plain), dr.zeros(UInt, rows * BINS)
+                dr.make_opaque(out)
+                width = s.n // rows
+
+                def call():
+                    row = dr.arange(UInt, s.n) // width
+                    dr.scatter_reduce(dr.ReduceOp.Add, out, UInt(1), row * BINS + UInt((points + 1) * (0.5 * BINS)))
+                    dr.eval(out)
+                    return out
+                return checked(call, np.bincount(s.bins(plain[:width]), minlength=BINS))
+            return prepare
+
+        def records(how, targets):
+            def prepare():
+                plain, where = s.numbers(4 * s.records), s.places(targets)
+                x, places, out = array(plain), array(where.astype("u4")), dr.zeros(Float, 4 * targets)
+                dr.make_opaque(out)
+                want = np.zeros((targets, 4))
+                if how == "gather":
+                    want = plain.reshape(-1, 4)[where]
+                elif how == "scatter":
+                    want[where] = plain.reshape(-1, 4)
+                else:
+                    np.add.at(want, where, plain.reshape(-1, 4))
+
+                def call():
+                    own = dr.arange(UInt, s.records)
+                    packet = dr.gather(self.of.Array4f, x, places if how == "gather" else own)
+                    if how == "add":
+                        dr.scatter_reduce(dr.ReduceOp.Add, out, packet, places)
+                    else:
+                        dr.scatter(out, packet, own if how == "gather" else places)
+                    dr.eval(out)
+                    return out
+                return checked(call, want.reshape(-1)[:part])
+            return prepare
+
+        def conv():
+            side, img, ker = s.conv, array(s.numbers(s.conv ** 2)), array(s.weights().reshape(-1))
+
+            def convolve():
+                at = dr.arange(UInt, side * side)
+                i, j, sum_ = Int(at // side), Int(at % side), Float(0)
+                for y in range(K):
+                    for x in range(K):
+                        a, b = i + (y - K // 2), j + (x - K // 2)
+                        inside = (a >= 0) & (a < side) & (b >= 0) & (b < side)
+                        sum_ = dr.fma(dr.gather(Float, img, UInt(a * side + b), inside),
+                                      dr.gather(Float, ker, UInt(y * K + x)), sum_)
+                return sum_
+            padded = np.pad(s.numbers(side * side).astype("f8").reshape(side, side)[:2 * K],
+                            ((K // 2, 0), (K // 2, K // 2)))
+            want = sum(padded[y, x:x + side] * s.weights()[y, x] for y in range(K) for x in range(K))
+            return checked(evaluated(convolve), want)
+
+        def ten(frozen):
+            def prepare():
+                a, b, c = array(s.numbers(1024)), dr.opaque(Float, 0.5, 1024), dr.opaque(Float, 2, 1024)
+
+                def body(a, b, c):
+                    for _ in range(5):
+                        a = a * b + c
+                    return a
+                want = s.numbers(1024).astype("f8")
+                for _ in range(5):
+                    want = want * 0.5 + 2
+                kernel = dr.freeze(body) if frozen else body
+                call = (lambda: kernel(a, b, c)) if frozen else evaluated(body, a, b, c)
+                for _ in range(3):
+                    checked(call, want)
+                return call
+            return prepare
+        salt = [0]
+
+        def first_run(ops, from_disk):
+            def prepare():
+                x, y = dr.linspace(Float, 0.5, 1.5, 1024), dr.linspace(Float, 1.5, 0.5, 1024)
+                dr.eval(x, y)
+
+                def call():
+                    salt[0] += 1
+                    if from_disk:
+                        dr.flush_kernel_cache()
+                    out = chain(x, x, y, ops, 0.0 if from_disk else 1e-6 * salt[0], dr.maximum, dr.minimum)
+                    dr.eval(out)
+                    dr.sync_thread()
+                    return out
+                return call
+            return prepare
+        rows = {"triad": triad, "math": math, "sum": total, "scan": scan, "mandelbrot": loop,
+                "histogram": histogram(1), "histogram_rows": histogram(s.side)}
+        for power in range(8):
+            rows[f"scatter_u32_{10 ** power}"] = scatter(10 ** power, False)
+            rows[f"scatter_f32_{10 ** power}"] = scatter(10 ** power, True)
+        rows |= {"gather_records": records("gather", s.records), "scatter_records": records("scatter", s.records),
+                 "add_records": records("add", min(s.records, 1 << 14)), "conv_index": conv,
+                 "launch_traced": ten(False), "replay": ten(True)}
+        for ops in (10, 100, 1000):
+            rows[f"cold_{ops}"], rows[f"disk_{ops}"] = first_run(ops, False), first_run(ops, True)
+        return rows
+
+
+LIBRARIES = {"cupy": Cupy, "jax": Jax, "torch": Torch, "drjit": Drjit}
+
+
+def measure(lib, prepare, budget):
+    call = prepare()
+
+    def turn(calls):
+        start = now()
+        for _ in range(calls):
+            last = call()
+        lib.wait(last)
+        return (now() - start) / calls
+    took, calls = turn(1), 1
+    for _ in range(3):
+        if took > TURN / 2:
+            break
+        calls = max(1, min(CALLS, int(TURN / took)))
+        took = turn(calls)
+    times = []
+    rounds = max(3, min(ROUNDS, int(budget / max(took * calls, 1e-6))))
+    for _ in range(rounds):
+        times.append(turn(calls))
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", choices=LIBRARIES)
+    parser.add_argument("--side", type=int, default=16384)
+    parser.add_argument("--budget", type=float, default=0.3)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--rows", default="")
+    parser.add_argument("--json")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--host", action="store_true")
+    options = parser.parse_args()
+    lines = open(options.json, "w", encoding="ascii") if options.json else None
+    begun, failed = now(), False
+
+    def say(**line):
+        if lines:
+            print(json.dumps(line | {"who": options.name}), file=lines, flush=True)
+    try:
+        lib = LIBRARIES[options.name](Sizes(options.side), options.host)
+        rows = lib.rows()
+    except Exception as error:  # whatever a package does where its device is missing
+        text = f"{type(error).__name__}: {error}".split("\n")[0]
+        print(f"{options.name}: not here ({text})")
+        say(missing=text)
+        return 0
+    print(f"{options.name} {lib.version}")
+    say(version=lib.version)
+    chosen = [part for part in options.rows.split(",") if part]
+    for row, prepare in rows.items():
+        if chosen and not any(part in row for part in chosen):
+            continue
+        if options.list:
+            print(row)
+            continue
+        if now() - begun > options.seconds:
+            print(f"{row:20} left out: no time")
+            say(row=row, skipped="no time")
+            continue
+        try:
+            times = measure(lib, prepare, options.budget)
+            say(row=row, median=statistics.median(times), least=min(times), turns=len(times))
+            print(f"{row:20} {statistics.median(times) * 1e6:14.2f} us", flush=True)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+            print(f"{row:20} failed: {text}", flush=True)
+            say(row=row, error=text)
+            failed = True
+        if options.name == "cupy":
+            lib.cp.get_default_memory_pool().free_all_blocks()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
