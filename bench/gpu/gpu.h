@@ -5,7 +5,7 @@
  * back, so that a change of the clocks meets everybody. A turn is a number of calls that are given to the device one
  * after the other, and one wait: some milliseconds, beside which the wait's microseconds do not count.
  *
- * A row is a function that makes arrays and adds contenders; rows_<x>.c, of which rows_stream.c begins with the
+ * A row is a function that makes arrays and adds contenders (none: it is left out); rows_<x>.c, of which rows_stream.c begins with the
  * shortest. What is expected of element i of the result is computed on the host, from i.
  */
 #ifndef BENCH_GPU_H
@@ -46,7 +46,8 @@ typedef struct gpu_row {
 extern const gpu_row gpu_stream_rows[], gpu_reduce_rows[], gpu_index_rows[], gpu_window_rows[], gpu_launch_rows[];
 
 typedef struct gpu_contender {
-    const char *who, *how; /* "weft", "hand" or "driver"; what distinguishes it from others of the same name, or "" */
+    const char *who,
+        *how; /* "weft", "aside" (Weft, too), "hand" or "driver"; what distinguishes it from others of the same name, or "" */
     /* one of these does the work */
     wf_kernel *kernel; /* a launch of this, which is freed with the case */
     bool (*call)(gpu_case *c);
@@ -91,6 +92,8 @@ struct gpu_case {
 double gpu_now(void);
 /* A way to do the row by Weft: launches of a kernel (NULL: the context says why). Of several the fastest counts. */
 void gpu_launches(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args);
+/* The same in a way that one has to ask for: measured, but not what counts as Weft's time. */
+void gpu_aside(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args);
 void gpu_calls(gpu_case *c, const char *how, bool (*call)(gpu_case *c));
 void gpu_figures(gpu_case *c, const char *how, double (*figure)(gpu_case *c));
 /* All ways by hand to do the rows of this name, if there are any and a library. Addresses: gpu_at. */

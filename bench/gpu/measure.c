@@ -42,9 +42,9 @@ static gpu_contender *add(gpu_case *c, const char *who, const char *how)
     return x;
 }
 
-void gpu_launches(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
+static void add_launches(gpu_case *c, const char *who, const char *how, wf_kernel *kernel, wf_args args)
 {
-    gpu_contender *x = add(c, "weft", how);
+    gpu_contender *x = add(c, who, how);
     if (!kernel)
         gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
     x->kernel = kernel;
@@ -53,6 +53,14 @@ void gpu_launches(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
         x->arg[i] = args.at[i];
 }
 
+void gpu_launches(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
+{
+    add_launches(c, "weft", how, kernel, args);
+}
+void gpu_aside(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
+{
+    add_launches(c, "aside", how, kernel, args);
+}
 void gpu_calls(gpu_case *c, const char *how, bool (*call)(gpu_case *c)) { add(c, "weft", how)->call = call; }
 void gpu_figures(gpu_case *c, const char *how, double (*figure)(gpu_case *c)) { add(c, "weft", how)->figure = figure; }
 
@@ -222,7 +230,7 @@ void gpu_run_row(gpu_bench *b, const gpu_row *row)
     row->setup(&c);
     if (c.error[0])
         say(&c, NULL);
-    else {
+    else if (c.n) {
         for (int i = 0; i < c.n; ++i)
             if (!prepare(&c, &c.at[i])) {
                 c.at[i].calls = 0;
