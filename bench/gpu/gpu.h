@@ -27,7 +27,7 @@ typedef struct gpu_bench {
     const hand_library *hand; /* NULL: none */
     const char *cache;        /* a folder of this run */
     FILE *json;
-    bool failed;
+    bool failed, lost; /* a row or the check of a contender; the device, for the rest of this process */
 } gpu_bench;
 
 /* What a row is to reach, by its median: a share of the driver's copy at least, a multiple of the fastest way by hand at

@@ -41,12 +41,12 @@ __global__ void count_rows(const float4 *__restrict__ x, int64_t width, int *his
 }
 
 /* width: a multiple of 4 */
-template <int copies> static int histogram(const hand_args *a)
+template <int copies>
+static int histogram(const hand_args *a)
 {
     int64_t parts = hand_up(static_cast<int64_t>(hand_processors()) * 8, a->m), width = a->side / 4;
-    count_rows<copies>
-        <<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(a->m)), THREADS, 0, hand_stream>>>(
-            static_cast<const float4 *>(a->in[0]), width, static_cast<int *>(a->out[0]));
+    count_rows<copies><<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(a->m)), THREADS, 0, hand_stream>>>(
+        static_cast<const float4 *>(a->in[0]), width, static_cast<int *>(a->out[0]));
     return cudaGetLastError();
 }
 
@@ -133,7 +133,8 @@ __global__ void add_in_shared(const uint4 *__restrict__ keys, V v, typename V::t
     }
 }
 
-template <typename T> static int direct(const hand_args *a)
+template <typename T>
+static int direct(const hand_args *a)
 {
     int64_t n = a->n / 4;
     add_direct<<<hand_up(n, THREADS), THREADS, 0, hand_stream>>>(static_cast<const uint4 *>(a->in[0]),
@@ -141,14 +142,16 @@ template <typename T> static int direct(const hand_args *a)
     return cudaGetLastError();
 }
 
-template <typename T> static int by_warp(const hand_args *a)
+template <typename T>
+static int by_warp(const hand_args *a)
 {
     add_by_warp<<<hand_processors() * 8, THREADS, 0, hand_stream>>>(
         static_cast<const unsigned *>(a->in[0]), values_of(a, T()), static_cast<T *>(a->out[0]), a->n);
     return cudaGetLastError();
 }
 
-template <typename T> static int in_shared_of(const hand_args *a, int copies)
+template <typename T>
+static int in_shared_of(const hand_args *a, int copies)
 {
     auto v = values_of(a, T());
     auto *kernel = add_in_shared<decltype(v)>;
@@ -159,13 +162,17 @@ template <typename T> static int in_shared_of(const hand_args *a, int copies)
     if (error != cudaSuccess)
         return error;
     int64_t blocks = hand_processors() * (bytes > SHARED / 2 ? 1 : 2);
-    kernel<<<blocks, MANY, static_cast<size_t>(bytes), hand_stream>>>(static_cast<const uint4 *>(a->in[0]), v,
-                                                                      static_cast<T *>(a->out[0]), a->n / 4,
-                                                                      static_cast<int>(a->m), copies);
+    kernel<<<blocks, MANY, static_cast<size_t>(bytes), hand_stream>>>(
+        static_cast<const uint4 *>(a->in[0]), v, static_cast<T *>(a->out[0]), a->n / 4, static_cast<int>(a->m), copies);
     return cudaGetLastError();
 }
-template <typename T> static int in_shared(const hand_args *a) { return in_shared_of<T>(a, 1); }
-template <typename T> static int by_lane(const hand_args *a)
+template <typename T>
+static int in_shared(const hand_args *a)
+{
+    return in_shared_of<T>(a, 1);
+}
+template <typename T>
+static int by_lane(const hand_args *a)
 {
     int copies = 32;
     while (copies > 1 && a->m * copies * 4 > SHARED / 2)
@@ -198,18 +205,19 @@ __global__ void add_records(const float4 *__restrict__ x, const unsigned *__rest
 #endif
 }
 
-template <bool to> static int records(const hand_args *a)
+template <bool to>
+static int records(const hand_args *a)
 {
-    move<<<hand_up(a->n, THREADS), THREADS, 0, hand_stream>>>(
-        static_cast<const float4 *>(a->in[0]), static_cast<const unsigned *>(a->in[1]), static_cast<float4 *>(a->out[0]),
-        a->n, to);
+    move<<<hand_up(a->n, THREADS), THREADS, 0, hand_stream>>>(static_cast<const float4 *>(a->in[0]),
+                                                              static_cast<const unsigned *>(a->in[1]),
+                                                              static_cast<float4 *>(a->out[0]), a->n, to);
     return cudaGetLastError();
 }
 static int records_added(const hand_args *a)
 {
-    add_records<<<hand_up(a->n, THREADS), THREADS, 0, hand_stream>>>(
-        static_cast<const float4 *>(a->in[0]), static_cast<const unsigned *>(a->in[1]), static_cast<float4 *>(a->out[0]),
-        a->n);
+    add_records<<<hand_up(a->n, THREADS), THREADS, 0, hand_stream>>>(static_cast<const float4 *>(a->in[0]),
+                                                                     static_cast<const unsigned *>(a->in[1]),
+                                                                     static_cast<float4 *>(a->out[0]), a->n);
     return cudaGetLastError();
 }
 

@@ -99,26 +99,30 @@ static int sum_in_rows(const hand_args *a, int64_t rows, int64_t width)
 static int rows(const hand_args *a) { return sum_in_rows(a, a->m, a->side); }
 static int all(const hand_args *a) { return sum_in_rows(a, 1, a->n); }
 
-/* Columns 4 threadIdx.x and on of rows `first` and on: a thread has four columns and every blockDim.y-th row, in f32 for
- * 64 of them. */
+/* Columns 4 threadIdx.x and on of rows `first` and on: a thread has four columns and every blockDim.y-th row, eight of
+ * which are under way together and added in f32. */
 __global__ void columns_of(const float4 *__restrict__ x, int64_t height, int64_t wide, int64_t high, double *parts)
 {
     __shared__ double4_16a joined[THREADS];
     int64_t column = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     int64_t first = static_cast<int64_t>(blockIdx.y) * high, end = first + high < height ? first + high : height;
     double4_16a sum = { 0, 0, 0, 0 };
-    if (column < wide)
-        for (int64_t y = first + threadIdx.y; y < end;) {
-            float4 few = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-            for (int k = 0; k < 64; ++k, y += blockDim.y) {
-                if (y >= end)
-                    break;
-                float4 v = __ldcs(x + y * wide + column);
-                few.x += v.x, few.y += v.y, few.z += v.z, few.w += v.w;
-            }
-            sum.x += few.x, sum.y += few.y, sum.z += few.z, sum.w += few.w;
-        }
+    const float4 *at = x + column;
+    int64_t y = first + threadIdx.y, step = blockDim.y;
+    for (; column < wide && y + 7 * step < end; y += 8 * step) {
+        float4 v[8], few = make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int k = 0; k < 8; ++k)
+            v[k] = __ldcs(at + (y + k * step) * wide);
+#pragma unroll
+        for (int k = 0; k < 8; ++k)
+            few.x += v[k].x, few.y += v[k].y, few.z += v[k].z, few.w += v[k].w;
+        sum.x += few.x, sum.y += few.y, sum.z += few.z, sum.w += few.w;
+    }
+    for (; column < wide && y < end; y += step) {
+        float4 v = __ldcs(at + y * wide);
+        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+    }
     joined[threadIdx.y * blockDim.x + threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y || column >= wide)

@@ -4,11 +4,20 @@
 
 enum { THREADS = 256 };
 
-template <typename T> static const T *in(const hand_args *a, int k) { return static_cast<const T *>(a->in[k]); }
-template <typename T> static T *out(const hand_args *a, int k) { return static_cast<T *>(a->out[k]); }
+template <typename T>
+static const T *in(const hand_args *a, int k)
+{
+    return static_cast<const T *>(a->in[k]);
+}
+template <typename T>
+static T *out(const hand_args *a, int k)
+{
+    return static_cast<T *>(a->out[k]);
+}
 
 /* 16 bytes a thread at a time, `turns` of them under way together. */
-template <int turns> __global__ void copy16(const float4 *__restrict__ x, float4 *__restrict__ y, int64_t n)
+template <int turns>
+__global__ void copy16(const float4 *__restrict__ x, float4 *__restrict__ y, int64_t n)
 {
     int64_t first = static_cast<int64_t>(blockIdx.x) * THREADS * turns + threadIdx.x;
     float4 v[turns];
@@ -22,7 +31,8 @@ template <int turns> __global__ void copy16(const float4 *__restrict__ x, float4
             __stcs(y + first + k * THREADS, v[k]);
 }
 
-template <int turns> static int copy(const hand_args *a)
+template <int turns>
+static int copy(const hand_args *a)
 {
     int64_t n = a->n / 4;
     copy16<turns><<<hand_up(n, THREADS * turns), THREADS, 0, hand_stream>>>(in<float4>(a, 0), out<float4>(a, 0), n);
@@ -30,7 +40,8 @@ template <int turns> static int copy(const hand_args *a)
 }
 
 /* 4 bytes a thread at a time */
-template <int turns> __global__ void copy4(const float *__restrict__ x, float *__restrict__ y, int64_t n)
+template <int turns>
+__global__ void copy4(const float *__restrict__ x, float *__restrict__ y, int64_t n)
 {
     int64_t first = static_cast<int64_t>(blockIdx.x) * THREADS * turns + threadIdx.x;
     float v[turns];
@@ -44,10 +55,10 @@ template <int turns> __global__ void copy4(const float *__restrict__ x, float *_
             y[first + k * THREADS] = v[k];
 }
 
-template <int turns> static int copy_odd(const hand_args *a)
+template <int turns>
+static int copy_odd(const hand_args *a)
 {
-    copy4<turns>
-        <<<hand_up(a->n, THREADS * turns), THREADS, 0, hand_stream>>>(in<float>(a, 0), out<float>(a, 0), a->n);
+    copy4<turns><<<hand_up(a->n, THREADS * turns), THREADS, 0, hand_stream>>>(in<float>(a, 0), out<float>(a, 0), a->n);
     return cudaGetLastError();
 }
 
@@ -65,11 +76,12 @@ __global__ void triad16(const float4 *__restrict__ x, const float4 *__restrict__
 #pragma unroll
     for (int k = 0; k < turns; ++k)
         if (first + k * THREADS < n)
-            __stcs(z + first + k * THREADS, make_float4(2 * v[k].x + w[k].x, 2 * v[k].y + w[k].y,
-                                                        2 * v[k].z + w[k].z, 2 * v[k].w + w[k].w));
+            __stcs(z + first + k * THREADS,
+                   make_float4(2 * v[k].x + w[k].x, 2 * v[k].y + w[k].y, 2 * v[k].z + w[k].z, 2 * v[k].w + w[k].w));
 }
 
-template <int turns> static int triad(const hand_args *a)
+template <int turns>
+static int triad(const hand_args *a)
 {
     int64_t n = a->n / 4;
     triad16<turns><<<hand_up(n, THREADS * turns), THREADS, 0, hand_stream>>>(in<float4>(a, 0), in<float4>(a, 1),
@@ -112,7 +124,8 @@ __global__ void turn(const float *__restrict__ x, float *__restrict__ y, int64_t
                 y[(left + k) * side + top + j] = tile[j][k];
 }
 
-template <int size> static int transpose(const hand_args *a)
+template <int size>
+static int transpose(const hand_args *a)
 {
     unsigned tiles = static_cast<unsigned>(hand_up(a->side, size));
     turn<size><<<dim3(tiles, tiles), dim3(32, 8), 0, hand_stream>>>(in<float>(a, 0), out<float>(a, 0), a->side);
@@ -135,7 +148,8 @@ __global__ void escape(int *count, int side, int limit, float scale)
     count[static_cast<int64_t>(i) * side + j] = n;
 }
 
-template <int wide, int high> static int mandelbrot(const hand_args *a)
+template <int wide, int high>
+static int mandelbrot(const hand_args *a)
 {
     int side = static_cast<int>(a->side);
     dim3 grid(static_cast<unsigned>(hand_up(side, wide)), static_cast<unsigned>(hand_up(side, high)));

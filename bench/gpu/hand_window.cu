@@ -2,7 +2,7 @@
  * and some rows of results a thread, so that a row of the window is read once for all rows of results. */
 #include "hand_cuda.h"
 
-enum { K = 11, HALO = K / 2, ACROSS = 32, WIDE = 4 * ACROSS, PITCH = WIDE + 12 }; /* 138 columns are used */
+enum { K = 11, HALO = K / 2, ACROSS = 32, WIDE = 4 * ACROSS, PITCH = WIDE + 12 }; /* of which 138 columns are used */
 
 __constant__ float weights[K * K];
 
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(ACROSS *down) convolve(const float *__restrict
         int from = top + k - HALO;
         bool inside = from >= 0 && from < side;
         const float *row = x + static_cast<int64_t>(from) * side;
-        for (int j = static_cast<int>(threadIdx.x); j < WIDE + K - 1; j += ACROSS) {
+        for (int j = static_cast<int>(threadIdx.x); j < PITCH; j += ACROSS) {
             int at = left + j - HALO;
             tile[k][j] = inside && at >= 0 && at < side ? row[at] : 0;
         }
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(ACROSS *down) convolve(const float *__restrict
         float v[16];
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            *reinterpret_cast<float4 *>(v + 4 * j) = *reinterpret_cast<const float4 *>(&tile[first + k][column + 4 * j]);
+            *reinterpret_cast<float4 *>(v + 4 * j) =
+                *reinterpret_cast<const float4 *>(&tile[first + k][column + 4 * j]);
 #pragma unroll
         for (int r = 0; r < rows; ++r)
             if (k >= r && k - r < K) {
@@ -48,7 +49,8 @@ __global__ void __launch_bounds__(ACROSS *down) convolve(const float *__restrict
                 y[static_cast<int64_t>(top + first + r) * side + left + column + i] = sum[r][i];
 }
 
-template <int rows, int down> static int convolution(const hand_args *a)
+template <int rows, int down>
+static int convolution(const hand_args *a)
 {
     int side = static_cast<int>(a->side);
     cudaError_t error =

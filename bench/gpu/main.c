@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *device, *rows, *json, *hand, *cache;
+    const char *device, *rows, *after, *json, *hand, *cache;
     bool list;
     gpu_bench b;
 } options;
@@ -16,7 +16,8 @@ static const gpu_row *const tables[] = { gpu_stream_rows, gpu_reduce_rows, gpu_i
 static int usage(void)
 {
     fprintf(stderr, "usage: weft-bench-gpu [--device cuda:0] [--side 16384] [--budget SECONDS] [--json FILE]\n"
-                    "                      [--hand LIBRARY] [--cache FOLDER] [--rows NAME,PART OF A NAME] [--list]\n");
+                    "                      [--hand LIBRARY] [--cache FOLDER] [--rows NAME,PART OF A NAME] [--list]\n"
+                    "                      [--after NAME: goes on behind this row, which lost the device]\n");
     return 2;
 }
 
@@ -44,6 +45,8 @@ static bool parse(options *o, int argc, char **argv)
             o->cache = value;
         else if (!strcmp(name, "--rows"))
             o->rows = value;
+        else if (!strcmp(name, "--after"))
+            o->after = value;
         else
             return false;
     }
@@ -77,7 +80,15 @@ static void measure_copy(gpu_case *c)
     gpu_by_driver(c, (hand_args){ .in = { gpu_at(c, from) }, .out = { gpu_at(c, to) }, .n = n });
 }
 
-static void run(gpu_bench *b, const char *rows)
+/* A kernel that fails takes the device from its process: the rest is left to another one. */
+static bool is_lost(const gpu_bench *b, const char *name)
+{
+    if (b->lost)
+        printf("lost by %s\n", name);
+    return b->lost;
+}
+
+static void run(gpu_bench *b, const char *rows, const char *after)
 {
     static const gpu_row copy = { "driver_copy", "the driver's copy", GPU_NO_GOAL, 0, measure_copy, 0 };
     if (b->driver) {
@@ -86,8 +97,13 @@ static void run(gpu_bench *b, const char *rows)
     }
     for (size_t t = 0; t < sizeof tables / sizeof *tables; ++t)
         for (const gpu_row *row = tables[t]; row->name; ++row)
-            if (is_chosen(rows, row->name))
+            if (after)
+                after = strcmp(after, row->name) ? after : NULL;
+            else if (is_chosen(rows, row->name)) {
                 gpu_run_row(b, row);
+                if (is_lost(b, row->name))
+                    return;
+            }
     if (b->driver)
         gpu_run_row(b, &copy);
 }
@@ -106,7 +122,7 @@ int main(int argc, char **argv)
     setenv("CUDA_CACHE_DISABLE", "1", 1); /* what is compiled cold shall be */
     b->n = b->side * b->side;
     b->cache = o.cache;
-    b->json = o.json ? fopen(o.json, "w") : NULL;
+    b->json = o.json ? fopen(o.json, o.after ? "a" : "w") : NULL;
     b->ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .device = b->device });
     if (!b->ctx || (o.json && !b->json))
         return 1;
@@ -114,13 +130,13 @@ int main(int argc, char **argv)
     b->driver = driver;
     if (o.hand && driver)
         b->hand = gpu_hand_open(o.hand, b->device - WF_GPU(0));
-    if (b->json)
+    if (b->json && !o.after)
         fprintf(b->json, "{\"machine\":\"%s\",\"side\":%lld,\"hand\":\"%s\"}\n", o.device, (long long)b->side,
                 b->hand ? b->hand->made : "");
-    run(b, o.rows);
+    run(b, o.rows, o.after);
     wf_context_free(b->ctx);
     gpu_driver_close(driver);
     if (b->json && fclose(b->json))
         b->failed = true;
-    return b->failed;
+    return b->lost ? 3 : b->failed;
 }

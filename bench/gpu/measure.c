@@ -196,7 +196,8 @@ static void take_turns(gpu_case *c)
 
 static void end(gpu_case *c)
 {
-    wf_sync(c->b->ctx);
+    wf_clear(c->b->ctx);
+    c->b->lost = wf_sync(c->b->ctx) != WF_OK;
     wf_frozen_free(c->frozen);
     wf_stream_free(c->stream);
     wf_release(c->made);
@@ -219,6 +220,7 @@ static void say(gpu_case *c, const gpu_contender *x)
             *at = *at == '"' ? '\'' : *at == '\\' || (unsigned char)*at < ' ' ? ' ' : *at;
         fprintf(c->b->json, "{\"row\":\"%s\",\"who\":\"%s\",\"how\":\"%s\",\"error\":\"%s\"}\n", c->row->name, who, how,
                 c->error);
+        fflush(c->b->json);
     }
     c->b->failed = true;
     c->error[0] = 0;
