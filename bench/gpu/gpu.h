@@ -61,6 +61,7 @@ typedef struct gpu_contender {
     int rounds;
     double seconds[GPU_ROUNDS]; /* of a call, by turn */
     double median, least;
+    double cost; /* of a turn, and what a figure does beside what it measures */
 } gpu_contender;
 
 struct gpu_case {

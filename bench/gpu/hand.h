@@ -16,7 +16,9 @@ typedef struct hand_args {
     int64_t n, side, m;
 } hand_args;
 
-/* One way to do a row. call: gives work to the device; the CUDA error, 0 for none. */
+/* One way to do a row. call: gives work to the device; the CUDA error, 0 for none, HAND_CANNOT where it is no way for
+ * these sizes. */
+#define HAND_CANNOT (-1)
 typedef struct hand_way {
     const char *row, *how;
     int (*call)(const hand_args *args);

@@ -157,7 +157,7 @@ static int in_shared_of(const hand_args *a, int copies)
     auto *kernel = add_in_shared<decltype(v)>;
     int64_t bytes = a->m * copies * 4;
     if (bytes > SHARED)
-        return direct<T>(a); /* no such way: another one in its place, which does not win */
+        return HAND_CANNOT;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
     if (error != cudaSuccess)
         return error;
@@ -177,7 +177,7 @@ static int by_lane(const hand_args *a)
     int copies = 32;
     while (copies > 1 && a->m * copies * 4 > SHARED / 2)
         copies /= 2;
-    return in_shared_of<T>(a, copies);
+    return copies > 1 ? in_shared_of<T>(a, copies) : HAND_CANNOT;
 }
 
 /* ---- records of four f32 -------------------------------------------------------------------------------------------- */

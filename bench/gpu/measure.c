@@ -90,7 +90,7 @@ static bool once(gpu_case *c, const gpu_contender *x)
         return gpu_driver_copy(c->b->driver, x->to.out[0], x->to.in[0], 4 * x->to.n) ||
                gpu_fail(c, "the driver does not copy");
     int code = x->way->call(&x->to);
-    return code == 0 || gpu_fail(c, c->b->hand->error(code));
+    return code == 0 || (code != HAND_CANNOT && gpu_fail(c, c->b->hand->error(code)));
 }
 
 static bool wait(gpu_case *c, const gpu_contender *x)
@@ -131,13 +131,15 @@ static bool prepare(gpu_case *c, gpu_contender *x)
 {
     if (!c->figures && (!spoil(c) || isnan(turn(c, x, 1)) || !gpu_right(c)))
         return false;
-    double took = turn(c, x, 1);
+    double start = gpu_now(), took = turn(c, x, 1);
     x->calls = 1;
+    x->cost = gpu_now() - start;
     for (int k = 0; k < 3 && !x->figure && took < TURN / 2 && !isnan(took);
          ++k) { /* the first ones are slow: in steps */
         double calls = TURN / took;
         x->calls = calls < 1 ? 1 : calls > CALLS ? CALLS : (int64_t)calls;
         took = turn(c, x, x->calls);
+        x->cost = took * (double)x->calls;
     }
     x->median = x->least = took; /* until there are turns */
     return !isnan(took);
@@ -173,7 +175,7 @@ static void take_turns(gpu_case *c)
     for (int i = 0; i < c->n; ++i) {
         gpu_contender *x = &c->at[i];
         slow[i] = x->calls && is_slow(c, x);
-        cost += x->calls && !slow[i] ? x->median * (double)x->calls : 0;
+        cost += x->calls && !slow[i] ? x->cost : 0;
     }
     double turns = c->b->budget / (cost > 1e-6 ? cost : 1e-6);
     int rounds = turns < 3 ? 3 : turns > GPU_ROUNDS ? GPU_ROUNDS : (int)turns;
