@@ -69,6 +69,7 @@ struct gpu_case {
     const gpu_row *row;
     double bytes; /* that a call has to move; 0: not a matter of memory */
     bool figures; /* contenders have nothing to check in arrays */
+    bool waits;   /* each call is waited for */
     wf_array *kept[GPU_KEPT];
     int kept_n;
     /* The result: `made` where that is not NULL, else `result`, which holds `before` when a checked call starts (NaN or

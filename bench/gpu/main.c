@@ -1,8 +1,10 @@
 /* main.c - weft-bench-gpu: Weft on one GPU, beside the driver's own copy and kernels written by hand. tools/bench_gpu
  * runs it, with other systems, and makes the report. */
 #include "gpu.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct options {
     const char *device, *rows, *after, *json, *hand, *cache;
@@ -15,9 +17,10 @@ static const gpu_row *const tables[] = { gpu_stream_rows, gpu_reduce_rows, gpu_i
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: weft-bench-gpu [--device cuda:0] [--side 16384] [--budget SECONDS] [--json FILE]\n"
-                    "                      [--hand LIBRARY] [--cache FOLDER] [--rows NAME,PART OF A NAME] [--list]\n"
-                    "                      [--after NAME: goes on behind this row, which lost the device]\n");
+    fprintf(stderr,
+            "usage: weft-bench-gpu [--device cuda:0] [--side 16384] [--budget SECONDS] [--json FILE]\n"
+            "                      [--hand LIBRARY] [--cache FOLDER] [--rows NAME,PART OF A NAME] [--list]\n"
+            "                      [--after NAME: goes on behind this row, which lost the device or did not end]\n");
     return 2;
 }
 
@@ -80,12 +83,35 @@ static void measure_copy(gpu_case *c)
     gpu_by_driver(c, (hand_args){ .in = { gpu_at(c, from) }, .out = { gpu_at(c, to) }, .n = n });
 }
 
-/* A kernel that fails takes the device from its process: the rest is left to another one. */
-static bool is_lost(const gpu_bench *b, const char *name)
+/* A kernel that fails takes the device from its process; one that never ends, or a mistake of the host's, the process.
+ * The rest of the rows is left to another one, which --after tells where. */
+static const char *volatile running = "";
+enum { TOO_LONG = 100 };
+
+static void lose(const char *name)
 {
+    const char *parts[] = { "lost by ", name, "\n" };
+    for (int i = 0; i < 3; ++i)
+        if (write(1, parts[i], strlen(parts[i])) < 0)
+            break;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    lose(running);
+    _exit(3);
+}
+
+static bool run_one(gpu_bench *b, const gpu_row *row)
+{
+    running = row->name;
+    alarm(TOO_LONG);
+    gpu_run_row(b, row);
+    alarm(0);
     if (b->lost)
-        printf("lost by %s\n", name);
-    return b->lost;
+        lose(row->name);
+    return !b->lost;
 }
 
 static void run(gpu_bench *b, const char *rows, const char *after)
@@ -99,11 +125,8 @@ static void run(gpu_bench *b, const char *rows, const char *after)
         for (const gpu_row *row = tables[t]; row->name; ++row)
             if (after)
                 after = strcmp(after, row->name) ? after : NULL;
-            else if (is_chosen(rows, row->name)) {
-                gpu_run_row(b, row);
-                if (is_lost(b, row->name))
-                    return;
-            }
+            else if (is_chosen(rows, row->name) && !run_one(b, row))
+                return;
     if (b->driver)
         gpu_run_row(b, &copy);
 }
@@ -119,6 +142,9 @@ int main(int argc, char **argv)
     if (o.list)
         return 0;
     gpu_bench *b = &o.b;
+    const int ends[] = { SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGABRT };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)
+        signal(ends[i], on_signal);
     setenv("CUDA_CACHE_DISABLE", "1", 1); /* what is compiled cold shall be */
     b->n = b->side * b->side;
     b->cache = o.cache;

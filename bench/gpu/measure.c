@@ -110,7 +110,7 @@ static double turn(gpu_case *c, const gpu_contender *x, int64_t calls)
         return x->figure(c);
     double start = gpu_now();
     for (int64_t k = 0; k < calls; ++k)
-        if (!once(c, x))
+        if (!once(c, x) || (c->waits && !wait(c, x)))
             return NAN;
     return wait(c, x) ? (gpu_now() - start) / (double)calls : NAN;
 }

@@ -27,9 +27,10 @@ static void launch(gpu_case *c)
 {
     wf_array *a = gpu_numbers(c, SMALL), *out = gpu_empty(c, WF_F32, WF_SHAPE(SMALL));
     gpu_launches(c, "", copying(c), WF_NAMED(a, out));
-    gpu_by_hand(c, c->row->name, (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = SMALL });
+    gpu_by_hand(c, "launch", (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = SMALL });
     c->result = out;
     c->expected = same;
+    c->waits = c->row->of;
 }
 
 /* ---- ten operations: kept are a, b, c and out ---------------------------------------------------------------------- */
@@ -207,6 +208,7 @@ static void ptx(gpu_case *c)
 
 const gpu_row gpu_launch_rows[] = {
     { "launch", "prepared kernel of 1024 elements, one of many", GPU_SECONDS, 3e-6, launch, 0 },
+    { "launch_wait", "the same, each waited for", GPU_NO_GOAL, 0, launch, 1 },
     { "launch_traced", "10 operations on 1024 elements, wf_begin to wf_run", GPU_NO_GOAL, 0, launch_traced, 0 },
     { "queued", "100 of them into a stream of Weft's, and a wait", GPU_NO_GOAL, 0, queued, 0 },
     { "queued_caller", "what of that the caller waits for", GPU_NO_GOAL, 0, queued, 1 },

@@ -59,6 +59,7 @@ class Sizes:
     def bins(self, points):
         return ((points + self.np.float32(1)) * self.np.float32(0.5 * BINS)).astype(self.np.int32)
 
+    @functools.lru_cache(1)
     def keys_of(self, m):
         np = self.np
         return (self.random(self.keys, 1).astype(np.uint64) * np.uint64(m) >> np.uint64(32)).astype(np.int32)
@@ -263,7 +264,8 @@ class Cupy:
         self.transpose = lambda x: cp.ascontiguousarray(x.T)
         self.argmax, self.scan, self.sort = cp.argmax, cp.cumsum, cp.sort
         self.variance = lambda x: cp.var(x)
-        self.mandelbrot = lambda side: self.escape(cp.int32(side), cp.float32(2.6 / side), size=side * side)
+        self.mandelbrot = lambda side: self.escape(cp.int32(side), cp.float32(2.6 / side),
+                                                   cp.empty(side * side, dtype="i4"))
 
     def wait(self, _=None):
         self.cp.cuda.Device().synchronize()
@@ -279,20 +281,18 @@ class Cupy:
         return correlate(img, ker, mode="constant")
 
     def accumulator(self, m, is_float):
-        import cupyx
         cp = self.cp
 
         def bind(keys, signs):
             out = cp.zeros(m, dtype="f4" if is_float else "u4")
 
             def call():
-                cupyx.scatter_add(out, keys, signs if is_float else cp.uint32(1))
+                cp.add.at(out, keys, signs if is_float else cp.uint32(1))
                 return out
             return call
         return bind
 
     def records(self, how, targets):
-        import cupyx
         cp = self.cp
 
         def bind(x, places):
@@ -304,7 +304,7 @@ class Cupy:
                 elif how == "scatter":
                     out[places] = x
                 else:
-                    cupyx.scatter_add(out, places, x)
+                    cp.add.at(out, places, x)
                 return out
             return call
         return bind
