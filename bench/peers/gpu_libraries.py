@@ -262,7 +262,7 @@ class Drjit:
     def __init__(self, sizes, host):
         import importlib
         import drjit as dr
-        self.of = of = importlib.import_module("drjit.llvm" if host else "drjit.cuda")
+        self.of = importlib.import_module("drjit.llvm" if host else "drjit.cuda")
         if not dr.has_backend(dr.JitBackend.LLVM if host else dr.JitBackend.CUDA):
             raise ImportError("drjit has no such device")
         self.s, self.dr, self.version = sizes, dr, dr.__version__
