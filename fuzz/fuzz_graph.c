@@ -10,10 +10,16 @@
  *
  * The naive ways know nothing of stages, fusion, layouts, hazards or blocks: they are the meaning of the public API.
  * NaN equals NaN: where the bits of a NaN could be seen (bitcast, copysign), the NaN is replaced first.
+ *
+ * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math
+ * and debug mode, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
  */
+#include "graph_ptxas.h"
 #include "graph_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int assemble_for; /* compute capability, times 10, for which kernels are assembled, too; 0: not */
 
 /* ---- one run ---- */
 /* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch; of kernels, with and
@@ -27,7 +33,10 @@ static void trace(const recorder *r, const wf_kernel *k, wf_args args)
         const fz_array *a = &r->set.array[i];
         int64_t stride[WF_MAX_RANK];
         void *data = NULL;
-        wf_map(a->a, &data, stride);
+        if (wf_array_device(a->a) >= WF_GPU(0))
+            wf_map_device(a->a, &data, stride);
+        else
+            wf_map(a->a, &data, stride);
         fprintf(stderr, "a%d: %s in buffer %d,", i, wf_dtype_name(a->dtype), a->buffer);
         for (int d = 0; d < a->shape.rank; ++d)
             fprintf(stderr, " %lld:%lld", (long long)a->shape.dim[d], (long long)stride[d]);
@@ -58,6 +67,8 @@ static void launch(recorder *r)
         args[n] = wf__arg_array(names[n], r->kept[i]), ++n;
     }
     trace(r, k, (wf_args){ args, n });
+    if (assemble_for)
+        fz_assemble(r->ctx, k, (wf_args){ args, n }, assemble_for);
     check(r, wf_launch_with(k, (wf_args){ args, n }, NULL));
     wf_kernel_free(k);
 }
@@ -102,9 +113,9 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
             check(r, wf_run(r->g));
     }
     for (int b = 0; b < r->set.buffers; ++b)
-        fz_collect(out, r->set.buffer[b].whole);
+        fz_collect(ctx, out, r->set.buffer[b].whole);
     for (int k = 0; k < r->kept_n; ++k)
-        fz_collect(out, r->kept[k]);
+        fz_collect(ctx, out, r->kept[k]);
     out->inexact = r->inexact;
     out->whole_blocks = r->whole_blocks;
     for (int i = 0; i < r->n; ++i)
@@ -118,7 +129,8 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
 /* One context of each vector width that the machine has (a name that does not fit: the widest). */
 static const char *const widths[] = { "", "avx2", "sse4.2" };
 enum { WIDTHS = sizeof widths / sizeof *widths };
-static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain;
+static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain, *gpu, *gpu_plain;
+enum { PLAIN = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE }; /* what plain ones do without */
 
 static void leave(void)
 {
@@ -128,6 +140,8 @@ static void leave(void)
     }
     wf_context_free(interp);
     wf_context_free(interp_plain);
+    wf_context_free(gpu);
+    wf_context_free(gpu_plain);
 }
 
 /* A kernel that cannot be compiled is interpreted: right, but not what is tested here. */
@@ -150,7 +164,7 @@ static wf_context *context(wf_device device, uint32_t off)
                                         .log = no_failures });
 }
 
-static void enter(void)
+static bool enter_cpu(void)
 {
     const char *given = getenv("WEFT_ISA");
     bool ok = true;
@@ -158,27 +172,42 @@ static void enter(void)
         if (!given && w)
             setenv("WEFT_ISA", widths[w], 1);
         cpu_of[w] = context(WF_CPU, 0);
-        cpu_plain_of[w] = context(WF_CPU, WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE);
+        cpu_plain_of[w] = context(WF_CPU, PLAIN);
         ok = ok && cpu_of[w] && cpu_plain_of[w];
     }
     if (!given)
         unsetenv("WEFT_ISA");
+    return ok;
+}
+
+static void enter(void)
+{
+    const char *name = getenv("WEFT_FUZZ_DEVICE");
+    wf_device device = name ? wf_device_named(name) : 0;
+    fz_on_gpu = name != NULL;
     interp = context(WF_INTERP, 0);
-    interp_plain = context(WF_INTERP, WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE);
-    if (!ok || !interp || !interp_plain)
+    interp_plain = context(WF_INTERP, PLAIN);
+    gpu = device >= WF_GPU(0) ? context(device, 0) : NULL;
+    gpu_plain = gpu ? context(device, PLAIN) : NULL;
+    if (!interp || !interp_plain || (name && !gpu_plain) || (!name && !enter_cpu())) {
+        fprintf(stderr, "no context%s%s\n", name ? " on " : "", name ? name : "");
         abort();
+    }
     atexit(leave);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Spreads the inputs over the widths, and over the ways to compile. */
+static unsigned sum_of(const uint8_t *data, size_t size)
 {
-    if (size > 1024)
-        return 0;
-    if (!interp)
-        enter();
-    unsigned sum = 0; /* spreads the inputs over the widths, and over the ways to compile */
+    unsigned sum = 0;
     for (size_t i = 0; i < size; ++i)
         sum += data[i];
+    return sum;
+}
+
+static void compare_cpu(const uint8_t *data, size_t size)
+{
+    unsigned sum = sum_of(data, size);
     wf_context *cpu = cpu_of[sum % WIDTHS], *cpu_plain = cpu_plain_of[sum % WIDTHS];
     unsigned only = sum / WIDTHS % 12; /* one of the ways, since compiling is what takes time; or all of them */
     fz_reader peek = fz_open(data, size);
@@ -231,5 +260,52 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fz_result_free(&want);
     fz_result_free(&plain);
     fz_result_free(&got);
+}
+
+/* One of the ways, since the emulator takes its time. */
+static void compare_gpu(const uint8_t *data, size_t size)
+{
+    static const struct {
+        way how;
+        bool plain;
+        uint32_t flags;
+        const char *what;
+    } ways[] = {
+        { LAZY, false, 0, "interpreter and GPU" },
+        { KERNEL, false, 0, "a recording and the same as a kernel on the GPU" },
+        { LAZY, true, 0, "interpreter and GPU, without folding and value numbering" },
+        { LAZY, false, WF_FAST_MATH, "interpreter and GPU, with fast math" },
+        { KERNEL, false, WF_DEBUG, "interpreter and GPU, in debug mode" },
+    };
+    enum { ASSEMBLED = 24 };
+    unsigned sum = sum_of(data, size), k = sum % FZ_COUNT(ways);
+    wf_context *oracle = ways[k].plain ? interp_plain : interp, *device = ways[k].plain ? gpu_plain : gpu;
+    fz_result want = { 0 }, got = { 0 };
+    assemble_for = sum / FZ_COUNT(ways) % ASSEMBLED ? 0 : sum & 1 ? 80 : 70;
+    wf_set_flags(oracle, ways[k].flags & WF_FAST_MATH, 0);
+    wf_set_flags(device, ways[k].flags, 0);
+    if (getenv("WEFT_FUZZ_TRACE")) {
+        run(device, KERNEL, data, size, &got);
+        fz_expect_same(&got, &got, "nothing");
+    }
+    run(oracle, LAZY, data, size, &want);
+    run(device, ways[k].how, data, size, &got);
+    fz_expect_same(&want, &got, ways[k].what);
+    wf_set_flags(oracle, 0, WF_FAST_MATH);
+    wf_set_flags(device, 0, WF_FAST_MATH | WF_DEBUG);
+    fz_result_free(&want);
+    fz_result_free(&got);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size > 1024)
+        return 0;
+    if (!interp)
+        enter();
+    if (gpu)
+        compare_gpu(data, size);
+    else
+        compare_cpu(data, size);
     return 0;
 }

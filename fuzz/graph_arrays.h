@@ -137,6 +137,19 @@ typedef struct fz_setup {
     int buffers, arrays;
 } fz_setup;
 
+static bool fz_on_gpu;
+
+/* More than one block, box or part of a reduction; seldom, since one such takes as long as fifty others. */
+static void fz_choose_large_space(const fz_reader *in, fz_setup *set)
+{
+    static const wf_shape large[] = { { .rank = 2, .dim = { 3, 30011 } },
+                                      { .rank = 2, .dim = { 9001, 5 } },
+                                      { .rank = 3, .dim = { 5, 700, 3 } },
+                                      { .rank = 3, .dim = { 2, 130, 131 } },
+                                      { .rank = 4, .dim = { 2, 3, 520, 2 } } };
+    set->space = large[fz_on_gpu ? in->random / 8 % FZ_COUNT(large) : 0];
+}
+
 static void fz_choose_space(fz_reader *in, fz_setup *set)
 {
     static const uint8_t dims[] = {
@@ -154,9 +167,8 @@ static void fz_choose_space(fz_reader *in, fz_setup *set)
         set->space.dim[d] = n > 1 && n > most ? 2 : n;
         most /= n > 1 ? n : 1;
     }
-    /* More than one block of a reduction; seldom, since one such takes as long as fifty others. */
     if (rank == 11 && !small && set->kind != KIND_ARRAYS && in->random % 8 == 0)
-        set->space = (wf_shape){ .rank = 2, .dim = { 3, 30011 } };
+        fz_choose_large_space(in, set);
     set->reduce = WF_ALL_AXES;
     if (set->kind == KIND_SPACE_REDUCE && set->space.rank && fz_take(in, 3))
         set->reduce = 1 + fz_take(in, (1u << set->space.rank) - 1);
@@ -200,8 +212,10 @@ static void fz_fill(wf_context *ctx, fz_buffer *b, uint64_t random)
     wf_array **both[] = { &b->whole, &b->old };
     for (int k = 0; k < 2; ++k) {
         *both[k] = wf_empty_with(ctx, b->dtype, shape, NULL);
-        if (!*both[k] || wf_upload(*both[k], data, n * size) != WF_OK)
+        if (!*both[k] || wf_upload(*both[k], data, n * size) != WF_OK) {
+            fprintf(stderr, "%s\n", wf_message(ctx));
             abort();
+        }
     }
     free(data);
 }
@@ -318,7 +332,7 @@ typedef struct fz_result {
 } fz_result;
 
 /* Appends an array's elements, each in 8 bytes, all NaNs alike. */
-static void fz_collect(fz_result *out, wf_array *array)
+static void fz_collect(wf_context *ctx, fz_result *out, wf_array *array)
 {
     wf_dtype t = wf_array_dtype(array);
     size_t size = wf_dtype_size(t), n = (size_t)wf_array_count(array);
@@ -328,8 +342,10 @@ static void fz_collect(fz_result *out, wf_array *array)
         n *= 2;
     }
     char *data = malloc(n * size + 1);
-    if (!data || wf_download(array, data, n * size) != WF_OK)
+    if (!data || wf_download(array, data, n * size) != WF_OK) {
+        fprintf(stderr, "%s\n", wf_message(ctx)); /* or a launch failed that was under way */
         abort();
+    }
     if (out->n + n * 8 > out->cap) {
         out->cap = 2 * (out->n + n * 8);
         out->at = realloc(out->at, out->cap);
