@@ -282,7 +282,7 @@ static void compare_gpu(const uint8_t *data, size_t size)
     wf_context *oracle = ways[k].plain ? interp_plain : interp, *device = ways[k].plain ? gpu_plain : gpu;
     fz_result want = { 0 }, got = { 0 };
     assemble_for = sum / FZ_COUNT(ways) % ASSEMBLED ? 0 : sum & 1 ? 80 : 70;
-    wf_set_flags(oracle, ways[k].flags & WF_FAST_MATH, 0);
+    wf_set_flags(oracle, ways[k].flags, 0);
     wf_set_flags(device, ways[k].flags, 0);
     if (getenv("WEFT_FUZZ_TRACE")) {
         run(device, KERNEL, data, size, &got);
@@ -291,8 +291,12 @@ static void compare_gpu(const uint8_t *data, size_t size)
     run(oracle, LAZY, data, size, &want);
     run(device, ways[k].how, data, size, &got);
     fz_expect_same(&want, &got, ways[k].what);
-    wf_set_flags(oracle, 0, WF_FAST_MATH);
+    wf_set_flags(oracle, 0, WF_FAST_MATH | WF_DEBUG);
     wf_set_flags(device, 0, WF_FAST_MATH | WF_DEBUG);
+    if (ways[k].flags & WF_DEBUG && !want.inexact) {
+        run(oracle, LAZY, data, size, &got);
+        fz_expect_same(&want, &got, "with and without debug mode");
+    }
     fz_result_free(&want);
     fz_result_free(&got);
 }

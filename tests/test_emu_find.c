@@ -136,6 +136,18 @@ static void races(void **state)
     WRONG(KERNEL("red.global.add.u32 [%rd2], 1;\nld.global.u32 %r5, [%rd2];\n"), 1, 64, CUDA_ERROR_LAUNCH_FAILED, 2,
           "this read", "earlier atomic operation");
     FINE(KERNEL("red.global.add.u32 [%rd2], 1;\nld.volatile.global.u32 %r5, [%rd2];\n"), 2, 64);
+    /* a swap of one byte of a word beside reads of another one, and of the same one */
+#define SWAP_BESIDE(byte)                                                                                  \
+    KERNEL("setp.eq.u32 %p1, %r4, 0;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0x100;\nld.global.u8 %r8, [%rd2+" byte \
+           "];\n@%p1 atom.global.cas.b32 %r5, [%rd2], %r6, %r7;\n")
+    FINE(SWAP_BESIDE("0"), 1, 64);
+    FINE(SWAP_BESIDE("2"), 1, 64);
+    WRONG(SWAP_BESIDE("1"), 1, 64, CUDA_ERROR_LAUNCH_FAILED, 2, "this atomic operation", "earlier read");
+    /* the strong read that comes before it, beside a write of a part, and of all */
+#define READ_BESIDE(type) \
+    KERNEL("setp.eq.u32 %p1, %r4, 0;\nld.volatile.global.b32 %r5, [%rd2];\n@%p1 st.global." type " [%rd2], %r4;\n")
+    FINE(READ_BESIDE("u8"), 1, 64);
+    WRONG(READ_BESIDE("u32"), 1, 64, CUDA_ERROR_LAUNCH_FAILED, 2, "this write", "earlier read");
 }
 
 static void waiting(void **state)

@@ -146,9 +146,9 @@ enum {
      * range is WF_ERR_BOUNDS with array, index and point, and two points that write one element (by index or as
      * elements) are WF_ERR_CONTRACT; the access does not take place and what was written before stays. Outputs that
      * a condition left unset at some points are a warning to the context's log. Results are those of any other
-     * device, but that floats are accumulated point by point. On a GPU the kernels look themselves, and each launch is
-     * waited for: of several findings any one is named, and other points have been done. 8 bytes for each element of
-     * what is written. */
+     * device, but for the order of floats: they are accumulated point by point, and reductions walk the axes as they
+     * were recorded. On a GPU the kernels look themselves, and each launch is waited for: of several findings any one
+     * is named, and other points have been done. 8 bytes for each element of what is written. */
     WF_DEBUG = 64,
     WF_TRAP_NAN = 128,  /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
     WF_HISTORY = 256,   /* every kernel that runs is noted for wf_history; off by default. Of the context only */

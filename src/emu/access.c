@@ -300,6 +300,25 @@ static void atomic_elements(const emu_run *r, const emu_inst *in, uint32_t lane,
             emu_out(r, d[i])[lane] = wf__emu_extend((emu_type)in->type, old[i], in->dst_bytes);
 }
 
+/* A compare-and-swap leaves the bytes that its two values have in common to others: they may be elements of their own,
+ * where elements smaller than a word are updated. */
+static void race_of_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t lane)
+{
+    const uint32_t *s = r->ops + in->ops + in->nd + 1;
+    uint64_t changes = emu_row(r, s[0])[lane] ^ emu_row(r, s[1])[lane];
+    unsigned access = EMU_READ | EMU_WRITE | EMU_STRONG;
+    for (unsigned from = 0, to; from < in->bytes; from = to) {
+        bool changed = changes >> 8 * from & 0xff;
+        for (to = from + 1; to < in->bytes && changed == !!(changes >> 8 * to & 0xff);)
+            ++to;
+        place part = *p;
+        part.offset += from;
+        part.address += from;
+        if (changed)
+            race(r, in, &part, to - from, lane, access, false);
+    }
+}
+
 void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *base = emu_row(r, r->ops[in->ops + in->nd]);
@@ -320,7 +339,10 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
         bool reads = !(in->what == 4 && in->nd == 1 && r->ops[in->ops] == EMU_ROW_NONE);
         if (reads && !check_written(r, in, lane, &p, total))
             return;
-        race(r, in, &p, total, lane, EMU_READ | EMU_WRITE | EMU_STRONG, false);
+        if (in->has_count && in->type != EMU_B128)
+            race_of_swap(r, in, &p, lane);
+        else
+            race(r, in, &p, total, lane, EMU_READ | EMU_WRITE | EMU_STRONG, false);
         uint8_t before[32];
         memcpy(before, p.at, total);
         atomic_elements(r, in, lane, p.at);

@@ -7,7 +7,8 @@
  * or a release (fence, strong write) read by an acquire (strong read, fence).
  *
  * Never wrong about what it reports; it may miss races of three or more readers, and does not follow chains of
- * releases through a third block. Writes of the value that is there already do not race with each other.
+ * releases through a third block. Writes of the value that is there already do not race with each other. A word of
+ * which a compare-and-swap changes a part, after a strong read, may have other parts that are others' own.
  */
 #include "emu/run.h"
 
@@ -15,7 +16,7 @@ enum { NEVER = UINT32_MAX, LANE_BITS = 5, CHUNK_BITS = 14, CHUNK = 1 << CHUNK_BI
 
 typedef struct context {
     uint32_t block, warp, time, line;
-    uint8_t access;
+    uint8_t access, bytes;
 } context;
 typedef struct cell {
     uint32_t writer, reader[2]; /* 1 + context << 5 | lane, kept as context + 1; 0: none */
@@ -94,8 +95,10 @@ void wf__emu_race_context(emu_run *r, const emu_inst *in)
         s->chunks[s->n_chunks++] = c;
     }
     uint8_t access = in->kind == EMU_LD ? EMU_READ : in->kind == EMU_ATOM ? EMU_READ | EMU_WRITE : EMU_WRITE;
-    s->chunks[chunk][s->n & (CHUNK - 1)] =
-        (context){ r->b->id, r->w->index, r->b->time, in->line, (uint8_t)(access | (in->strong ? EMU_STRONG : 0)) };
+    s->chunks[chunk][s->n & (CHUNK - 1)] = (context){
+        r->b->id,          r->w->index, r->b->time, in->line, (uint8_t)(access | (in->strong ? EMU_STRONG : 0)),
+        (uint8_t)in->bytes
+    };
     s->current = ++s->n;
 }
 
@@ -369,7 +372,14 @@ static void conflict(emu_run *r, const emu_inst *in, uint32_t record, uint32_t l
     wf__str_free(&text);
 }
 
-static bool clash(const emu_run *r, uint32_t record, uint32_t lane, unsigned access, bool same)
+/* Threads that update a part of a word by compare-and-swap begin with a strong read of all of it, beside which others
+ * may write other parts: the swap will find out. */
+static bool reads_part(unsigned reader, unsigned reads, unsigned writer, unsigned writes)
+{
+    return reader == (EMU_READ | EMU_STRONG) && writer == EMU_WRITE && writes < reads;
+}
+
+static bool clash(const emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, bool same)
 {
     if (!record)
         return false;
@@ -378,6 +388,8 @@ static bool clash(const emu_run *r, uint32_t record, uint32_t lane, unsigned acc
     if (!((access | c->access) & EMU_WRITE) || (access & c->access & EMU_STRONG))
         return false;
     if (same && c->access == EMU_WRITE && access == EMU_WRITE)
+        return false;
+    if (reads_part(access, in->bytes, c->access, c->bytes) || reads_part(c->access, c->bytes, access, in->bytes))
         return false;
     return !ordered(r, record, lane);
 }
@@ -421,10 +433,10 @@ void wf__emu_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t si
     unsigned shift = p && p->bytes ? 0 : 2;
     for (unsigned i = 0; p && i < bytes; i += 1u << shift) {
         cell *c = &p->cells[(at + i) % EMU_PAGE >> shift];
-        uint32_t bad = clash(r, c->writer, lane, access, same)      ? c->writer
-                       : clash(r, c->reader[0], lane, access, same) ? c->reader[0]
-                       : clash(r, c->reader[1], lane, access, same) ? c->reader[1]
-                                                                    : 0;
+        uint32_t bad = clash(r, in, c->writer, lane, access, same)      ? c->writer
+                       : clash(r, in, c->reader[0], lane, access, same) ? c->reader[0]
+                       : clash(r, in, c->reader[1], lane, access, same) ? c->reader[1]
+                                                                        : 0;
         if (bad) {
             conflict(r, in, bad - (1u << LANE_BITS), lane, access, address + i);
             return;
