@@ -1,6 +1,7 @@
 /* fuzz_sections.c - bytes become a recording with blocks, scratch and sections, which must leave the same in all arrays on
  * the interpreter, where each section is done for all blocks before the next one, and on the CPU, where blocks may be
- * boxes and loops points: recorded and run, and as a kernel that was recorded for another space.
+ * boxes and loops points: recorded and run, and as a kernel that was recorded for another space. WEFT_FUZZ_DEVICE=cuda-emu
+ * (or cuda:0) takes that device in place of the CPU; there blocks are blocks of threads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,12 +297,24 @@ static size_t run(wf_context *ctx, const uint8_t *data, size_t size, bool kernel
     return at;
 }
 
-static wf_context *cpu, *interp;
+static wf_context *device, *interp;
 
 static void leave(void)
 {
-    wf_context_free(cpu);
+    wf_context_free(device);
     wf_context_free(interp);
+}
+
+static void enter(void)
+{
+    const char *name = getenv("WEFT_FUZZ_DEVICE");
+    wf_config config = { .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE };
+    config.device = name ? wf_device_named(name) : WF_CPU;
+    device = config.device ? wf_context_new(&config) : NULL;
+    config.device = WF_INTERP;
+    interp = wf_context_new(&config);
+    must(device && interp, "no context");
+    atexit(leave);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -309,17 +322,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char want[3 * 4 * MOST_POINTS], got[3 * 4 * MOST_POINTS];
     if (size > 1024)
         return 0;
-    if (!cpu) {
-        cpu = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE });
-        interp = wf_context_new(
-            &(wf_config){ .size = sizeof(wf_config), .device = WF_INTERP, .flags_on = WF_NO_DISK_CACHE });
-        must(cpu && interp, "no context");
-        atexit(leave);
-    }
+    if (!device)
+        enter();
     if (getenv("WEFT_FUZZ_TRACE"))
-        run(interp, data, size, true, got);
+        run(wf_context_device(device) == WF_CPU ? interp : device, data, size, true, got);
     size_t n = run(interp, data, size, false, want);
-    must(run(cpu, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and CPU");
-    must(run(cpu, data, size, true, got) == n && !memcmp(want, got, n), "interpreter and a kernel of another space");
+    must(run(device, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and device");
+    must(run(device, data, size, true, got) == n && !memcmp(want, got, n), "interpreter and a kernel of another space");
     return 0;
 }
