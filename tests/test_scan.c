@@ -286,6 +286,28 @@ static void signed_zeros(void **state)
     wf_release(a), wf_release(s), wf_release(e), wf_release(m);
 }
 
+/* Whatever a minimum of NaN is under fast math, it is the same everywhere. */
+static void nan_and_fast_math(void **state)
+{
+    (void)state;
+    float x[4] = { NAN, -3, NAN, 2 }, here[4], there[4];
+    wf_context *both[] = { ctx, test_context(WF_INTERP, 1) };
+    for (int i = 0; i < 2; ++i) {
+        wf_set_flags(both[i], WF_FAST_MATH, 0);
+        wf_array *a = wf_empty(both[i], WF_F32, WF_SHAPE(4));
+        OK(both[i], wf_upload(a, x, sizeof x));
+        wf_graph *g = wf_begin(both[i]);
+        wf_array *out = wf_keep(wf_scan(WF_MIN, wf_in(g, a), 0, false, false));
+        OK(both[i], wf_run(g));
+        OK(both[i], wf_download(out, i ? there : here, sizeof x));
+        wf_set_flags(both[i], 0, WF_FAST_MATH);
+        wf_release(a), wf_release(out);
+    }
+    for (int i = 0; i < 4; ++i)
+        assert_true(here[i] == there[i] || (here[i] != here[i] && there[i] != there[i]));
+    wf_context_free(both[1]);
+}
+
 static void complex_numbers(void **state)
 {
     (void)state;
@@ -472,21 +494,14 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directions),
-        cmocka_unit_test(of_values),
-        cmocka_unit_test(order),
-        cmocka_unit_test(into_arrays),
-        cmocka_unit_test(every_dtype),
-        cmocka_unit_test(long_rows),
-        cmocka_unit_test(signed_zeros),
-        cmocka_unit_test(complex_numbers),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(masks),
-        cmocka_unit_test(masks_of_values),
-        cmocka_unit_test(many_chosen),
-        cmocka_unit_test(masks_in_a_stream),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(across_evaluations),
+        cmocka_unit_test(directions),      cmocka_unit_test(of_values),
+        cmocka_unit_test(order),           cmocka_unit_test(into_arrays),
+        cmocka_unit_test(every_dtype),     cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros),    cmocka_unit_test(nan_and_fast_math),
+        cmocka_unit_test(complex_numbers), cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),           cmocka_unit_test(masks_of_values),
+        cmocka_unit_test(many_chosen),     cmocka_unit_test(masks_in_a_stream),
+        cmocka_unit_test(mistakes),        cmocka_unit_test(across_evaluations),
     };
     return RUN_ON_ALL(tests);
 }

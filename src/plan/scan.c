@@ -270,7 +270,8 @@ bool wf__plan_scan(wf__plan *plan, uint32_t s)
 {
     wf__stage *stage = &plan->stage[s];
     maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space };
-    m.flags = stage->proto.flags & ~(uint32_t)(WF_DEBUG | WF_TRAP_NAN); /* its indices are right */
+    /* Its indices are right, and its joins are those that the processor calls. */
+    m.flags = stage->proto.flags & ~(uint32_t)(WF_DEBUG | WF_TRAP_NAN | WF_FAST_MATH);
     bool inner = true;
     m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
     m.n = m.space.dim[m.how.axis];
