@@ -6,7 +6,8 @@
 #   tests/blas/         libraries that test_lib_blas opens
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
 #   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
-#                       every file of fuzz/corpus/<x>/ and one of random inputs. Other fuzz/*.c are helpers
+#                       every file of fuzz/corpus/<x>/ and one of random inputs; one that asks for WEFT_FUZZ_DEVICE runs
+#                       once more on the emulated GPU, as cuda_fuzz_<x>. Other fuzz/*.c are helpers
 # All share one kernel cache on disk inside the build folder. It is emptied at the start of each run, so that no test
 # ever runs code of an earlier build, and nothing is left in the user's own cache.
 
@@ -152,6 +153,12 @@ foreach(file ${fuzzers})
             weft_test(${name} ${name} ${source}/fuzz/corpus/${short})
         endif()
         weft_test(${name}_random ${name} --random 50)
+        file(STRINGS ${file} on_gpu REGEX "getenv\\(\"WEFT_FUZZ_DEVICE\"\\)" LIMIT_COUNT 1)
+        if(on_gpu)
+            add_dependencies(${name} weft_cuda_emu)
+            weft_test(cuda_${name} ${name} --random 200)
+            set_property(TEST cuda_${name} APPEND PROPERTY ENVIRONMENT WEFT_FUZZ_DEVICE=cuda-emu)
+        endif()
     endif()
     if(fuzz_files)
         target_link_libraries(${name} PRIVATE weft_fuzz_helpers)

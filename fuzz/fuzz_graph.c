@@ -116,6 +116,12 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
         fz_collect(ctx, out, r->set.buffer[b].whole);
     for (int k = 0; k < r->kept_n; ++k)
         fz_collect(ctx, out, r->kept[k]);
+    for (int i = 0; i < r->set.arrays && fz_on_gpu; ++i) {
+        wf_array *copy = wf_copy_to(r->set.array[i].a, WF_CPU);
+        check(r, copy ? WF_OK : wf_check(ctx));
+        fz_collect(ctx, out, copy);
+        wf_release(copy);
+    }
     out->inexact = r->inexact;
     out->whole_blocks = r->whole_blocks;
     for (int i = 0; i < r->n; ++i)

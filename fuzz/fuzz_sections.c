@@ -329,5 +329,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = run(interp, data, size, false, want);
     must(run(device, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and device");
     must(run(device, data, size, true, got) == n && !memcmp(want, got, n), "interpreter and a kernel of another space");
+    if (size % 8 == 0) {
+        wf_set_flags(device, WF_DEBUG, 0);
+        must(run(device, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and debug mode");
+        wf_set_flags(device, 0, WF_DEBUG);
+    }
     return 0;
 }

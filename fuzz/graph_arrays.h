@@ -137,7 +137,7 @@ typedef struct fz_setup {
     int buffers, arrays;
 } fz_setup;
 
-static bool fz_on_gpu;
+static bool fz_on_gpu; /* what is compared with the interpreter */
 
 /* More than one block, box or part of a reduction; seldom, since one such takes as long as fifty others. */
 static void fz_choose_large_space(const fz_reader *in, fz_setup *set)
@@ -273,7 +273,19 @@ static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
     fz_fill(ctx, b, fz_next(&in->random));
 }
 
-static void fz_new_array(fz_reader *in, fz_setup *set, int buffer)
+/* Through other memory: to the host and back, which changes nothing, between the elements neither. */
+static void fz_move(wf_context *ctx, wf_array *array)
+{
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
+    char *data = malloc(bytes + 1);
+    if (!data || wf_download(array, data, bytes) != WF_OK || wf_upload(array, data, bytes) != WF_OK) {
+        fprintf(stderr, "%s\n", wf_message(ctx));
+        abort();
+    }
+    free(data);
+}
+
+static void fz_new_array(wf_context *ctx, fz_reader *in, fz_setup *set, int buffer)
 {
     fz_array *a = &set->array[set->arrays++];
     const fz_buffer *b = &set->buffer[buffer];
@@ -287,6 +299,8 @@ static void fz_new_array(fz_reader *in, fz_setup *set, int buffer)
     }
     *a = (fz_array){ .dtype = b->dtype, .shape = b->shape, .buffer = buffer };
     a->a = fz_inside(b, b->whole, start, back);
+    if (fz_on_gpu)
+        fz_move(ctx, a->a);
     a->old = fz_inside(b, b->old, start, back);
     a->fits = fz_broadcast(&space, &a->shape) && fz_same_shape(&space, &set->space);
     a->same = fz_same_shape(&a->shape, &set->space);
@@ -305,9 +319,9 @@ static void fz_make_arrays(wf_context *ctx, fz_reader *in, fz_setup *set)
     int buffers = 1 + (int)fz_take(in, MOST_BUFFERS);
     for (int i = 0; i < buffers; ++i) {
         fz_new_buffer(ctx, in, set);
-        fz_new_array(in, set, i);
+        fz_new_array(ctx, in, set, i);
         if (fz_take(in, 3) == 0)
-            fz_new_array(in, set, i);
+            fz_new_array(ctx, in, set, i);
     }
 }
 
