@@ -1,7 +1,8 @@
 /* fuzz_sections.c - bytes become a recording with blocks, scratch and sections, which must leave the same in all arrays on
  * the interpreter, where each section is done for all blocks before the next one, and on the CPU, where blocks may be
  * boxes and loops points: recorded and run, and as a kernel that was recorded for another space. WEFT_FUZZ_DEVICE=cuda-emu
- * (or cuda:0) takes that device in place of the CPU; there blocks are blocks of threads.
+ * (or cuda:0) takes that device in place of the CPU; there blocks are blocks of threads, which share work and wait for
+ * one another.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,11 @@ typedef struct recorder {
     wf_array *in, *out, *more;    /* i32 [space], [space], [blocks, SLOTS] */
     scratch s[MOST_SCRATCH];
     int scratches;
+    wf_array *tile; /* i32, an element for each point of a block; NULL: none */
+    bool interp;
 } recorder;
+
+static bool threads; /* what is compared has several in a block: they share work, and wait for one another */
 
 static void must(bool ok, const char *what)
 {
@@ -105,7 +110,7 @@ static void put(recorder *r, const scratch *s, wf_val v, const wf_val *at)
 /* Every element of a scratch, in nested loops whose counters may begin anywhere; or, with `partly`, what comes. */
 static void fill(recorder *r, const scratch *s, bool partly)
 {
-    wf_val counter[2], at[2];
+    wf_val counter[2] = { 0 }, at[2];
     int rank = s->shape.rank, first = rank == 2 ? (int)take(&r->t, 2) : 0;
     int64_t lo[2] = { take(&r->t, 5) - 2, take(&r->t, 5) - 2 }, step[2] = { 1, 1 };
     for (int k = 0; k < rank && partly; ++k)
@@ -141,9 +146,40 @@ static void fill(recorder *r, const scratch *s, bool partly)
         WF_END(r->g);
 }
 
+/* The same by all threads of the block: then everything in the section is theirs to share. */
+static void fill_together(recorder *r, const scratch *s)
+{
+    wf_val k, first = wf_thread_id(r->g, -1), step = wf_block_size(r->g, -1);
+    int64_t row = s->shape.dim[s->shape.rank - 1], n = s->shape.rank == 2 ? s->shape.dim[0] * row : row;
+    for (int64_t turn = 0, turns = 1 + take(&r->t, 3); turn < turns; ++turn) {
+        bool again = turn && take(&r->t, 2);
+        WF_FOR (r->g, k, first, (double)n, step) {
+            wf_val at[2];
+            at[0] = s->shape.rank == 2 ? wf_idiv(k, (double)row) : k;
+            at[1] = wf_mod(k, (double)row);
+            wf_vals place = { at, (size_t)s->shape.rank };
+            wf_val v = value(r, &k, 1);
+            if (again)
+                v = small(wf_add(v, wf_cast(wf_read_n(r->g, s->a, place), WF_I32)));
+            wf_write_n(r->g, s->a, wf_cast(v, s->dtype), place);
+            if (turn && take(&r->t, 2))
+                wf_write_n(r->g, s->a, wf_cast(wf_add(small(wf_read_n(r->g, s->a, place)), 1), s->dtype), place);
+        }
+        WF_END(r->g);
+        first = wf_sub(wf_sub(step, 1), wf_thread_id(r->g, -1)); /* elements change hands */
+        wf_barrier(r->g);
+    }
+}
+
 static void before(recorder *r)
 {
     wf_section(r->g, WF_INIT);
+    if (threads && take(&r->t, 3) == 0) {
+        for (int k = 0; k < r->scratches; ++k)
+            if (!r->s[k].counts)
+                fill_together(r, &r->s[k]);
+        return;
+    }
     for (int k = 0; k < r->scratches; ++k) {
         if (!r->s[k].counts || take(&r->t, 2))
             fill(r, &r->s[k], false);
@@ -165,6 +201,25 @@ static wf_val from_scratch(recorder *r, const scratch *s)
     return small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
 }
 
+/* A pixel that another point of the block has read, or 0: from that point or, where points come one by one, from where
+ * it has it. */
+static wf_val neighbour(recorder *r, const wf_val *at)
+{
+    wf_val own[MOST_RANK], there[MOST_RANK], pixel[MOST_RANK], here = wf_const(r->g, WF_BOOL, 1);
+    wf_vals where = { at, (size_t)r->space.rank };
+    for (int d = 0; d < r->space.rank; ++d) {
+        own[d] = within(r, d);
+        there[d] = wf_mod(wf_add(own[d], (double)take(&r->t, 3)), (double)r->block.dim[d]);
+        pixel[d] = wf_add(begin_of(r, d), there[d]);
+        here = wf_and(here, wf_lt(pixel[d], wf_extent(r->g, d)));
+    }
+    if (r->interp)
+        return wf_select(here, wf_read_or_n(r->g, r->in, WF_V(0), (wf_vals){ pixel, (size_t)r->space.rank }), 0);
+    wf_write_n(r->g, r->tile, wf_read_n(r->g, r->in, where), (wf_vals){ own, (size_t)r->space.rank });
+    wf_barrier(r->g);
+    return wf_read_n(r->g, r->tile, (wf_vals){ there, (size_t)r->space.rank });
+}
+
 static void at_points(recorder *r)
 {
     wf_val at[MOST_RANK], bin[2];
@@ -184,16 +239,20 @@ static void at_points(recorder *r)
         else if (s->counts)
             wf_atomic_n(r->g, WF_MAX, s->a, wf_cast(wf_and(v, 127), s->dtype), (wf_vals){ bin, (size_t)s->shape.rank });
     }
-    wf_write_n(r->g, take(&r->t, 5) ? r->out : r->in, v, own);
+    if (r->tile)
+        v = wf_add(wf_mul(v, 3), neighbour(r, at));
+    wf_write_n(r->g, r->tile || take(&r->t, 5) ? r->out : r->in, v, own);
 }
 
 static void after(recorder *r)
 {
     wf_val k, at[2];
     wf_section(r->g, WF_DEINIT);
+    bool together = threads && take(&r->t, 2);
+    wf_val first = together ? wf_thread_id(r->g, -1) : WF_V(0), step = together ? wf_block_size(r->g, -1) : WF_V(1);
     for (int i = 0; i < r->scratches; ++i) {
         const scratch *s = &r->s[i];
-        WF_FOR (r->g, k, 0, SLOTS, 1) {
+        WF_FOR (r->g, k, first, SLOTS, step) {
             for (int d = 0; d < s->shape.rank; ++d)
                 at[d] = s->shape.dim[d] >= SLOTS && take(&r->t, 2) ? k : in_range(wf_mul(k, 5), s->shape.dim[d]);
             wf_val v = small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
@@ -204,6 +263,14 @@ static void after(recorder *r)
 }
 
 /* ---- one run ---- */
+static int64_t blocks_of(const recorder *r)
+{
+    int64_t n = 1;
+    for (int d = 0; d < r->space.rank; ++d)
+        n *= (r->space.dim[d] + r->block.dim[d] - 1) / r->block.dim[d];
+    return n;
+}
+
 static void choose_spaces(recorder *r)
 {
     r->space.rank = r->block.rank = r->wider.rank = 1 + (int)take(&r->t, MOST_RANK);
@@ -213,6 +280,8 @@ static void choose_spaces(recorder *r)
         r->block.dim[d] = 1 + take(&r->t, last ? 40 : 8);
         r->wider.dim[d] = r->space.dim[d] + take(&r->t, 30);
     }
+    if (blocks_of(r) * SLOTS > MOST_POINTS)
+        r->block.dim[r->block.rank - 1] = 40;
 }
 
 static void choose_scratch(recorder *r)
@@ -229,6 +298,11 @@ static void choose_scratch(recorder *r)
                 take(&r->t, 3) ? r->block.dim[(int)take(&r->t, r->block.rank)] + take(&r->t, 4) : 1 + take(&r->t, 40);
         s->a = wf_scratch(r->g, s->dtype, s->shape, s->counts || take(&r->t, 2));
     }
+    int64_t points = 1;
+    for (int d = 0; d < r->block.rank; ++d)
+        points *= r->block.dim[d];
+    if (threads && points <= 1024 && take(&r->t, 3) == 0)
+        r->tile = wf_scratch(r->g, WF_I32, r->block, true);
 }
 
 static wf_array *filled(wf_context *ctx, const wf_shape *shape, bool with_numbers)
@@ -260,11 +334,9 @@ static void trace(const wf_kernel *k)
 /* All arrays afterwards, one after the other, at *out; returns the bytes. */
 static size_t run(wf_context *ctx, const uint8_t *data, size_t size, bool kernel, char *out)
 {
-    recorder r = { .t = { data, size } };
-    wf_shape slots = { .rank = 2, .dim = { 1, SLOTS } };
+    recorder r = { .t = { data, size }, .interp = wf_context_device(ctx) == WF_INTERP };
     choose_spaces(&r);
-    for (int d = 0; d < r.space.rank; ++d)
-        slots.dim[0] *= (r.space.dim[d] + r.block.dim[d] - 1) / r.block.dim[d];
+    wf_shape slots = { .rank = 2, .dim = { blocks_of(&r), SLOTS } };
     r.in = filled(ctx, &r.space, true);
     r.out = filled(ctx, &r.space, false);
     r.more = filled(ctx, &slots, false);
@@ -310,6 +382,7 @@ static void enter(void)
     const char *name = getenv("WEFT_FUZZ_DEVICE");
     wf_config config = { .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE };
     config.device = name ? wf_device_named(name) : WF_CPU;
+    threads = config.device >= WF_GPU(0);
     device = config.device ? wf_context_new(&config) : NULL;
     config.device = WF_INTERP;
     interp = wf_context_new(&config);
