@@ -94,7 +94,7 @@ static wf__tval known(wf__recorder *r, const wf__stmt *s)
 
 wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value)
 {
-    wf_dtype t = r->shaped ? wf__tval_real(&r->convert, value) : WF_F64;
+    wf_dtype t = wf__tval_real(&r->convert, value);
     if (wf__is_pair(value.v))
         return t == WF_F64 ? WF_C128 : WF_C64;
     return wf__tval_is_number(value) ? t : wf_val_dtype(value.v);

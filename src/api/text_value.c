@@ -102,12 +102,14 @@ static wf__tval convert(wf__tval a, wf_dtype to)
     return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
 }
 
-/* The float dtype in which those among the operands meet, or NONE. */
+/* The float dtype in which those among the operands, and the parts of complex ones, meet, or NONE. */
 static wf_dtype widest_float(const wf__tval *a, int n)
 {
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
+        if (wf__is_complex(t))
+            t = (wf_dtype)wf__part_dtype(t);
         if (t == WF_NONE || !wf__is_float(t) || t == widest)
             continue;
         bool halves = wf__is_half(t) && wf__is_half(widest);
