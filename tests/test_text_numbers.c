@@ -148,7 +148,16 @@ static void alone(void **state)
                   { "out = -16777217; if (x < 0) out = 1", WF_F64, -16777217 },
                   { "out = x < 9 ? 16777217 : 0.5", WF_F64, 16777217 },
                   { "out = x < 9 ? 16777216 : 0.5", WF_F32, 16777216 },
-                  { "out = 9007199254740993", WF_I64, 9007199254740992.0 }, /* in f64, where it is compared */
+                  { "out = 9007199254740993", WF_I64, 9007199254740992.0 },         /* in f64, where it is compared */
+                  { "out = -9223372036854775808", WF_I64, -9223372036854775808.0 }, /* whose digits alone are a u64 */
+                  { "out = -0x8000000000000000", WF_I64, -9223372036854775808.0 },
+                  { "out = 1 / (0 * -1)", WF_F32, INFINITY }, /* whole numbers have no -0 */
+                  { "out = 1 / (-4 % 2)", WF_F32, INFINITY },
+                  { "out = 1 / (0.0 * -1)", WF_F32, -INFINITY },
+                  { "out = f64(1 << 63)", WF_F64, 0x1p63 },
+                  { "out = f64(3 << 63)", WF_F64, 0x3p63 },
+                  { "out = -5 >> 63", WF_F32, -1 },
+                  { "out = 1 << 64", WF_F32, 0 },
                   { "out = f32(5)", WF_F32, 5 },
                   { "out = 2*i16(5) + u8(1)", WF_I16, 11 },
                   { "out = i32(nx)", WF_I32, W },

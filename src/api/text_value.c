@@ -60,6 +60,9 @@ wf__tval wf__tval_number(double value, bool real)
     return a;
 }
 
+/* What numbers come to; whole ones have no -0. */
+static wf__tval outcome(double value, bool real) { return wf__tval_number(real || value != 0 ? value : 0, real); }
+
 wf__tval wf__tval_node(wf_val v)
 {
     return v.h.graph ? (wf__tval){ .v = v, .real = wf__is_pair(v) } : wf__tval_number(v.h.num, false);
@@ -195,7 +198,7 @@ static wf__tval apply(int f, const wf__tval *a)
         r = op->call.f3(a[0].v, a[1].v, a[2].v);
     for (int i = 0; i < op->arity; i++)
         real |= wf__tval_is_number(a[i]) && a[i].real;
-    return r.h.graph ? wf__tval_node(r) : wf__tval_number(r.h.num, real && !op->to_bool);
+    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && !op->to_bool);
 }
 
 static wf__tval apply_named(const char *name, const wf__tval *a)
@@ -378,7 +381,7 @@ static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
         return poison(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
         bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
-        return wf__tval_number(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
+        return outcome(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
     }
     to_common(ab, 2, false);
     return apply_named("mod", ab);
@@ -390,7 +393,8 @@ static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
         return poison(c, only_integers(op));
     if (all_numbers(ab, 2)) {
         int64_t x = (int64_t)number(ab[0]), y = (int64_t)number(ab[1]);
-        bool outside = y < 0 || y > 62;
+        bool outside = y < 0 || y > 63;
+        double factor = outside ? 1 : ldexp(1, (int)y);
         switch (op) {
         case '&':
             return wf__tval_number((double)(x & y), false);
@@ -399,9 +403,9 @@ static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
         case '^':
             return wf__tval_number((double)(x ^ y), false);
         case WF__TOK_SHL:
-            return wf__tval_number(outside ? 0 : (double)x * (double)(1ll << y), false);
+            return wf__tval_number(outside ? 0 : (double)x * factor, false);
         default:
-            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / (double)(1ll << y)), false);
+            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / factor), false);
         }
     }
     bool shift = op == WF__TOK_SHL || op == WF__TOK_SHR;
