@@ -239,6 +239,8 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
     default:
         if (any_float(a, op->arity))
             return poison(c, "this function works on integers");
+        if (op->types == WF__T_INT)
+            to_common(a, op->arity, false);
     }
     return apply(f, a);
 }
