@@ -273,8 +273,10 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
                          "element");
         return;
     }
-    if (s->op == '-')
-        value = wf__tval_unary(&r->convert, '-', value);
+    if (!wf__is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
+    if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
+        value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
     if (wf__tval_is_number(all))
         wf_accumulate_n(r->graph, (int)join, array, value.v, where);
     else
