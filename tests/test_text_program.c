@@ -459,6 +459,8 @@ static void test_subtraction(void **state)
         }
     wf_array *to = wf_full(ctx, WF_U8, WF_SHAPE(W), 0);
     wf_clear(ctx);
+    assert_int_equal(wf_text(ctx, "to[x] = -1", to), WF_ERR_DTYPE);
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "-1 does not fit u8, the dtype of to; u8(-1) converts it");
     assert_int_equal(wf_text(ctx, "to[idiv(x, 2)] -= 300", to), WF_ERR_DTYPE);
     REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "300 does not fit u8, the dtype of to; u8(300) converts it");
     wf_release(to);

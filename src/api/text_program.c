@@ -315,6 +315,8 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
     }
     if (s->op && !r->failed)
         value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), WF_NONE);
+    if (!wf__is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
     if (test && !r->failed)
         wf_if_(r->graph, here, all.v);
     if (!r->failed)
