@@ -182,6 +182,8 @@ static int read_arguments(calc *c, arguments *a)
     }
     if (!c->text && !c->file)
         return misused(c->self, "no text to compute");
+    if (c->store_as && !c->outs)
+        return misused(c->self, "--dtype says how a file stores values; -o names one");
     if (c->text && c->file)
         return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
@@ -195,12 +197,14 @@ static int read_text_file(calc *c)
         return failed("%s: cannot open: %s", c->file, strerror(errno));
     char *text = allocate(MAX_BYTES + 1, 1);
     size_t n = fread(text, 1, MAX_BYTES, f);
-    bool bad = ferror(f) != 0 || !feof(f);
+    int code = ferror(f) ? errno : 0;
+    bool bad = code || !feof(f);
     fclose(f);
     c->owned_text = text;
     c->text = text + (strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
     if (bad)
-        return failed("%s: not a text of at most %d bytes", c->file, MAX_BYTES);
+        return code ? failed("%s: cannot read: %s", c->file, strerror(code))
+                    : failed("%s: not a text of at most %d bytes", c->file, MAX_BYTES);
     if (strlen(text) != n)
         return failed("%s: a NUL byte at offset %zu; a text is UTF-8", c->file, strlen(text));
     return EXIT_OK;

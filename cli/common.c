@@ -91,8 +91,10 @@ static int shared_option(arguments *a, int i)
         a->device = a->value;
         break;
     case 1:
-        if (!parse_int(a->value, 0, MOST_CLI_THREADS, &n))
-            return bad(a, "not a number of threads", a->value);
+        if (!parse_int(a->value, 0, MOST_CLI_THREADS, &n)) {
+            misused(a->command, "--threads %s: not a number of threads", a->value);
+            return ARG_BAD;
+        }
         a->threads = (int)n;
         break;
     case 2:

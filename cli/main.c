@@ -1,5 +1,6 @@
 /* main.c - the table of commands, and help. Each command is one file; what they share is in common.c. */
 #include "cli.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,9 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *name = argv[1];
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error with a message, not the end */
+#endif
     if (strcmp(name, "--version") == 0) {
         printf("weft %s\n", wf_version());
         return EXIT_OK;

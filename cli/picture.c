@@ -29,6 +29,14 @@ void panels_free(panels *p)
     p->n = 0;
 }
 
+static int channels_of(const panels *p) { return p->channels ? p->channels : 1; }
+static int images_of(const panels *p) { return p->n / channels_of(p); }
+/* Is panel i the last one of grey and alpha, or of colour and alpha? */
+static bool is_alpha(const panels *p, int i)
+{
+    return (p->channels == 2 || p->channels == 4) && i % p->channels == p->channels - 1;
+}
+
 static int64_t height(const wf_array *a) { return wf_array_shape(a).dim[0]; }
 static int64_t width(const wf_array *a) { return wf_array_shape(a).dim[1]; }
 
@@ -97,17 +105,17 @@ static size_t take_samples(const wf_array *a, int64_t step, float *out, size_t r
     return n;
 }
 
-/* Values at percentiles of the panels [first, end). */
+/* Values at percentiles of the panels [first, end), here and below without those that are alpha. */
 static void percentiles(const panels *p, int first, int end, double *low, double *high)
 {
     int64_t total = 0;
     size_t n = 0;
     for (int i = first; i < end; i++)
-        total += wf_array_count(p->at[i]);
+        total += is_alpha(p, i) ? 0 : wf_array_count(p->at[i]);
     int64_t step = total / MAX_SAMPLES + 1;
     float *v = allocate(MAX_SAMPLES, sizeof *v);
     for (int i = first; i < end; i++)
-        n += take_samples(p->at[i], step, v + n, MAX_SAMPLES - n);
+        n += is_alpha(p, i) ? 0 : take_samples(p->at[i], step, v + n, MAX_SAMPLES - n);
     qsort(v, n, sizeof *v, by_value);
     double a = *low / 100, b = *high / 100;
     *low = n ? v[(size_t)(a * (double)(n - 1) + 0.5)] : 0;
@@ -119,8 +127,8 @@ static bool moments(const panels *p, int first, int end, double *mean, double *s
 {
     double n = 0, sum = 0, squares = 0, shift = 0;
     for (int i = first; i < end; i++) {
-        statistics s;
-        if (!compute_statistics(p->ctx, p->at[i], &s))
+        statistics s = { .finite = 0 };
+        if (!is_alpha(p, i) && !compute_statistics(p->ctx, p->at[i], &s))
             return false;
         if (s.finite == 0)
             continue;
@@ -175,29 +183,30 @@ static wf_array *stretch(const panels *p, int i, const contrast *look, double lo
 typedef struct sheet {
     wf_array *picture;
     uint8_t *pixel;
-    int64_t h, w, columns, cell_h, cell_w;
-    int enlarge;
+    int64_t h, w, columns, cell_h, cell_w, enlarge, channels;
 } sheet;
 
-static void paste(const sheet *s, const uint8_t *v, int64_t h, int64_t w, int64_t cell)
+/* Panel `v` of h x w pixels, as a channel of image number `cell`. */
+static void paste(const sheet *s, const uint8_t *v, int64_t h, int64_t w, int64_t cell, int64_t channel)
 {
     int64_t e = s->enlarge, top = cell / s->columns * (s->cell_h + GAP), left = cell % s->columns * (s->cell_w + GAP);
     for (int64_t i = 0; i < h * e; i++)
         for (int64_t j = 0; j < w * e; j++)
-            s->pixel[(top + i) * s->w + left + j] = v[i / e * w + j / e];
+            s->pixel[((top + i) * s->w + left + j) * s->channels + channel] = v[i / e * w + j / e];
 }
 
 static int64_t choose_columns(const panels *p, const layout *plan)
 {
+    int64_t n = images_of(p);
     if (plan->columns)
-        return plan->columns < p->n ? plan->columns : p->n;
-    return p->n <= 4 ? p->n : (int64_t)ceil(sqrt((double)p->n));
+        return plan->columns < n ? plan->columns : n;
+    return n <= 4 ? n : (int64_t)ceil(sqrt((double)n));
 }
 
 /* How many pixels to average so that the picture is no longer than it should be. */
 static int choose_shrink(const panels *p, const layout *plan)
 {
-    int64_t columns = choose_columns(p, plan), rows = (p->n + columns - 1) / columns, h = 0, w = 0;
+    int64_t columns = choose_columns(p, plan), rows = (images_of(p) + columns - 1) / columns, h = 0, w = 0;
     if (plan->shrink)
         return plan->shrink < MAX_SHRINK ? plan->shrink : MAX_SHRINK;
     for (int i = 0; i < p->n; i++) {
@@ -206,39 +215,51 @@ static int choose_shrink(const panels *p, const layout *plan)
         if (width(p->at[i]) > w)
             w = width(p->at[i]);
     }
-    if (p->channels)
-        rows = columns = 1;
     int64_t side = h * rows > w * columns ? h * rows : w * columns, size = plan->size ? plan->size : DEFAULT_SIZE;
     int64_t n = (side + size - 1) / size;
     return n < MAX_SHRINK ? (int)n : MAX_SHRINK;
 }
 
-static wf_array *montage(panels *p, const layout *plan, const contrast *look)
+static bool make_sheet(const panels *p, const layout *plan, sheet *s)
 {
-    sheet s = { .columns = choose_columns(p, plan), .enlarge = plan->enlarge ? plan->enlarge : 1 };
-    double low = 0, high = 1;
+    *s = (sheet){ .columns = choose_columns(p, plan),
+                  .enlarge = plan->enlarge ? plan->enlarge : 1,
+                  .channels = channels_of(p) };
     for (int i = 0; i < p->n; i++) {
-        if (height(p->at[i]) * s.enlarge > s.cell_h)
-            s.cell_h = height(p->at[i]) * s.enlarge;
-        if (width(p->at[i]) * s.enlarge > s.cell_w)
-            s.cell_w = width(p->at[i]) * s.enlarge;
+        if (height(p->at[i]) * s->enlarge > s->cell_h)
+            s->cell_h = height(p->at[i]) * s->enlarge;
+        if (width(p->at[i]) * s->enlarge > s->cell_w)
+            s->cell_w = width(p->at[i]) * s->enlarge;
     }
-    int64_t rows = (p->n + s.columns - 1) / s.columns;
-    s.h = rows * (s.cell_h + GAP) - GAP;
-    s.w = s.columns * (s.cell_w + GAP) - GAP;
-    s.picture = wf_full(p->ctx, WF_U8, WF_SHAPE(s.h, s.w), p->n > 1 ? GAP_LEVEL : 0);
+    int64_t rows = (images_of(p) + s->columns - 1) / s->columns;
+    s->h = rows * (s->cell_h + GAP) - GAP;
+    s->w = s->columns * (s->cell_w + GAP) - GAP;
+    wf_shape shape = { .rank = p->channels > 1 ? 3 : 2, .dim = { s->h, s->w, s->channels } };
+    s->picture = wf_full(p->ctx, WF_U8, shape, images_of(p) > 1 ? GAP_LEVEL : 0);
     void *data = NULL;
-    bool ok = s.picture && wf_map(s.picture, &data, NULL) == WF_OK;
-    s.pixel = data;
-    if (ok && !look->each)
-        ok = find_range(p, 0, p->n, look, &low, &high);
+    bool ok = s->picture && wf_map(s->picture, &data, NULL) == WF_OK;
+    s->pixel = data;
+    return ok;
+}
+
+/* `opaque`: what alpha is at most. */
+static wf_array *montage(panels *p, const layout *plan, const contrast *look, double opaque)
+{
+    static const contrast plain = { .gamma = 1 };
+    sheet s;
+    double low = 0, high = 1;
+    int channels = channels_of(p);
+    bool ok = make_sheet(p, plan, &s) && (look->each || find_range(p, 0, p->n, look, &low, &high));
     for (int i = 0; i < p->n && ok; i++) {
-        if (look->each)
-            ok = find_range(p, i, i + 1, look, &low, &high);
-        wf_array *panel = ok ? stretch(p, i, look, low, high) : NULL;
+        void *data = NULL;
+        if (look->each && i % channels == 0)
+            ok = find_range(p, i, i + channels, look, &low, &high);
+        wf_array *panel = !ok              ? NULL
+                          : is_alpha(p, i) ? stretch(p, i, &plain, 0, opaque)
+                                           : stretch(p, i, look, low, high);
         ok = panel && wf_map(panel, &data, NULL) == WF_OK;
         if (ok)
-            paste(&s, data, height(panel), width(panel), i);
+            paste(&s, data, height(panel), width(panel), i / channels, i % channels);
         wf_release(panel);
         progress_part((double)i / p->n);
     }
@@ -248,32 +269,35 @@ static wf_array *montage(panels *p, const layout *plan, const contrast *look)
     return NULL;
 }
 
-/* Channels together, interleaved. */
-static wf_array *colours(panels *p, const contrast *look)
+/* What stands for "nothing is seen through it". */
+static double opaque_of(wf_dtype dtype)
 {
-    int64_t h = height(p->at[0]), w = width(p->at[0]);
-    double low, high;
-    wf_array *picture = wf_empty(p->ctx, WF_U8, WF_SHAPE(h, w, p->n));
-    void *data = NULL, *from = NULL;
-    int n = p->n == 2 || p->n == 4 ? p->n - 1 : p->n; /* not the alpha channel */
-    bool ok = picture && wf_map(picture, &data, NULL) == WF_OK && find_range(p, 0, n, look, &low, &high);
-    for (int c = 0; c < p->n && ok; c++) {
-        const contrast plain = { .gamma = 1 };
-        wf_array *panel = c < n ? stretch(p, c, look, low, high) : stretch(p, c, &plain, 0, 255);
-        ok = panel && wf_map(panel, &from, NULL) == WF_OK;
-        for (int64_t i = 0; i < h * w && ok; i++)
-            ((uint8_t *)data)[i * p->n + c] = ((const uint8_t *)from)[i];
-        wf_release(panel);
+    switch (dtype) {
+    case WF_U8:
+        return UINT8_MAX;
+    case WF_U16:
+        return UINT16_MAX;
+    case WF_U32:
+        return UINT32_MAX;
+    case WF_U64:
+        return (double)UINT64_MAX;
+    case WF_I8:
+        return INT8_MAX;
+    case WF_I16:
+        return INT16_MAX;
+    case WF_I32:
+        return INT32_MAX;
+    case WF_I64:
+        return (double)INT64_MAX;
+    default:
+        return 1;
     }
-    if (ok)
-        return picture;
-    wf_release(picture);
-    return NULL;
 }
 
 wf_array *draw(panels *p, const layout *plan, const contrast *look)
 {
     int n = choose_shrink(p, plan);
+    double opaque = opaque_of(wf_array_dtype(p->at[0]));
     for (int i = 0; i < p->n; i++) {
         wf_array *small = shrink(p->ctx, p->at[i], n);
         wf_release(p->at[i]);
@@ -281,5 +305,5 @@ wf_array *draw(panels *p, const layout *plan, const contrast *look)
         if (!small)
             return NULL;
     }
-    return p->channels && p->n > 1 ? colours(p, look) : montage(p, plan, look);
+    return montage(p, plan, look, opaque);
 }

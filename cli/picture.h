@@ -7,7 +7,7 @@ typedef struct panels {
     wf_context *ctx;
     wf_array **at; /* [h, w], any dtype */
     int n, cap;
-    bool channels; /* the panels are the channels of one image: drawn as they are */
+    int channels; /* of an image: so many panels in a row are one, drawn in colour; 0: each panel is one, grey */
 } panels;
 bool panels_add(panels *p, wf_array *panel); /* takes the reference; false for NULL */
 void panels_free(panels *p);
@@ -23,6 +23,6 @@ typedef struct layout { /* 0: chosen */
     long columns, size;
 } layout;
 
-/* u8 [h, w], or [h, w, c] for channels. NULL: the context has the message. */
+/* u8 [h, w], or [h, w, c] in colour. NULL: the context has the message. */
 wf_array *draw(panels *p, const layout *plan, const contrast *look);
 #endif

@@ -14,7 +14,7 @@ const char help_view[] =
     "  weft view particles.mrcs -o montage.png --images 0:50 --columns 10\n"
     "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
     "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
-    "The picture is a PNG: FILE.png.\n\n"
+    "The picture is a PNG: FILE.png. PNG and TIFF images with channels stay in colour; alpha is shown as it is.\n\n"
     "Contrast (one of these three; without any, --percentiles 0.5,99.5):\n"
     "  --percentiles LO,HI    black and white at these percentiles\n"
     "  --range LO,HI          at these values\n"
@@ -192,6 +192,18 @@ static const char *take_slices(view *v, const wf_array *a, panels *p)
     return NULL;
 }
 
+/* An image: itself, or its channels along the last axis. Takes the reference. */
+static bool add_image(panels *p, wf_array *image)
+{
+    if (!p->channels)
+        return panels_add(p, image);
+    bool ok = image != NULL;
+    for (int c = 0; c < p->channels && ok; c++)
+        ok = panels_add(p, wf_view_at(image, 2, c));
+    wf_release(image);
+    return ok;
+}
+
 static const char *take_images(const view *v, wf_array *a, panels *p)
 {
     enum { DEFAULT_IMAGES = 100 };
@@ -199,11 +211,35 @@ static const char *take_images(const view *v, wf_array *a, panels *p)
     if (v->first >= n)
         return "--images: the stack has fewer images";
     for (int64_t i = v->first; i < last && i < n; i++)
-        if (!panels_add(p, wf_view_at(a, 0, i)))
+        if (!add_image(p, wf_view_at(a, 0, i)))
             return "";
     if (!v->last && n > DEFAULT_IMAGES)
         fprintf(stderr, "weft: the first %d of %lld images; --images 0:%lld shows all\n", DEFAULT_IMAGES, (long long)n,
                 (long long)n);
+    return NULL;
+}
+
+/* How many channels images have that are to be drawn in colour, or with alpha; else 0. */
+static int find_channels(const view *v, wf_shape shape, const wf_meta *meta)
+{
+    bool picture = meta->format == WF_PNG || meta->format == WF_TIFF, pages = shape.rank == 4;
+    int64_t last = shape.rank ? shape.dim[shape.rank - 1] : 0;
+    if (!picture || shape.rank != 3 + meta->is_stack || last > 4)
+        return 0;
+    return !v->kind || (pages && v->kind == STACK) ? (int)last : 0;
+}
+
+/* Is --images, or --slice, for such a file? NULL or a message. */
+static const char *check_parts(const view *v, int rank, bool stack, bool colour)
+{
+    bool pages = colour && rank == 4;
+    if (v->last && rank != 4 && (rank != 3 || !stack))
+        return rank == 3 ? "--images is for stacks, and this is none; --stack says that it is one"
+                         : "--images is for stacks, and this is none";
+    if (v->sliced && (pages || (rank == 3 && stack)))
+        return "--slice is for volumes, and this is a stack; --volume says that it is one";
+    if (v->sliced && rank != 4 && (rank != 3 || colour))
+        return "--slice is for volumes, and this is an image";
     return NULL;
 }
 
@@ -212,37 +248,27 @@ static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels
 {
     wf_shape shape = wf_array_shape(a);
     bool stack = v->kind ? v->kind == STACK : meta->is_stack;
-    bool channels = shape.rank == 3 && shape.dim[2] <= 4 && (meta->format == WF_PNG || meta->format == WF_TIFF);
     if (wf_array_count(a) == 0)
         return "the file has no values";
-    if (v->last && shape.rank != 4 && (shape.rank != 3 || !stack))
-        return shape.rank == 3 ? "--images is for stacks, and this is none; --stack says that it is one"
-                               : "--images is for stacks, and this is none";
-    if (v->sliced && shape.rank != 4 && (shape.rank != 3 || stack || (channels && !v->kind)))
-        return shape.rank == 3 && stack ? "--slice is for volumes, and this is a stack; --volume says that it is one"
-                                        : "--slice is for volumes, and this is an image";
+    p->channels = find_channels(v, shape, meta);
+    const char *problem = check_parts(v, shape.rank, stack, p->channels > 0);
+    if (problem)
+        return problem;
     if (shape.rank == 1) {
         wf_array *row = wf_view_reshape(a, WF_SHAPE(1, shape.dim[0]));
         return panels_add(p, row) ? NULL : "";
     }
-    if (shape.rank == 2)
-        return panels_add(p, wf_retain(a)) ? NULL : "";
-    if (channels && !v->kind) {
-        p->channels = true;
-        for (int64_t i = 0; i < shape.dim[2]; i++)
-            if (!panels_add(p, wf_view_at(a, 2, i)))
-                return "";
-        return NULL;
-    }
-    if (shape.rank == 4) { /* the first volume of a stack */
+    if (shape.rank == 2 || (shape.rank == 3 && p->channels))
+        return add_image(p, wf_retain(a)) ? NULL : "";
+    if (shape.rank == 4 && !p->channels) { /* the first volume of a stack */
         if (v->first >= shape.dim[0])
             return "--images: the stack has fewer volumes";
         wf_array *first = wf_view_at(a, 0, v->first);
-        const char *problem = first ? take_slices(v, first, p) : "";
+        problem = first ? take_slices(v, first, p) : "";
         wf_release(first);
         return problem;
     }
-    if (shape.rank != 3)
+    if (shape.rank != 3 && shape.rank != 4)
         return "images, stacks and volumes have 2 to 4 axes";
     if (stack)
         return take_images(v, a, p);

@@ -32,6 +32,60 @@ static void test_counts(void **state)
     }
 }
 
+/* The same over elements, whose shape is that of what they are read from: known while recording, or at the launch. */
+static void test_elements(void **state)
+{
+    (void)state;
+    enum { H = 30, W = 70 };
+    wf_array *ones = wf_full(ctx, WF_I32, WF_SHAPE(H, W), 1);
+    for (wf_axes reduce = 0; reduce < 4; ++reduce)
+        for (int formal = 0; formal < 2; ++formal) {
+            bool one_block = reduce == 0 || reduce == 3;
+            int32_t blocks = one_block ? 1 : reduce == 1 ? W : H, points = H * W / (reduce ? blocks : 1);
+            wf_array *n = wf_full(ctx, WF_I32, WF_SHAPE(2), 0), *table = wf_full(ctx, WF_I32, WF_SHAPE(1), 4);
+            wf_array *out = wf_full(ctx, WF_I32, reduce ? WF_SHAPE(blocks) : WF_SHAPE(H, W), 0);
+            wf_graph *g = wf_begin(ctx, .elements = true, .reduce = reduce);
+            const wf_array *in = formal ? wf_formal(g, "in", WF_I32, 2) : ones;
+            wf_var sum = { 0, NULL };
+            if (reduce)
+                sum = wf_reduced(g, WF_I32, 0, WF_ADD);
+            wf_section(g, WF_INIT);
+            wf_accumulate(g, WF_ADD, n, 1, 0);
+            if (one_block)
+                wf_write(g, table, 4, 0);
+            wf_section(g, WF_CALL);
+            wf_val v = wf_add(wf_in(g, in), wf_read(g, table, 0));
+            if (reduce)
+                wf_inc(sum, v);
+            else
+                wf_out(g, out, v);
+            wf_section(g, WF_DEINIT);
+            wf_accumulate(g, WF_ADD, n, wf_read(g, table, 0), 1);
+            if (reduce) {
+                wf_section(g, WF_POST);
+                wf_out(g, out, sum);
+            }
+            if (formal) {
+                wf_kernel *kernel = wf_compile(g);
+                OK(ctx, wf_launch(kernel, WF_ARGS(WF_ARG("in", ones))));
+                wf_kernel_free(kernel);
+            } else {
+                OK(ctx, wf_run(g));
+            }
+            int32_t *counts = contents(n), *results = contents(out);
+            assert_int_equal(counts[0], blocks);
+            assert_int_equal(counts[1], 4 * blocks);
+            for (int64_t i = 0; i < wf_array_count(out); ++i)
+                assert_int_equal(results[i], reduce ? 5 * points : 5);
+            free(counts);
+            free(results);
+            wf_release(n);
+            wf_release(table);
+            wf_release(out);
+        }
+    wf_release(ones);
+}
+
 /* A histogram of each row, in the memory of its block. */
 static void test_histogram(void **state)
 {
@@ -184,8 +238,8 @@ static void test_mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_counts), cmocka_unit_test(test_histogram),
-                                        cmocka_unit_test(test_table), cmocka_unit_test(test_hooks),
-                                        cmocka_unit_test(test_mistakes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_counts),    cmocka_unit_test(test_elements),
+                                        cmocka_unit_test(test_histogram), cmocka_unit_test(test_table),
+                                        cmocka_unit_test(test_hooks),     cmocka_unit_test(test_mistakes) };
     return RUN_ON_ALL(tests);
 }

@@ -210,11 +210,27 @@ static void test_links(void **state)
     wf_array *loaded = load("elsewhere/real.mrc", NULL);
     assert_same_values(loaded, array);
     wf_release(loaded);
-    /* a link to nowhere is replaced */
-    assert_int_equal(symlink("nowhere.mrc", "broken.mrc"), 0);
+    /* links to where nothing is yet, one of them in another folder: the file appears there */
+    assert_int_equal(symlink("elsewhere/new.mrc", "broken.mrc"), 0);
+    assert_int_equal(symlink("../nowhere.mrc", "elsewhere/new.mrc"), 0);
     save(array, "broken.mrc", NULL);
-    wf_release(load("broken.mrc", NULL));
-    assert_int_not_equal(access("nowhere.mrc", F_OK), 0);
+    assert_int_equal(lstat("broken.mrc", &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    loaded = load("nowhere.mrc", NULL);
+    assert_same_values(loaded, array);
+    wf_release(loaded);
+    remove("nowhere.mrc");
+    remove("elsewhere/new.mrc");
+    /* links in a circle, and to a folder that there is not */
+    assert_int_equal(symlink("circle.mrc", "circle.mrc"), 0);
+    assert_int_equal(wf_save(array, "circle.mrc", NULL), WF_ERR_IO);
+    assert_error("circle.mrc", "cannot write: too many symbolic links");
+    assert_int_equal(symlink("no-folder/new.mrc", "lost.mrc"), 0);
+    assert_int_equal(wf_save(array, "lost.mrc", NULL), WF_ERR_IO);
+    assert_error("lost.mrc", "cannot write: no such file or directory");
+    assert_int_equal(lstat("lost.mrc", &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(leftovers(), 0);
     /* a folder given by an absolute path */
     char path[4200], here[4096];
     assert_non_null(getcwd(here, sizeof here));

@@ -442,6 +442,7 @@ static const struct {
     { "out = 0x", "expected a digit of base 16", 8, WF_ERR_SYNTAX },
     { "out = 99999999999999999999", "64 bits", 6, WF_ERR_SYNTAX },
     { "out = 1e999", "too large", 6, WF_ERR_SYNTAX },
+    { "out = -9223372036854775809", "less than an i64", 6, WF_ERR_SYNTAX },
     { "out = a @ b", "unexpected '@'", 8, WF_ERR_SYNTAX },
     { "out = a \x01", "unexpected character 0x01", 8, WF_ERR_SYNTAX },
     { "out = sin", "sin is a function: write sin(...)", 6, WF_ERR_SYNTAX },

@@ -92,6 +92,8 @@ static void any_value(void **state)
         { "out = a**n", WF_F32, 0, { 1, 1, 1, 1, 1, 1 }, N },
         { "out = a**n", WF_F32, 1, { 0, 1, 3e38, 3, -4, 5 }, N },
         { "out = sum(b**n)", WF_I64, 0, { 6 }, 1 },
+        { "out = idiv(k, b) + 10 * floor_div(b, 1)", WF_I64, 0, { 10, 0, 12, 0, 0, 0 }, N },
+        { "out = popcount(b) + shl(b, b)", WF_I32, 0, { 3, 0, 3, 0, 0, 0 }, N },
         { "out = sum(complex(k, k)**n) == 6", WF_BOOL, 0, { 1 }, 1 },
         { "f32 t = a; if (x == 0 || n) t = n ? 7 : a; out = t**0", WF_F32, 1, { 1, 1, 1, 1, 1, 1 }, N },
         { "int t = 0; if (x > 0 && n) t = 1; out = t", WF_I32, 0, { 0 }, N },
@@ -148,7 +150,16 @@ static void alone(void **state)
                   { "out = -16777217; if (x < 0) out = 1", WF_F64, -16777217 },
                   { "out = x < 9 ? 16777217 : 0.5", WF_F64, 16777217 },
                   { "out = x < 9 ? 16777216 : 0.5", WF_F32, 16777216 },
-                  { "out = 9007199254740993", WF_I64, 9007199254740992.0 }, /* in f64, where it is compared */
+                  { "out = 9007199254740993", WF_I64, 9007199254740992.0 },         /* in f64, where it is compared */
+                  { "out = -9223372036854775808", WF_I64, -9223372036854775808.0 }, /* whose digits alone are a u64 */
+                  { "out = -0x8000000000000000", WF_I64, -9223372036854775808.0 },
+                  { "out = 1 / (0 * -1)", WF_F32, INFINITY }, /* whole numbers have no -0 */
+                  { "out = 1 / (-4 % 2)", WF_F32, INFINITY },
+                  { "out = 1 / (0.0 * -1)", WF_F32, -INFINITY },
+                  { "out = f64(1 << 63)", WF_F64, 0x1p63 },
+                  { "out = f64(3 << 63)", WF_F64, 0x3p63 },
+                  { "out = -5 >> 63", WF_F32, -1 },
+                  { "out = 1 << 64", WF_F32, 0 },
                   { "out = f32(5)", WF_F32, 5 },
                   { "out = 2*i16(5) + u8(1)", WF_I16, 11 },
                   { "out = i32(nx)", WF_I32, W },
@@ -161,9 +172,24 @@ static void alone(void **state)
             if (got[j] != cases[i].value)
                 fail_msg("%s: %.17g", cases[i].text, got[j]);
     }
-    double got[W];
+    /* without an array, and with one that only has the shape */
+    static const struct {
+        const char *text;
+        wf_dtype dtype;
+    } lone[] = { { "out = 0.1", WF_F64 },
+                 { "out = nx", WF_F64 },
+                 { "out = x < 9 ? 1 : 2.5", WF_F64 },
+                 { "out = complex(0, 1)", WF_C128 },
+                 { "f32 t = 1; out = 0.1", WF_F64 } };
     const char *want[] = { "out" };
     wf_array *out;
+    for (size_t i = 0; i < sizeof lone / sizeof *lone; i++) {
+        OK(ctx, wf_text_create(ctx, lone[i].text, WF_ARGS(WF_ARG("", k)), 0, want, 1, &out));
+        if (wf_array_dtype(out) != lone[i].dtype || wf_array_count(out) != N)
+            fail_msg("%s: %s", lone[i].text, wf_dtype_name(wf_array_dtype(out)));
+        wf_release(out);
+    }
+    double got[W];
     OK(ctx, wf_text_create(ctx, "out = 0.1", WF_NAMED(d), 0, want, 1, &out));
     OK(ctx, wf_download(out, got, sizeof got));
     assert_true(got[W - 1] == 0.1);
@@ -171,9 +197,49 @@ static void alone(void **state)
     compute("out = sum(k)", 0, WF_I64, 1, got); /* one element broadcasts, and is not a number */
 }
 
+/* Beside a complex number integers and bools become real numbers of its parts' dtype, and stay real. */
+static void beside_complex(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        wf_dtype dtype;
+    } cases[] = { { "out = k / c", WF_C64 },
+                  { "out = c / k", WF_C64 },
+                  { "out = k * c", WF_C64 },
+                  { "out = k / c128(c)", WF_C128 },
+                  { "out = pow(k, c)", WF_C64 },
+                  { "out = b / c", WF_C64 },
+                  { "out = f64(k) / c", WF_C128 },
+                  { "out = b * c", WF_C64 },
+                  { "out = i16(k) / c", WF_C64 },
+                  { "out = k / c * 0.5", WF_C64 },
+                  { "out = b ? k : c", WF_C64 },
+                  { "out = b == c", WF_BOOL },
+                  { "out = k / complex(a, 1)", WF_C64 },
+                  { "out = k / c32(c)", WF_C32 } };
+    const char *want[] = { "out" };
+    wf_array *c = wf_full(ctx, WF_C64, WF_SHAPE(H, W), 2), *out;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        OK(ctx, wf_text_create(ctx, cases[i].text, WF_NAMED(a, b, c, k), 0, want, 1, &out));
+        if (wf_array_dtype(out) != cases[i].dtype)
+            fail_msg("%s: %s", cases[i].text, wf_dtype_name(wf_array_dtype(out)));
+        wf_release(out);
+    }
+    /* true * (inf + i) is inf + i: no zero imaginary part meets the infinity */
+    double parts[N][2];
+    OK(ctx, wf_text_create(ctx, "out = c128(b * complex(f32(inf), 1))", WF_NAMED(b), 0, want, 1, &out));
+    OK(ctx, wf_download(out, parts, sizeof parts));
+    assert_true(parts[0][0] == INFINITY && parts[0][1] == 1);
+    assert_true(isnan(parts[1][0]) && parts[1][1] == 0);
+    assert_true(parts[2][0] == INFINITY && parts[2][1] == 1);
+    wf_release(out);
+    wf_release(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(any_value), cmocka_unit_test(open_shapes),
-                                        cmocka_unit_test(alone) };
+                                        cmocka_unit_test(alone), cmocka_unit_test(beside_complex) };
     return cmocka_run_group_tests_name("text numbers", tests, set_up, tear_down);
 }

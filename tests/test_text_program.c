@@ -429,6 +429,43 @@ static void test_accumulation(void **state)
     wf_release(out);
 }
 
+/* What is subtracted is converted to the array's dtype before it is negated, in which alone -v is what it should be. */
+static void test_subtraction(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_I8, WF_U8, WF_U16, WF_I32, WF_U32, WF_U64, WF_F32, WF_F64 };
+    static const struct {
+        const char *text;
+        double total; /* over the points x = 0 ... W - 1, of what is subtracted */
+    } cases[] = { { "to[0*x]--", W },
+                  { "to[0*x] -= 2", 2 * W },
+                  { "to[0*x] -= u8(3)", 3 * W },
+                  { "to[0*x] -= u32(x) & 1", W / 2 },
+                  { "to[0*x] -= x > 0", W - 1 },
+                  { "to[0*x] -= f32(2)", 2 * W } };
+    double got;
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            wf_array *to = wf_full(ctx, dtypes[t], WF_SHAPE(1), 100), *wide = wf_empty(ctx, WF_F64, WF_SHAPE(1));
+            wf_array *size = wf_full(ctx, WF_U8, WF_SHAPE(W), 0);
+            OK(ctx, wf_text_n(ctx, cases[i].text, WF_ARGS(WF_ARG("to", to), WF_ARG("", size))));
+            OK(ctx, wf_text(ctx, "wide = to", wide, to));
+            OK(ctx, wf_download(wide, &got, sizeof got));
+            if (got != 100 - cases[i].total)
+                fail_msg("%s of %s: %g", cases[i].text, wf_dtype_name(dtypes[t]), got);
+            wf_release(to);
+            wf_release(wide);
+            wf_release(size);
+        }
+    wf_array *to = wf_full(ctx, WF_U8, WF_SHAPE(W), 0);
+    wf_clear(ctx);
+    assert_int_equal(wf_text(ctx, "to[x] = -1", to), WF_ERR_DTYPE);
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "-1 does not fit u8, the dtype of to; u8(-1) converts it");
+    assert_int_equal(wf_text(ctx, "to[idiv(x, 2)] -= 300", to), WF_ERR_DTYPE);
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "300 does not fit u8, the dtype of to; u8(300) converts it");
+    wf_release(to);
+}
+
 /* Two results; an argument that has the name of one stays; the size of the space by coordinates of several ranks. */
 static void test_results(void **state)
 {
@@ -491,7 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs), cmocka_unit_test(test_convolution),  cmocka_unit_test(test_written_out),
         cmocka_unit_test(test_writes),   cmocka_unit_test(test_results),      cmocka_unit_test(test_reduced),
-        cmocka_unit_test(test_targets),  cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_targets),  cmocka_unit_test(test_accumulation), cmocka_unit_test(test_subtraction),
     };
     return RUN_ON_ALL(tests);
 }

@@ -76,11 +76,12 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
 /* Writes `array` (any strides, of any of the dtypes) to a file that appears whole or not at all: a temporary file in
  * the same folder is renamed over `path` when complete. Failure leaves nothing behind, nor does the end of the process
  * where the file system has files without a name (as Linux's own). A file that exists keeps its permissions; a symbolic
- * link is followed. What is not a regular file (a device, a pipe) is refused.
+ * link is followed, also to where nothing is yet. What is not a regular file (a device, a pipe) is refused.
  *
  * The suffix of `path` names the format: .mrc .mrcs .map .rec .st .ali .ccp4, .npy, .png, .tif .tiff; with another
  * suffix meta->format does. Values are converted to the stored type: rounded to nearest (ties to even) and clamped to
- * its range; NaN becomes 0 for integers; infinities and NaN stay in floats. Without meta->store_as that type is
+ * its range; NaN becomes 0 for integers; infinities and NaN stay in floats; as bool, what is neither 0 nor NaN is true.
+ * Without meta->store_as that type is
  *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, complex mode 4, everything else mode 2 (f32). Of
  *     `store_as`, U8 is mode 0 with an IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4
  *     mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the suffix is .mrcs .st .ali; rank 4 is a

@@ -167,7 +167,7 @@ static bool make_buffer(wf_array *a, const char *function, size_t bytes)
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device)
 {
-    int64_t count, lo, hi;
+    int64_t count, lo = 0, hi = 0;
     size_t bytes;
     if (!acceptable(ctx, function, dtype, shape, &count))
         return NULL;
@@ -188,8 +188,8 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
     if (!sized) {
         char text[256];
         wf__shape_text(shape, text, sizeof text);
-        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s with these strides needs negative or too much memory", function,
-                  text);
+        wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s%s %s", function, text, strides ? " with these strides" : "",
+                  lo < 0 ? "has elements before the first one, which is for wf_wrap" : "needs too much memory");
         drop_handle(a);
         return NULL;
     }

@@ -311,7 +311,7 @@ static bool writes_by_index(wf_graph *g, const char *function)
     if (g->section == WF_POST)
         wf__poison(g, WF_ERR_UNSUPPORTED,
                    "%s: not in section WF_POST, where wf_out writes the results of the kept axes' points", function);
-    else if (g->program.rec.kind == WF__ELEMENTS)
+    else if (g->program.rec.kind == WF__ELEMENTS && g->section == WF_CALL)
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
                    function);
     return wf__is_recording(g);

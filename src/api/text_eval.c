@@ -133,6 +133,20 @@ static wf__tval literal(wf__recorder *r, const wf__literal *n)
     return wf__tval_node(wf_const_i64(r->graph, t, (int64_t)n->bits));
 }
 
+/* -9223372036854775808 is the smallest i64, though its digits alone are a u64. */
+static wf__tval unary(wf__recorder *r, const wf__tree *node)
+{
+    const wf__tree *operand = &r->text->node[node->a];
+    const wf__literal *n = &operand->number;
+    uint64_t smallest = (uint64_t)INT64_MAX + 1;
+    if (node->op != '-' || operand->kind != WF__TREE_NUMBER || !n->big || n->bits < smallest)
+        return wf__tval_unary(&r->convert, node->op, r->value[node->a]);
+    if (n->bits > smallest)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "-%llu is less than an i64 can hold: write it with a point",
+                                (unsigned long long)n->bits);
+    return wf__tval_node(wf_const_i64(r->graph, WF_I64, INT64_MIN));
+}
+
 static wf__tval evaluate(wf__recorder *r, const wf__tree *node)
 {
     wf__tctx *c = &r->convert;
@@ -146,7 +160,7 @@ static wf__tval evaluate(wf__recorder *r, const wf__tree *node)
     case WF__TREE_READ:
         return read_at(r, node);
     case WF__TREE_UNARY:
-        return wf__tval_unary(c, node->op, r->value[node->a]);
+        return unary(r, node);
     case WF__TREE_BINARY:
         return wf__tval_binary(c, node->op, r->value[node->a], r->value[node->b]);
     case WF__TREE_SELECT:

@@ -53,7 +53,7 @@ void wf__text_common_shape(wf__recorder *r)
 {
     r->fits = true;
     r->common = (wf_shape){ .rank = 0 };
-    r->convert.real = WF_F32;
+    bool operands = false, wide = false;
     for (size_t i = 0; i < r->args.n; i++) {
         const wf_arg *arg = &r->args.at[i];
         wf_shape s = { .rank = 0 };
@@ -61,17 +61,19 @@ void wf__text_common_shape(wf__recorder *r)
         if (arg->kind == 1 && arg->as.array) {
             s = wf_array_shape(arg->as.array);
             t = wf_array_dtype(arg->as.array);
+            operands |= arg->name && *arg->name; /* the one named "" has a shape and nothing else */
             r->shaped++;
         } else if (arg->kind == 2 && wf__graph_of(arg->as.val)) {
             s = wf_val_shape(arg->as.val);
             t = wf_val_dtype(arg->as.val);
+            operands = true;
             r->shaped++;
         }
-        if (t == WF_F64)
-            r->convert.real = WF_F64;
+        wide |= t == WF_F64;
         if (!wf__text_join_shape(&r->common, s))
             r->fits = false;
     }
+    r->convert.real = wide || !operands ? WF_F64 : WF_F32;
 }
 
 /* ---- built-in names ---- */

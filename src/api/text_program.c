@@ -94,7 +94,7 @@ static wf__tval known(wf__recorder *r, const wf__stmt *s)
 
 wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value)
 {
-    wf_dtype t = r->shaped ? wf__tval_real(&r->convert, value) : WF_F64;
+    wf_dtype t = wf__tval_real(&r->convert, value);
     if (wf__is_pair(value.v))
         return t == WF_F64 ? WF_C128 : WF_C64;
     return wf__tval_is_number(value) ? t : wf_val_dtype(value.v);
@@ -273,8 +273,10 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
                          "element");
         return;
     }
-    if (s->op == '-')
-        value = wf__tval_unary(&r->convert, '-', value);
+    if (!wf__is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
+    if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
+        value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
     if (wf__tval_is_number(all))
         wf_accumulate_n(r->graph, (int)join, array, value.v, where);
     else
@@ -313,6 +315,8 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
     }
     if (s->op && !r->failed)
         value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), WF_NONE);
+    if (!wf__is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
     if (test && !r->failed)
         wf_if_(r->graph, here, all.v);
     if (!r->failed)

@@ -60,6 +60,9 @@ wf__tval wf__tval_number(double value, bool real)
     return a;
 }
 
+/* What numbers come to; whole ones have no -0. */
+static wf__tval outcome(double value, bool real) { return wf__tval_number(real || value != 0 ? value : 0, real); }
+
 wf__tval wf__tval_node(wf_val v)
 {
     return v.h.graph ? (wf__tval){ .v = v, .real = wf__is_pair(v) } : wf__tval_number(v.h.num, false);
@@ -102,12 +105,14 @@ static wf__tval convert(wf__tval a, wf_dtype to)
     return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
 }
 
-/* The float dtype in which those among the operands meet, or NONE. */
+/* The float dtype in which those among the operands, and the parts of complex ones, meet, or NONE. */
 static wf_dtype widest_float(const wf__tval *a, int n)
 {
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
+        if (wf__is_complex(t))
+            t = (wf_dtype)wf__part_dtype(t);
         if (t == WF_NONE || !wf__is_float(t) || t == widest)
             continue;
         bool halves = wf__is_half(t) && wf__is_half(widest);
@@ -193,7 +198,7 @@ static wf__tval apply(int f, const wf__tval *a)
         r = op->call.f3(a[0].v, a[1].v, a[2].v);
     for (int i = 0; i < op->arity; i++)
         real |= wf__tval_is_number(a[i]) && a[i].real;
-    return r.h.graph ? wf__tval_node(r) : wf__tval_number(r.h.num, real && !op->to_bool);
+    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && !op->to_bool);
 }
 
 static wf__tval apply_named(const char *name, const wf__tval *a)
@@ -234,6 +239,8 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
     default:
         if (any_float(a, op->arity))
             return poison(c, "this function works on integers");
+        if (op->types == WF__T_INT)
+            to_common(a, op->arity, false);
     }
     return apply(f, a);
 }
@@ -376,7 +383,7 @@ static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
         return poison(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
         bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
-        return wf__tval_number(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
+        return outcome(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
     }
     to_common(ab, 2, false);
     return apply_named("mod", ab);
@@ -388,7 +395,8 @@ static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
         return poison(c, only_integers(op));
     if (all_numbers(ab, 2)) {
         int64_t x = (int64_t)number(ab[0]), y = (int64_t)number(ab[1]);
-        bool outside = y < 0 || y > 62;
+        bool outside = y < 0 || y > 63;
+        double factor = outside ? 1 : ldexp(1, (int)y);
         switch (op) {
         case '&':
             return wf__tval_number((double)(x & y), false);
@@ -397,9 +405,9 @@ static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
         case '^':
             return wf__tval_number((double)(x ^ y), false);
         case WF__TOK_SHL:
-            return wf__tval_number(outside ? 0 : (double)x * (double)(1ll << y), false);
+            return wf__tval_number(outside ? 0 : (double)x * factor, false);
         default:
-            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / (double)(1ll << y)), false);
+            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / factor), false);
         }
     }
     bool shift = op == WF__TOK_SHL || op == WF__TOK_SHR;

@@ -163,14 +163,19 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
         return NULL;
     wf_shape both = { 0 };
     int64_t count;
-    bool ok = wf__shape_count(&shape, &count) && wf__broadcast(&array->shape, &shape, &both) &&
-              both.rank == shape.rank && !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
+    bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK, counted = wf__shape_count(&shape, &count);
+    bool ok = counted && wf__broadcast(&array->shape, &shape, &both) && both.rank == shape.rank &&
+              !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
     if (!ok) {
         char from[256], to[256] = "that shape";
         wf__shape_text(&array->shape, from, sizeof from);
-        if (shape.rank >= 0 && shape.rank <= WF_MAX_RANK)
+        if (ranked)
             wf__shape_text(&shape, to, sizeof to);
-        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_broadcast: %s does not broadcast to %s", from, to);
+        if (ranked && !counted)
+            wf__error(array->ctx, WF_ERR_SHAPE,
+                      "wf_view_broadcast: shape %s has a negative extent or too many elements", to);
+        else
+            wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_broadcast: %s does not broadcast to %s", from, to);
         return NULL;
     }
     wf_array *v = view_of(array, "wf_view_broadcast");

@@ -44,7 +44,7 @@ void wf__shape_text(const wf_shape *shape, char *buf, size_t cap)
 {
     size_t used = (size_t)snprintf(buf, cap, "(");
     for (int d = 0; d < shape->rank && used < cap; ++d)
-        used += (size_t)snprintf(buf + used, cap - used, shape->dim[d] < 0 ? "%s?" : "%s%lld", d ? ", " : "",
+        used += (size_t)snprintf(buf + used, cap - used, shape->dim[d] == -1 ? "%s?" : "%s%lld", d ? ", " : "",
                                  (long long)shape->dim[d]);
     if (used < cap)
         snprintf(buf + used, cap - used, ")");

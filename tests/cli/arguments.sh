@@ -21,6 +21,11 @@ echo 'a + 1' > text.weft
 refuses 1 '^weft: nope.weft: cannot open: .' "$WEFT" calc -f nope.weft
 refuses 2 "there is a text already, 'a'" "$WEFT" calc a -f text.weft a=a.npy
 
+mkdir folder-of-text
+refuses 1 '^weft: folder-of-text: cannot read: .' "$WEFT" calc -f folder-of-text
+refuses 2 'calc: --threads -1: not a number of threads' "$WEFT" calc a a=a.npy --threads -1
+refuses 2 'calc: --dtype says how a file stores values' "$WEFT" calc a a=a.npy --dtype u8
+
 # --- numbers
 prints 'nan inf -inf' "$WEFT" calc 'x == 0 ? p : x == 1 ? q : r' p=nan q=inf r=-inf --shape 3
 refuses 2 "'g=1e400': the number is too large; infinity is inf" "$WEFT" calc g g=1e400

@@ -79,6 +79,16 @@ prints 62 "$WEFT" calc 'argmax(a)' a=ramp.npy
 "$WEFT" calc 'a + r' a=ramp.npy r=row.npy -o sum.npy
 prints '[7,9]' json_value shape sum.npy
 
+# --- a shape alone decides no dtypes; one that is too large is said to be
+"$WEFT" calc pi --shape 3 -o pi.npy
+prints '"f64"' json_value dtype pi.npy
+refuses 1 'too many elements' "$WEFT" calc x --shape 4000000000,4000000000
+refuses 1 'too much memory' "$WEFT" calc x --shape 3000000000,3000000000
+
+# --- a file that grows beyond what the process may write is an error, not the end
+refuses 1 'file too large' bash -c 'ulimit -f 8; "$0" calc "x * 0.5" --shape 100000 -o large.npy' "$WEFT"
+[ ! -e large.npy ] || die 'a cut file'
+
 # --- text from a file; comments and lines
 printf '# two steps\nt = a *\n    2\nout = t + 1\n' > text.weft
 "$WEFT" calc -f text.weft a=ramp.npy -o f.npy

@@ -59,6 +59,26 @@ prints "$(awk 'BEGIN { print int(255 * 0.34 + 0.5) }')" json_value max z.png
 "$WEFT" view c.png -o c2.png --range 0,255
 prints '[4,5,3]' json_value shape c2.png
 prints 0 "$WEFT" calc 'max(a != b)' a=c.png b=c2.png
+"$WEFT" view c.png -o c2.png --range 0,255 --scale 2
+prints '[8,10,3]' json_value shape c2.png
+"$WEFT" calc 'int d = b[idiv(i0, 2), idiv(i1, 2), i2] != a; d' a=c2.png b=c.png -o twice.npy
+prints 0 "$WEFT" calc 'count(d)' d=twice.npy
+# alpha is not stretched: of 16 bits 65535 is opaque
+"$WEFT" calc 'x == 3 ? 257 * 40 : 1000 * y' --shape 5,5,4 --dtype u16 -o alpha.tif
+"$WEFT" view alpha.tif -o alpha.png --range 0,65535
+prints 40 "$WEFT" calc 'max(x == 3 ? a : 0)' a=alpha.png
+# pages of colour are a montage in colour; pages four pixels wide are no channels
+"$WEFT" calc '50*i0 + 10*i1 + x' --shape 3,5,6,3 --dtype u8 -o pages.tif
+"$WEFT" view pages.tif -o pages.png --range 0,255
+prints '[5,26,3]' json_value shape pages.png
+"$WEFT" view pages.tif -o page.png --range 0,255 --images 2
+"$WEFT" calc '100 + 10*i0 + x' --shape 5,6,3 -o page.npy
+prints 0 "$WEFT" calc 'count(a != b)' a=page.png b=page.npy
+"$WEFT" calc '10*z + y + x' --shape 3,6,4 -o narrow.mrcs
+"$WEFT" calc a a=narrow.mrcs -o narrow.tif
+"$WEFT" view narrow.tif -o narrow.png
+prints '[6,20]' json_value shape narrow.png
+refuses 1 '--slice is for volumes, and this is a stack' "$WEFT" view pages.tif -o x.png --slice z
 
 refuses 2 '--range or --sigma, not both' "$WEFT" view v.mrc -o x.png --range 0,1 --sigma 2
 refuses 2 '--percentiles or --range, not both' "$WEFT" view v.mrc -o x.png --percentiles 1,99 --range 0,1

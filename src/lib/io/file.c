@@ -147,6 +147,51 @@ static char *folder_of(const char *path)
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
 }
 
+/* What a link says, as seen from the folder that it is in: a new string; NULL with *code set to an errno. */
+static char *link_target(const char *path, int *code)
+{
+    enum { CAP = 4096 };
+    char text[CAP], *folder = folder_of(path), *target = NULL;
+    ssize_t n = readlink(path, text, CAP);
+    *code = n < 0 ? errno : n == CAP ? ENAMETOOLONG : ENOMEM;
+    if (folder && n >= 0 && n < CAP) {
+        size_t before = n > 0 && text[0] == '/' ? 0 : strlen(folder);
+        target = malloc(before + (size_t)n + 1);
+        if (target) {
+            memcpy(target, folder, before);
+            memcpy(target + before, text, (size_t)n);
+            target[before + (size_t)n] = 0;
+        }
+    }
+    free(folder);
+    return target;
+}
+
+/* The file that `path` names, links followed, also one to where nothing is yet: a new string; NULL with *code set to
+ * an errno. */
+static char *resolve(const char *path, int *code)
+{
+    enum { MOST_LINKS = 40 };
+    char *now = strdup(path);
+    *code = ENOMEM;
+    for (int links = 0; now; links++) {
+        struct stat info;
+        char *real = realpath(now, NULL), *next = NULL;
+        *code = real ? 0 : errno;
+        if (*code == ENOENT && (lstat(now, &info) != 0 || !S_ISLNK(info.st_mode)))
+            return now; /* it does not exist yet, and is made under this name */
+        if (*code == ENOENT && links < MOST_LINKS)
+            next = link_target(now, code);
+        else if (*code == ENOENT)
+            *code = ELOOP;
+        free(now);
+        if (real)
+            return real;
+        now = next;
+    }
+    return NULL;
+}
+
 /* A name in the folder of writer->target that nobody else is likely to use. */
 static char *new_temp_name(const wf__io_writer *writer, const char *folder, unsigned attempt)
 {
@@ -225,11 +270,13 @@ wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
     if (path[length - 1] == '/')
         return fail_errno(ctx, path, "write", EISDIR);
 
-    writer->target = realpath(path, NULL); /* NULL: it does not exist yet, and is made under the name given */
-    if (!writer->target)
-        writer->target = strdup(path);
-    if (writer->target)
-        folder = folder_of(writer->target);
+    int code;
+    writer->target = resolve(path, &code);
+    if (!writer->target) {
+        status = fail_errno(ctx, path, "write", code);
+        goto done;
+    }
+    folder = folder_of(writer->target);
     if (!folder) {
         status = wf__io_fail_memory(ctx, path, (int64_t)length);
         goto done;
@@ -239,7 +286,7 @@ wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
     status = check_target(writer, &old, &exists);
     if (status != WF_OK)
         goto done;
-    int code = open_temp(writer, folder);
+    code = open_temp(writer, folder);
     if (code) {
         writer->fd = -1;
         status = fail_errno(ctx, path, "write", code);
