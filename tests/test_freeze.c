@@ -107,7 +107,7 @@ static void test_misfits(void **state)
     REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(a, longer)), WF_ERR_SHAPE, "input 1 is (1025), was (1024)");
     REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(a, NULL)), WF_ERR_ARG, "input 1 is NULL");
     REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(odd, b)), WF_ERR_ARG, "in launch 1 ('first') the strides");
-    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(a, a)), WF_ERR_ARG, "in launch 3 ('third')");
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(a, a)), WF_ERR_ARG, "inputs 0 and 1 have common memory, and had none");
     expect(b, -1, 0, __LINE__); /* nothing ran */
     OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, b)));
     expect(b, 3 - (N - 1), 2, __LINE__);
@@ -472,18 +472,114 @@ static void test_threads(void **state)
     wf_release(b);
 }
 
+/* a += 1, then out = 2 b: no launch has both inputs. */
+static wf_frozen *frozen_two(wf_array *a, wf_array *b, wf_array *out)
+{
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a, b, out)));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, a, wf_add(wf_in(g, a), 1));
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx);
+    wf_out(g, out, wf_mul(wf_in(g, b), 2));
+    OK(ctx, wf_run(g));
+    wf_frozen *f = wf_freeze_end(ctx);
+    assert_non_null(f);
+    return f;
+}
+
+/* Inputs of different launches that are one array, or parts of one. */
+static void test_inputs_that_meet(void **state)
+{
+    (void)state;
+    wf_array *x = ramp(0), *y = ramp(100), *out = wf_like(x), *long_one = wf_arange(ctx, WF_F32, N + 20, 0, 1);
+    wf_array *low = wf_view_slice(long_one, 0, 0, N, 1), *mid = wf_view_slice(long_one, 0, 10, N + 10, 1);
+    wf_array *high = wf_view_slice(long_one, 0, 20, N + 20, 1);
+    wf_frozen *f = frozen_two(x, y, out);
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(x, x, out)), WF_ERR_ARG, "inputs 0 and 1 have common memory, and had");
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(x, out, out)), WF_ERR_ARG, "inputs 1 and 2 have common memory");
+    expect(x, 1, 1, __LINE__); /* nothing ran */
+    wf_frozen_free(f);
+    f = frozen_two(x, x, out);
+    expect(out, 4, 2, __LINE__);
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(x, y, out)), WF_ERR_ARG, "inputs 0 and 1 have no common memory");
+    expect(x, 2, 1, __LINE__);
+    for (int k = 0; k < 2; ++k)
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(y, y, out)));
+    expect(out, 204, 2, __LINE__);
+    wf_frozen_free(f);
+    f = frozen_two(low, mid, out);
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(low, high, out)), WF_ERR_ARG, "inputs 0 and 1 overlap in another way");
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(mid, low, out)), WF_ERR_ARG, "inputs 0 and 1 overlap in another way");
+    OK(ctx, wf_array_fill(long_one, 5));
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(mid, high, out)));
+    float *got = contents(out);
+    assert_true(got[0] == 12 && got[N - 11] == 12 && got[N - 10] == 10);
+    free(got);
+    wf_frozen_free(f);
+    wf_release(x), wf_release(y), wf_release(out), wf_release(long_one);
+    wf_release(low), wf_release(mid), wf_release(high);
+}
+
+/* A view that is more than one input may be a view of another one. */
+static void test_views_of_either(void **state)
+{
+    (void)state;
+    wf_array *whole = ramp(0), *part = wf_view_slice(whole, 0, 100, 200, 1);
+    wf_array *view = wf_view_slice(whole, 0, 50, 150, 1), *out = wf_like(view);
+    wf_array *other = ramp(1000), *other_part = wf_view_slice(other, 0, 100, 200, 1);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(part, whole, out)));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, part, 1);
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx);
+    wf_out(g, out, wf_in(g, view));
+    OK(ctx, wf_run(g));
+    wf_frozen *f = wf_freeze_end(ctx);
+    assert_non_null(f);
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(other_part, other, out)));
+    float *got = contents(out);
+    assert_true(got[0] == 1050 && got[49] == 1099 && got[50] == 1);
+    free(got);
+    wf_frozen_free(f);
+    wf_release(whole), wf_release(part), wf_release(view), wf_release(out), wf_release(other), wf_release(other_part);
+}
+
+/* Copies that share memory are arrays of their own: before, while noting and when replayed. */
+static void test_inputs_that_share(void **state)
+{
+    (void)state;
+    wf_array *x = ramp(0), *y = ramp(100), *out = wf_like(x), *copy = wf_copy(x);
+    assert_true(wf_shares(x, copy));
+    for (int first = 0; first < 2; ++first) {
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(x, y, out)));
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, out, wf_add(wf_in(g, x), wf_in(g, y)));
+        OK(ctx, wf_run(g));
+        wf_frozen *f = wf_freeze_end(ctx);
+        assert_non_null(f);
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(x, copy, out)));
+        expect(out, 0, 2, __LINE__);
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(x, y, out)));
+        expect(out, first ? 0 : 100, 2, __LINE__);
+        assert_true(wf_shares(x, copy));
+        wf_frozen_free(f);
+        if (!first) {
+            wf_release(y);
+            y = wf_copy(x);
+        }
+    }
+    wf_release(x), wf_release(y), wf_release(out), wf_release(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_kernels_and_no_inputs),
-        cmocka_unit_test(test_misfits),
-        cmocka_unit_test(test_with_copies),
-        cmocka_unit_test(test_copies_are_launches),
-        cmocka_unit_test(test_views_inside),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replay),          cmocka_unit_test(test_kernels_and_no_inputs),
+        cmocka_unit_test(test_misfits),         cmocka_unit_test(test_inputs_that_meet),
+        cmocka_unit_test(test_views_of_either), cmocka_unit_test(test_inputs_that_share),
+        cmocka_unit_test(test_with_copies),     cmocka_unit_test(test_copies_are_launches),
+        cmocka_unit_test(test_views_inside),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_constants),       cmocka_unit_test(test_errors),
         cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);

@@ -271,6 +271,61 @@ static void long_rows(void **state)
     wf_release(a);
 }
 
+/* Columns of several parts, few and many, of whole and other numbers; the same bits for any number of threads. */
+static void long_columns(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = { { 1, 70001, 2 }, { 2, 9000, 5 },  { 1, 800, 131 },
+                                         { 3, 300, 100 }, { 1, 200, 700 }, { 1, 130, 1100 } };
+    enum { MOST = 150000 };
+    static int32_t whole[MOST];
+    static float x[MOST];
+    uint64_t random = 1;
+    for (int i = 0; i < MOST; ++i)
+        x[i] = (float)(whole[i] = (int32_t)(test_random(&random) >> 40) % 2000 - 1000) * 0.37f;
+    for (size_t c = 0; c < sizeof shapes / sizeof *shapes; ++c)
+        for (int how = 0; how < 4; ++how) {
+            const int64_t *d = shapes[c];
+            bool exclusive = how & 1, reversed = how & 2;
+            wf_shape shape = { .rank = 3, .dim = { d[0], d[1], d[2] } };
+            wf_array *a = array_of(ctx, WF_I32, shape, whole), *b = array_of(ctx, WF_F32, shape, x);
+            float *first = NULL;
+            for (int threads = 1; threads <= (wf_context_device(ctx) == WF_CPU ? 3 : 1); ++threads) {
+                wf_set_threads(ctx, threads);
+                wf_graph *g = wf_begin(ctx);
+                wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 1, exclusive, reversed));
+                wf_array *t = wf_keep(wf_scan(WF_ADD, wf_in(g, b), 1, exclusive, reversed));
+                OK(ctx, wf_run(g));
+                int64_t *sums = contents(s);
+                float *got = contents(t);
+                for (int64_t column = 0; column < d[0] * d[2]; ++column) {
+                    int64_t sum = 0, at = column / d[2] * d[1] * d[2] + column % d[2];
+                    double real = 0, size = 1;
+                    for (int64_t i = 0; i < d[1]; ++i) {
+                        int64_t k = at + (reversed ? d[1] - 1 - i : i) * d[2], next = sum + whole[k];
+                        double real_next = real + (double)x[k];
+                        size += fabs((double)x[k]);
+                        assert_true(sums[k] == (exclusive ? sum : next));
+                        assert_true(fabs((double)got[k] - (exclusive ? real : real_next)) <=
+                                    1e-12 * size + 6e-8 * fabs((double)got[k]));
+                        sum = next;
+                        real = real_next;
+                    }
+                }
+                if (first)
+                    assert_memory_equal(got, first, (size_t)wf_array_count(b) * sizeof *got);
+                first = first ? first : got;
+                if (first != got)
+                    free(got);
+                free(sums);
+                wf_release(s), wf_release(t);
+            }
+            free(first);
+            wf_release(a), wf_release(b);
+        }
+    wf_set_threads(ctx, 2);
+}
+
 static void signed_zeros(void **state)
 {
     (void)state;
@@ -494,14 +549,23 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directions),      cmocka_unit_test(of_values),
-        cmocka_unit_test(order),           cmocka_unit_test(into_arrays),
-        cmocka_unit_test(every_dtype),     cmocka_unit_test(long_rows),
-        cmocka_unit_test(signed_zeros),    cmocka_unit_test(nan_and_fast_math),
-        cmocka_unit_test(complex_numbers), cmocka_unit_test(blocks),
-        cmocka_unit_test(masks),           cmocka_unit_test(masks_of_values),
-        cmocka_unit_test(many_chosen),     cmocka_unit_test(masks_in_a_stream),
-        cmocka_unit_test(mistakes),        cmocka_unit_test(across_evaluations),
+        cmocka_unit_test(directions),
+        cmocka_unit_test(of_values),
+        cmocka_unit_test(order),
+        cmocka_unit_test(into_arrays),
+        cmocka_unit_test(every_dtype),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(signed_zeros),
+        cmocka_unit_test(nan_and_fast_math),
+        cmocka_unit_test(long_columns),
+        cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(masks_of_values),
+        cmocka_unit_test(many_chosen),
+        cmocka_unit_test(masks_in_a_stream),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(across_evaluations),
     };
     return RUN_ON_ALL(tests);
 }

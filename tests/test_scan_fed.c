@@ -134,7 +134,13 @@ static void test_values(void **state)
         { { .rank = 3, .dim = { 5, 31, 600 } }, 1, by_index, false },
         { { .rank = 3, .dim = { 6, 50, 9 } }, 0, with_row, false },
         { { .rank = 3, .dim = { 4, 1, 5000 } }, 2, wide, false },
-        { { .rank = 2, .dim = { 300, 200 } }, 0, half, true }, /* read across */
+        { { .rank = 2, .dim = { 300, 200 } }, 0, half, true },       /* read across */
+        { { .rank = 2, .dim = { 40001, 3 } }, 0, with_row, false },  /* columns that threads share */
+        { { .rank = 3, .dim = { 1, 33333, 2 } }, 1, wide, false },   /* from parts that stay in the cache, */
+        { { .rank = 2, .dim = { 701, 130 } }, 0, plain, false },     /* and from some that do not, */
+        { { .rank = 2, .dim = { 701, 130 } }, 0, with_row, false },  /* which may not be computed twice */
+        { { .rank = 3, .dim = { 300, 3, 111 } }, 0, plain, false },  /* three chunks */
+        { { .rank = 3, .dim = { 3, 1000, 29 } }, 1, by_index, true } /* of three rows */
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
         for (int how = 0; how < 4; ++how)
@@ -162,6 +168,37 @@ static void test_in_place(void **state)
         for (int i = 0; i < N; ++i)
             assert_true(x[i] == (float)(N - 1 - i));
         wf_release(a), wf_release(back);
+    }
+}
+
+/* The same of columns that threads share. */
+static void test_columns_in_place(void **state)
+{
+    (void)state;
+    enum { N = 40000, W = 3 };
+    static float x[N][W];
+    for (int threads = 1; threads <= 3; ++threads) {
+        wf_set_threads(ctx, threads);
+        wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(N, W)), *twice = wf_empty(ctx, WF_F32, WF_SHAPE(N, W));
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_add(wf_mul(wf_cast(wf_iota(g, WF_SHAPE(N, W), 0), WF_F32), 2), 1);
+        wf_out(g, a, wf_add(v, wf_cast(wf_iota(g, WF_SHAPE(N, W), 1), WF_F32)));
+        OK(ctx, wf_run(g));
+        g = wf_begin(ctx);
+        wf_out(g, a, wf_scan(WF_ADD, wf_mul(wf_in(g, a), 0.5), 0, false, false));
+        OK(ctx, wf_run(g));
+        g = wf_begin(ctx);
+        wf_out(g, twice, wf_mul(wf_scan(WF_MAX, wf_neg(wf_in(g, a)), 0, false, true), 2));
+        OK(ctx, wf_run(g));
+        OK(ctx, wf_download(a, x, sizeof x));
+        for (int i = 0; i < N; ++i)
+            for (int j = 0; j < W; ++j)
+                assert_true(x[i][j] == (float)(((double)(i + 1) * (i + 1) + (double)j * (i + 1)) / 2));
+        OK(ctx, wf_download(twice, x, sizeof x));
+        for (int i = 0; i < N; ++i)
+            for (int j = 0; j < W; ++j)
+                assert_true(x[i][j] == -2 * (float)(((double)(i + 1) * (i + 1) + (double)j * (i + 1)) / 2));
+        wf_release(a), wf_release(twice);
     }
 }
 
@@ -251,8 +288,8 @@ static void test_costly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),  cmocka_unit_test(test_in_place), cmocka_unit_test(test_used),
-        cmocka_unit_test(test_several), cmocka_unit_test(test_costly),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_in_place), cmocka_unit_test(test_columns_in_place),
+        cmocka_unit_test(test_used),   cmocka_unit_test(test_several),  cmocka_unit_test(test_costly),
     };
     return RUN_WITH_HISTORY(tests);
 }

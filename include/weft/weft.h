@@ -150,10 +150,12 @@ enum {
      * were recorded. On a GPU the kernels look themselves, and each launch is waited for: of several findings any one
      * is named, and other points have been done. 8 bytes for each element of what is written. */
     WF_DEBUG = 64,
-    WF_TRAP_NAN = 128,  /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
-    WF_HISTORY = 256,   /* every kernel that runs is noted for wf_history; off by default. Of the context only */
-    WF_CALL_OPT = 512,  /* equal functions of wf_switch become one, and the only one that can be reached is in line */
-    WF_DEAD_CODE = 1024 /* what nothing needs is not computed, nor stored where a later store hides it */
+    WF_TRAP_NAN = 128, /* with WF_DEBUG: storing a NaN is WF_ERR_ARG */
+    WF_HISTORY = 256,  /* every kernel that runs is noted for wf_history; off by default. Of the context only */
+    WF_CALL_OPT = 512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
+    /* What nothing needs is not computed, nor stored where a later store hides it. In array graphs any effect is left
+     * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between; but in debug mode. */
+    WF_DEAD_CODE = 1024
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
@@ -559,7 +561,7 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
  * (exclusive) without, from the start or (reversed) from the end. The value's shape; dtypes as with wf_reduce: sums
  * and products of integers are i64 or u64; of f32 they are joined in f64 and rounded once an element, f16 and bf16
  * through f32. Exclusive: what nothing is before is 0, or what changes nothing. The bits depend on the shape alone:
- * along the last axis parts of fixed length are summed first, then what comes before each. One pass over memory,
+ * parts of a length that it fixes are summed first, then what comes before each. One pass over memory,
  * right into the array that the value is assigned to or kept in; a value that is cheap to compute is computed on the
  * way, part by part, and what is cheap to make of the result alone follows in the same way. Parallel.
  *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
@@ -634,7 +636,8 @@ WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
  * wf_freeze_end gives NULL, and a message with `function` and `why` (or NULL). The first reason counts. */
 WF_API void wf_freeze_refuse(wf_context *ctx, const char *function, const char *why);
 /* Does all launches again, with the same parameter values, on `inputs`: as many arrays of the same dtypes, shapes and
- * strides, that overlap as the first ones did; else an error says what differs, and nothing ran. All other arrays, kept
+ * strides, that overlap as the first ones did, any two of them, whichever launches they are used in (copies that still
+ * share memory do not); else an error says what differs, and nothing ran. All other arrays, kept
  * ones and intermediate ones, are used again, and written again: the frozen sequence keeps them. Synchronous; from any
  * thread, one replay at a time (others wait). With the inputs of the last replay a launch of one small kernel costs
  * some tens of nanoseconds. Not noted in the history. */
@@ -674,7 +677,7 @@ typedef struct wf_kernel_info {
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
-    /* Of this kernel: assignments that a later one hides and variables of loops that nobody uses (WF_DEAD_CODE);
+    /* Of this kernel: effects that a later assignment hides (those of no kernel: with the first) and variables of loops that nobody uses (WF_DEAD_CODE);
      * variables that no turn changes, loops written out and conditions whose body all lanes do, counters that all
      * running lanes hold alike (WF_LOOP_OPT). */
     uint32_t hidden, unused, invariant, written_out, in_lockstep;

@@ -48,7 +48,9 @@ struct wf_frozen {
     wf_array **array;   /* inputs (retained while it is noted), then what else was used, retained */
     uint64_t *id;       /* of the inputs bound now; 0: none */
     expected *expected; /* the same */
-    bool bound;         /* calls and addresses hold for these */
+    int64_t
+        *apart; /* of each two inputs, in the order of pair_of: bytes from one to the other; APART: no common ones */
+    bool bound; /* calls and addresses hold for these */
     uint32_t array_n, array_cap, inputs;
     alias *alias;
     uint32_t alias_n, alias_cap;
@@ -57,6 +59,36 @@ struct wf_frozen {
     wf_status status; /* of noting */
     char text[1200];
 };
+
+enum { APART = INT64_MIN };
+
+/* ---- inputs that share memory ---- */
+static size_t pair_of(uint32_t i, uint32_t j) { return (size_t)i * (i - 1) / 2 + j; } /* j < i */
+
+static int64_t way_between(const wf_array *a, const wf_array *b)
+{
+    if (!wf__array_may_meet(a, b))
+        return APART;
+    wf__mutex_lock(&a->ctx->share_lock); /* who writes a copy may move both */
+    int64_t way = (int64_t)((uintptr_t)a->base - (uintptr_t)b->base);
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return way;
+}
+
+/* Each launch sees how its own arrays overlap; what goes from launch to launch depends on this. */
+static wf_status check_pairs(const wf_frozen *f, wf_arrays inputs)
+{
+    for (uint32_t i = 1; i < f->inputs; ++i)
+        for (uint32_t j = 0; j < i; ++j) {
+            int64_t was = f->apart[pair_of(i, j)], is = way_between(inputs.at[i], inputs.at[j]);
+            if (is != was)
+                return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: inputs %u and %u %s", (unsigned)j, (unsigned)i,
+                                 was == APART  ? "have common memory, and had none"
+                                 : is == APART ? "have no common memory, and had some"
+                                               : "overlap in another way than they did");
+        }
+    return WF_OK;
+}
 
 /* ---- noting ---- */
 static wf_frozen **find(wf_context *ctx) /* under the lock: where this thread's is, or the end */
@@ -125,6 +157,7 @@ void wf_frozen_free(wf_frozen *f)
     wf__free(f->array);
     wf__free(f->id);
     wf__free(f->expected);
+    wf__free(f->apart);
     wf__free(f->alias);
     wf__mutex_free(&f->lock);
     wf__free(f);
@@ -169,12 +202,14 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     if (ok) {
         f->id = wf__alloc0((n + 1) * sizeof *f->id);
         f->expected = wf__alloc0((n + 1) * sizeof *f->expected);
+        f->apart = wf__alloc(pair_of(n + 1, 0) * sizeof *f->apart + 1);
     }
-    if (!ok || !f->id || !f->expected || !wf__mutex_init(&f->lock)) {
+    if (!ok || !f->id || !f->expected || !f->apart || !wf__mutex_init(&f->lock)) {
         if (f) {
             wf__free(f->array);
             wf__free(f->id);
             wf__free(f->expected);
+            wf__free(f->apart);
         }
         wf__free(f);
         return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a frozen sequence");
@@ -190,6 +225,9 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
                                      .shape = inputs.at[i]->shape,
                                      .read_only = inputs.at[i]->read_only,
                                      .device = inputs.at[i]->device };
+    for (uint32_t i = 1; i < n; ++i)
+        for (uint32_t j = 0; j < i; ++j)
+            f->apart[pair_of(i, j)] = way_between(inputs.at[i], inputs.at[j]);
     wf__mutex_lock(&ctx->lock);
     bool nested = *find(ctx) != NULL;
     if (!nested) {
@@ -205,7 +243,7 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: this thread is freezing a sequence already");
 }
 
-/* Notes that the array after those of the table is a view of an input. false: it is more than that. */
+/* Notes that the array after those of the table is a view of an input. false: it is not, or more than that. */
 static bool note_alias(wf_frozen *f, const wf_array *a, uint32_t input)
 {
     const wf_array *of = f->array[input];
@@ -237,10 +275,14 @@ static uint32_t number_of(wf_frozen *f, wf_array *a, const char *name)
         no_memory(f);
         return UINT32_MAX;
     }
-    uint32_t of = 0;
-    while (of < f->inputs && !wf__array_may_meet(f->array[of], a))
-        ++of;
-    if (of < f->inputs && !note_alias(f, a, of))
+    uint32_t of = f->inputs;
+    bool found = false;
+    for (uint32_t i = 0; i < f->inputs && !found; ++i)
+        if (wf__array_may_meet(f->array[i], a)) {
+            of = i;
+            found = note_alias(f, a, i);
+        }
+    if (of < f->inputs && !found)
         fail(f, WF_ERR_UNSUPPORTED,
              "wf_freeze_end: launch %u%s%s%s uses an array that has memory of input %u and more; make it an input, too",
              (unsigned)f->step_n, name ? " ('" : "", name ? name : "", name ? "')" : "", (unsigned)of);
@@ -408,7 +450,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
         if (a->read_only && !was->read_only)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is a broadcast view", (unsigned)i);
     }
-    return WF_OK;
+    return check_pairs(f, inputs);
 }
 
 /* Are the arrays of a step laid out as its plan wants? Fills base. */

@@ -63,9 +63,18 @@ size_t wf__most_layout_words(uint32_t objects)
     return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
 }
 
+/* Copies that have not been separated are not written by this launch: to it they are apart. */
+static wf__overlap overlap_of(const wf_array *a, const wf_array *b, bool sharing)
+{
+    return sharing && a->group != b->group ? WF__APART : wf__array_overlap(a, b);
+}
+
 size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word)
 {
     uint64_t *w = word;
+    bool sharing = n > 1 && wf__sharing(arrays[0]->ctx);
+    if (sharing)
+        wf__mutex_lock(&arrays[0]->ctx->share_lock);
     *w++ = (uint64_t)space->rank;
     for (int d = 0; d < space->rank; ++d)
         *w++ = (uint64_t)space->dim[d];
@@ -78,13 +87,15 @@ size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *sp
         }
         uint64_t overlaps = 0;
         for (uint32_t j = 0; j < i; ++j) {
-            overlaps |= (uint64_t)wf__array_overlap(a, arrays[j]) << 2 * (j & 31);
+            overlaps |= (uint64_t)overlap_of(a, arrays[j], sharing) << 2 * (j & 31);
             if ((j & 31) == 31 || j + 1 == i) {
                 *w++ = overlaps;
                 overlaps = 0;
             }
         }
     }
+    if (sharing)
+        wf__mutex_unlock(&arrays[0]->ctx->share_lock);
     return (size_t)(w - word) * sizeof *w;
 }
 

@@ -437,6 +437,7 @@ static bool lay_body(layout *l)
     const wf__ir *in = &l->stage->proto;
     wf__ir laid;
     wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    laid.hidden = in->hidden;
     wf__ir_reserve(&laid, in->n + WF_MAX_RANK);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);

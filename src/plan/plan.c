@@ -164,11 +164,14 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         uint32_t temps = plan->temp_n;
         wf__scan *scan = &plan->stage[s].scan;
         if (scan->on && plan->gpu) {
+            uint32_t hidden = plan->stage[s].proto.hidden;
             ok = wf__plan_scan(plan, s) && bind_temps(plan, &all, &cap, temps);
+            plan->stage[s].proto.hidden = ok ? hidden : 0;
             temps = plan->temp_n;
         } else if (scan->on) {
             memcpy(scan->from_stride, all[scan->from].stride, sizeof scan->from_stride);
             memcpy(scan->to_stride, all[scan->to].stride, sizeof scan->to_stride);
+            plan->stage[s].body.hidden = plan->stage[s].proto.hidden;
             continue;
         }
         wf_axes inner =

@@ -78,7 +78,19 @@ typedef struct wf__slot_view {
     int64_t start[WF_MAX_RANK], step[WF_MAX_RANK][WF_MAX_RANK];
 } wf__slot_view;
 
-enum { WF__SCAN_PART = 1 << 14 }; /* elements of a part of a row */
+enum { WF__SCAN_PART = 1 << 14, WF__SCAN_ROWS = 128 };
+/* Elements along the axis that are a part: of a row along the innermost axis so many; else about as many in all columns
+ * together, but not too few of each. A power of two, so that code for GPUs, which has it in it, is for most extents. */
+static inline int64_t wf__scan_part(const wf_shape *space, int axis)
+{
+    int64_t part = WF__SCAN_PART, most = WF__SCAN_PART;
+    for (int d = axis + 1; d < space->rank; ++d)
+        most /= space->dim[d] > 0 ? space->dim[d] : 1;
+    while (part > WF__SCAN_ROWS && part > most)
+        part /= 2;
+    return part;
+}
+
 /* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. */
 typedef struct wf__scan {
     bool on, exclusive, reversed;

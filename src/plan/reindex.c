@@ -28,6 +28,22 @@ static double points_of(const wf_shape *shape)
     return n;
 }
 
+/* Views want points of their own; all others together each point once. (Without the latter, a chain of steps from a
+ * value and a gather of it would double with each step.) */
+static void count_wanted(const splitter *s, double *seen)
+{
+    const wf__ir *ir = s->ir;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = s->live[r] ? wf__operands(ir, &ir->node[r], operand) : 0;
+        for (uint32_t i = ir->node[r].op == WF__VIEW; i < count; ++i)
+            seen[operand[i]] = points_of(&s->shape[operand[i]]);
+    }
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (s->live[r] && ir->node[r].op == WF__VIEW)
+            seen[ir->node[r].a] += points_of(&s->shape[r]);
+}
+
 /* Costs are those of trees: too much for what is used twice, but then it is not cheap either. */
 void wf__choose_stored(splitter *s)
 {
@@ -37,10 +53,9 @@ void wf__choose_stored(splitter *s)
         any = s->live[r] && ir->node[r].op == WF__VIEW;
     s->views = any;
     uint32_t *cost = any ? wf__alloc0(ir->n * sizeof *cost) : NULL;
-    double *seen = any ? wf__alloc0(ir->n * sizeof *seen) : NULL; /* points that views want */
-    for (wf__ref r = 1; cost && seen && r < ir->n; ++r)
-        if (s->live[r] && ir->node[r].op == WF__VIEW)
-            seen[ir->node[r].a] += points_of(&s->shape[r]);
+    double *seen = any ? wf__alloc0(ir->n * sizeof *seen) : NULL; /* points that are wanted, at other places or there */
+    if (cost && seen)
+        count_wanted(s, seen);
     for (wf__ref r = 1; cost && seen && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         wf__ref operand[WF__MAX_OPERANDS];

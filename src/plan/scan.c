@@ -1,7 +1,8 @@
 /* scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/scan.c):
  * along the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of
  * a row, which finds what comes before its groups, then one for each row, which does so for parts, then the elements;
- * along other axes a thread for each row from end to end. Extents are those of the arrays: code is for any.
+ * along other axes a thread for each part of a row, then one for each row, then one for each part again. Extents are
+ * those of the arrays: code is for any, but for the length of parts.
  */
 #include "plan/plan.h"
 
@@ -15,7 +16,7 @@ typedef struct maker {
     unsigned acc; /* dtype of joins */
     uint32_t flags;
     uint32_t groups, parts; /* objects of temps: what comes before each group of its part; before each part */
-    int64_t n, group_n, part_n;
+    int64_t n, group_n, part, part_n;
 } maker;
 
 static wf__ref number(wf__ir *ir, int64_t x) { return wf__const_bits(ir, WF_I64, (uint64_t)x); }
@@ -256,14 +257,55 @@ static bool add_rest(maker *m)
     return add(m, &ir, 1);
 }
 
-static bool add_temps(maker *m)
+static bool add_temp(maker *m, int64_t along, uint32_t *object)
 {
     wf_shape shape = m->space;
-    shape.dim[m->how.axis] = m->group_n + 1;
-    m->groups = wf__plan_add_temp(m->plan, m->acc, &shape);
-    shape.dim[m->how.axis] = m->part_n;
-    m->parts = wf__plan_add_temp(m->plan, m->acc, &shape);
-    return m->groups != UINT32_MAX && m->parts != UINT32_MAX;
+    shape.dim[m->how.axis] = along;
+    *object = wf__plan_add_temp(m->plan, m->acc, &shape);
+    return *object != UINT32_MAX;
+}
+
+static bool add_temps(maker *m) { return add_temp(m, m->group_n + 1, &m->groups) && add_temp(m, m->part_n, &m->parts); }
+
+/* ---- along other axes ---- */
+/* The elements of the point's part. */
+static turns begin_part(const maker *m, wf__ir *ir, uint32_t from, wf__ref neutral)
+{
+    wf__ref part = number(ir, m->part), first = wf__op2(ir, WF__OP_mul, wf__index(ir, m->how.axis), part);
+    wf__ref last = wf__op2(ir, WF__OP_min, wf__op2(ir, WF__OP_add, first, part), extent(m, ir, from));
+    return begin(ir, first, last, neutral);
+}
+
+static bool add_part_sums(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), parts = slot(m, &ir, m->acc, m->parts);
+    turns t = begin_part(m, &ir, from, neutral);
+    end(&ir, &t, joined(m, &ir, t.acc, read(m, &ir, from, t.i, t.on)));
+    wf__store(&ir, parts, place(m, &ir, wf__index(&ir, m->how.axis)), t.acc, 0);
+    return add(m, &ir, m->part_n);
+}
+
+static bool add_part_elements(maker *m)
+{
+    wf__ref neutral;
+    wf__ir ir = fresh(m, &neutral);
+    uint32_t from = slot(m, &ir, m->how.dtype, m->how.from), to = slot(m, &ir, m->how.dtype, m->how.to);
+    uint32_t parts = slot(m, &ir, m->acc, m->parts);
+    wf__ref come = wf__load(&ir, parts, place(m, &ir, wf__index(&ir, m->how.axis)), WF_BORDER_NONE, 0);
+    turns t = begin_part(m, &ir, from, neutral);
+    wf__ref all = joined(m, &ir, t.acc, read(m, &ir, from, t.i, t.on));
+    write(m, &ir, to, t.i, joined(m, &ir, come, m->how.exclusive ? t.acc : all), t.on);
+    end(&ir, &t, all);
+    return add(m, &ir, m->part_n);
+}
+
+static bool add_columns(maker *m)
+{
+    if (m->part_n == 1)
+        return add_rows(m);
+    return add_temp(m, m->part_n, &m->parts) && add_part_sums(m) && add_row_of_parts(m) && add_part_elements(m);
 }
 
 bool wf__plan_scan(wf__plan *plan, uint32_t s)
@@ -276,14 +318,15 @@ bool wf__plan_scan(wf__plan *plan, uint32_t s)
     m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
     m.n = m.space.dim[m.how.axis];
     m.group_n = m.n / EIGHT;
-    m.part_n = m.n ? (m.n - 1) / WF__SCAN_PART + 1 : 1;
+    m.part = wf__scan_part(&m.space, m.how.axis);
+    m.part_n = m.n ? (m.n - 1) / m.part + 1 : 1;
     for (int d = m.how.axis + 1; d < stage->space.rank; ++d)
         inner = inner && stage->space.dim[d] == 1;
     wf__ir_free(&stage->proto);
     memmove(stage, stage + 1, (plan->stage_n - s - 1) * sizeof *stage);
     --plan->stage_n;
     if (!inner)
-        return add_rows(&m);
+        return add_columns(&m);
     if (m.group_n && !(add_temps(&m) && add_groups(&m) && add_parts(&m) && (m.part_n == 1 || add_row_of_parts(&m)) &&
                        add_elements(&m)))
         return false;

@@ -475,7 +475,9 @@ static bool run(splitter *s)
         for (wf__ref r = 1; r < n; ++r)
             s->live[r] = wf__op_is_effect(s->ir->node[r].op);
         wf__mark_live(s->ir, s->live);
-        ok = !s->ir->loops || wf__split_find_blocks(s) || wf__plan_no_memory(s->plan);
+        ok = (!s->ir->loops || wf__split_find_blocks(s)) && wf__split_hide(s) &&
+             (!s->ir->loops || wf__split_find_leaves(s));
+        ok = ok || wf__plan_no_memory(s->plan);
         if (ok)
             wf__choose_stored(s);
         for (wf__ref r = 1; ok && r < n; ++r) {
@@ -486,6 +488,8 @@ static bool run(splitter *s)
                 ok = place(s, r);
         }
     }
+    if (ok && s->group_n)
+        s->group[0].ir.hidden += s->hidden; /* those of no kernel */
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
     return ok;

@@ -90,7 +90,8 @@ typedef struct splitter {
     uint32_t group_n, group_cap;
     touch *touch;
     uint32_t touch_n, touch_cap;
-    bool views; /* the recording has some */
+    bool views;      /* the recording has some */
+    uint32_t hidden; /* effects that nobody sees */
 } splitter;
 
 static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other elements than the points' own */
@@ -142,12 +143,17 @@ static inline bool wf__is_cut(const splitter *s, wf__ref r)
 }
 
 /* ---- split_block.c ---- */
-bool wf__split_find_blocks(splitter *s);         /* fills block and leaves; false: without memory */
+bool wf__split_find_blocks(splitter *s);         /* fills block; false: without memory */
+bool wf__split_find_leaves(splitter *s);         /* then, when it is known what lives, leaves; the same */
 bool wf__split_block(splitter *s, wf__ref loop); /* places all of a block */
 /* Must a load of the block's part that is placed read what was there before the part's group? */
 bool wf__split_reads_old(splitter *s, wf__ref load);
 /* What it held last, in group g. */
 bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out);
+
+/* ---- split_hidden.c ---- */
+/* Takes effects that later ones hide from what lives, with all that they alone need. false: without memory. */
+bool wf__split_hide(splitter *s);
 
 /* ---- group.c ---- */
 group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape); /* NULL without memory */

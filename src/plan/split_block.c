@@ -14,8 +14,7 @@ bool wf__split_find_blocks(splitter *s)
 {
     const wf__ir *ir = s->ir;
     s->block = wf__alloc0(ir->n * sizeof *s->block);
-    s->leaves = wf__alloc0(ir->n);
-    if (!s->block || !s->leaves)
+    if (!s->block)
         return false;
     for (wf__ref r = 1, loop = 0; r < ir->n; ++r) {
         if (!loop && ir->node[r].op == WF__LOOP)
@@ -24,13 +23,20 @@ bool wf__split_find_blocks(splitter *s)
         if (loop && ir->node[r].op == WF__END && ir->node[r].a == loop)
             loop = 0;
     }
-    for (wf__ref r = 1; r < ir->n; ++r) {
+    return true;
+}
+
+bool wf__split_find_leaves(splitter *s)
+{
+    const wf__ir *ir = s->ir;
+    s->leaves = wf__alloc0(ir->n);
+    for (wf__ref r = 1; s->leaves && r < ir->n; ++r) {
         wf__ref operand[WF__MAX_OPERANDS];
         uint32_t count = s->live[r] ? wf__operands(ir, &ir->node[r], operand) : 0;
         for (uint32_t i = 0; i < count; ++i)
             s->leaves[operand[i]] |= s->block[operand[i]] && s->block[operand[i]] != s->block[r];
     }
-    return true;
+    return s->leaves != NULL;
 }
 
 static bool is_effect(const splitter *s, wf__ref r) { return s->live[r] && wf__op_is_effect(s->ir->node[r].op); }
