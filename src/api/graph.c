@@ -103,7 +103,7 @@ static void retire(wf_graph *g)
         g->scratch[i]->graph = NULL;
         wf_release(g->scratch[i]);
     }
-    g->scratch_n = 0;
+    g->scratch_n = g->locals = 0;
     wf__program_clear(&g->program);
     wf__mutex_lock(&ctx->lock);
     if (g->prev)

@@ -64,7 +64,7 @@ typedef struct wf__tree {
 
 typedef enum wf__stmt_kind {
     WF__STMT_ASSIGN, /* name = value, or name op= value */
-    WF__STMT_LOCAL,  /* dtype name = value; no value: 0 */
+    WF__STMT_LOCAL,  /* dtype name = value; no value: 0. With a list: dtype name[list] = value, an array */
     WF__STMT_WRITE,  /* name[list] = value, or op= */
     WF__STMT_SCOPE,  /* { of no other statement */
     WF__STMT_IF,     /* value: the condition */
@@ -84,7 +84,7 @@ typedef struct wf__stmt {
     uint32_t op_at;       /* where the operator stands */
     uint32_t first, last; /* nodes of its expressions: [first, last) */
     uint32_t value;       /* node; 0: none */
-    uint32_t a, n;        /* WRITE: index list */
+    uint32_t a, n;        /* WRITE: index list; LOCAL: of extents */
     uint32_t step, body, end;
 } wf__stmt;
 

@@ -73,19 +73,25 @@ static void assignment(wf__text *t, wf__stmt *s)
     add_stmt(t, *s);
 }
 
+/* The list between brackets, of which the first is the next token. */
+static bool bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
+{
+    t->nesting++;
+    wf__text_next(t);
+    if (t->token.kind == ']')
+        wf__text_expected(t, what);
+    s->a = wf__text_list(t, ']', &s->n);
+    if (t->token.kind == ';')
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "%s", no_border);
+    t->nesting--;
+    return wf__text_take(t, ']', "',' or ']'");
+}
+
 static void write_at(wf__text *t, wf__stmt *s)
 {
     needs_space(t, s->at);
     s->kind = WF__STMT_WRITE;
-    t->nesting++;
-    wf__text_next(t);
-    if (t->token.kind == ']')
-        wf__text_expected(t, "an index");
-    s->a = wf__text_list(t, ']', &s->n);
-    if (t->token.kind == ';')
-        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an element that is written has no border: outside nothing is");
-    t->nesting--;
-    if (wf__text_take(t, ']', "',' or ']'"))
+    if (bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
         assignment(t, s);
 }
 
@@ -101,8 +107,10 @@ static void declaration(wf__text *t, wf_dtype dtype, bool constant)
             wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)MAX_LOCALS);
         if (!wf__text_take(t, WF__TOK_NAME, "the name of a local after its type"))
             return;
-        if (t->token.kind == '[')
-            wf__text_fail(t, WF_ERR_UNSUPPORTED, t->token.at, "a local is one value; there are no local arrays");
+        if (t->token.kind == '[' && constant)
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an array is no constant");
+        if (t->token.kind == '[' && !bracketed(t, &s, "the number of elements", "an array has no border"))
+            return;
         if (t->token.kind == '=') {
             wf__text_next(t);
             s.value = wf__text_expression(t);

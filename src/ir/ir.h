@@ -61,6 +61,8 @@ typedef enum wf__op {
                     the block ends here, 2: that after them begins; 0: of the recording. Effect */
     WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
+    WF__CHECK,   /* a: bool, b: an i64 index, c: the extent that it should be below, d: local array | axis << 16, aux: 1
+                    for a write. The index; where `a` is false, debug mode reports it */
     WF__BITCAST, /* a: value of a dtype of the same size */
 /* pure operations; a, b, c: operands */
 #define WF_OP(name, ...) WF__OP_##name,
@@ -308,6 +310,8 @@ wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
+/* `like` is a CHECK whose operands are not these; the index itself where `right` is known to hold. */
+wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);

@@ -31,6 +31,7 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__BARRIER] = { "barrier", 0, WF__T_NONE, false, 0, "" },
     [WF__SCAN] = { "scan", 0, WF__T_NONE, false, 0, "" },
     [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
+    [WF__CHECK] = { "check", 2, WF__T_INT, false, 0, "an index of a local array" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
 #define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
     [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
