@@ -368,7 +368,7 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
     for (uint32_t k = 0; k < s->n; k++)
         index[k] = at[k].v;
     wf_vals where = { index, s->n };
-    if (local) {
+    if (local && local->array) {
         write_local(r, s, array, where);
         return;
     }

@@ -54,9 +54,9 @@ void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside)
 
 void wf__ptx_watch_local(gen *g, const wf__node *n)
 {
-    val over = wf__ptx_new_label(g);
+    val over = wf__ptx_new_label(g), index = wf__ptx_use(g, n->b);
     EMIT(g, "@$0 bra $1", wf__ptx_in_register(g, WF_BOOL, wf__ptx_use(g, n->a)), over);
-    report(g, n, WF__PTX_LOCAL, wf__ptx_use(g, n->b));
+    report(g, n, WF__PTX_LOCAL, index);
     wf__ptx_label(g, over);
 }
 
