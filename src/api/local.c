@@ -27,8 +27,8 @@ wf_array *(wf_local_array)(wf_graph *g, const char *name, wf_dtype dtype, wf_sha
     if (!wf__computable(dtype))
         wf__poison(g, WF_ERR_UNSUPPORTED, "wf_local_array: dtype %s is not supported", wf_dtype_name(dtype));
     else if (shape.rank < 1 || shape.rank > WF_MAX_RANK || !wf__shape_count(&shape, &count) || !count || count > MOST) {
-        char text[160];
-        wf__shape_text(&shape, text, sizeof text);
+        char text[192];
+        wf__bad_shape_text(&shape, text, sizeof text);
         wf__poison(g, WF_ERR_SHAPE, "wf_local_array: shape %s; a local array has 1 to %d elements and 1 to %d axes",
                    text, (int)MOST, WF_MAX_RANK);
     }

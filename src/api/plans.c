@@ -142,6 +142,9 @@ static bool make_plan(wf__plan *plan, const wf__program *p, wf_array *const *arr
     }
     for (uint32_t i = 0; i < p->object_n; ++i)
         wf__array_bind(arrays[i], &bind[i]);
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->name) /* a formal: what the recording calls it */
+            bind[i].name = p->object[i].array->name;
     wf__recording rec = p->rec;
     rec.space = *space;
     bool ok = wf__plan_make(plan, &rec, bind);

@@ -437,7 +437,10 @@ wf_val wf_iota(wf_graph *g, wf_shape shape, int axis)
         return wf__no_value(g);
     }
     if (!wf__shape_count(&shape, &count)) {
-        wf__poison(g, WF_ERR_SHAPE, "wf_iota: a bad shape");
+        char text[192];
+        wf__bad_shape_text(&shape, text, sizeof text);
+        wf__poison(g, WF_ERR_SHAPE, "wf_iota: the shape %s has a bad rank, a negative extent or too many elements",
+                   text);
         return wf__no_value(g);
     }
     if (!axis_of(g, &axis, shape.rank, "wf_iota"))

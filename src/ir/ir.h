@@ -103,6 +103,7 @@ static inline bool wf__op_has_value(unsigned op)
     bool loop = op >= WF__LOOP && op <= WF__END && op != WF__STATE;
     return op != WF__NOP && op != WF__STORE && op != WF__SETRED && op != WF__ACCUM && op != WF__BARRIER && !loop;
 }
+const char *wf__function_name(unsigned op);     /* that records it, for messages: "wf_add" */
 int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
 
 /* ---- dtypes ---- */
@@ -346,7 +347,8 @@ bool wf__shape_count(const wf_shape *shape, int64_t *out);
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" */
+void wf__shape_text(const wf_shape *shape, char *buf, size_t cap);     /* "(3, 4)"; of open extents "?" */
+void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap); /* as the caller gave it: "(3, -4)" */
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
 const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL: none */
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text); /* NULL: no-op */
@@ -367,6 +369,8 @@ bool wf__reshape_fits(const wf_shape *from, wf_shape *to);
 /* Appends a node as it is, numbered if pure; for passes that copy. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
+/* The function that a node comes from: wf_in where the load is of elements, ... */
+const char *wf__function_of(const wf__node *n);
 static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->node[r]; }
 static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
 /* Id of a value's shape; 0 in index spaces, where loads have their condition in that place. */

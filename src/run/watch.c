@@ -60,8 +60,11 @@ static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
     const char *name = wf__label_of(&w->stage->body, wf__array_ref(slot));
     if (name)
         wf__str_addf(out, "'%s', ", name);
-    wf__str_addf(out, "array %u of the recording (in order of first use; %s of shape ", (unsigned)layout->object + 1,
-                 wf_dtype_name((wf_dtype)s->dtype));
+    if (layout->number)
+        wf__str_addf(out, "array %u of the recording (in order of first use; ", (unsigned)layout->number);
+    else
+        wf__str_add(out, s->scratch ? "scratch of the recording (" : "a temporary of the recording (");
+    wf__str_addf(out, "%s of shape ", wf_dtype_name((wf_dtype)s->dtype));
     add_tuple(out, layout->dim, s->rank);
     wf__str_add(out, ")");
 }
