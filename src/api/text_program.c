@@ -207,6 +207,9 @@ static void assign(wf__recorder *r, const wf__stmt *s)
         wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
         if (holds(r, s, value, wf_val_dtype(arg->as.val)))
             wf_set(arg->as.val.h, value.v);
+    } else if (s->bare && !r->want_n) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
+                         "an expression at the end is assigned to 'out', and there is none here; say name = ...");
     } else {
         rename_value(r, s, NULL);
     }
