@@ -59,7 +59,7 @@ static void add_local(recorder *r)
     int n = 1 + (int)take(r, 9);
     wf_array *w = wf_local_array(r->g, NULL, t, WF_SHAPE(n), cast_to(operand(r, t, false, &shape), t));
     for (unsigned k = 1 + take(r, 3); k > 0; --k) {
-        wf_val at = wf_sub(wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 15), 3);
+        wf_val at = wf_sub(wf_and(cast_to(operand(r, WF_I64, false, &shape), WF_I64), 15), 3);
         wf_val v = cast_to(operand(r, t, true, &shape), t);
         if (take(r, 2))
             wf_write_if(r->g, operand(r, WF_BOOL, true, &shape), w, v, at);
@@ -72,7 +72,7 @@ static void add_local(recorder *r)
         wf_write(r->g, w, wf_read(r->g, w, wf_sub(n - 1, i)), wf_add(i, (int)take(r, 2)));
         wf_end_(r->g, "local");
     }
-    wf_val at = wf_sub(wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 15), 3);
+    wf_val at = wf_sub(wf_and(cast_to(operand(r, WF_I64, false, &shape), WF_I64), 15), 3);
     wf_border border = (wf_border)take(r, 6);
     emit(r, wf_read_border(r->g, w, border, wf_const(r->g, t, 0), at), shape);
 }
