@@ -15,7 +15,7 @@ const char help_calc[] =
     "  weft calc 'hypot = sqrt((x-nx/2)**2 + (y-ny/2)**2)' --shape 512,512 -o cone.npy\n"
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
     "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
-    "The text is statements 'name = expression', separated by ';' or new lines; one expression alone is fine too.\n"
+    "The text is statements 'name = expression', separated by ';' or new lines; the last may be an expression alone.\n"
     "It may begin with '-', but -o, -f and -h are options: then '--' comes before it.\n"
     "Arguments give names to files (name=file) and numbers (name=2.5, nan, -inf). All arrays broadcast, as in NumPy.\n\n"
     "  operators     ?: || && | ^ & == != < <= > >= << >> + - * / % ** ! ~   as in C; ** is the power\n"
@@ -214,11 +214,6 @@ static int read_text_file(calc *c)
 static int name_results(calc *c)
 {
     char last[NAME_CAP] = "";
-    char *whole = complete_text(c->ctx, c->text);
-    if (whole) {
-        free(c->owned_text);
-        c->text = c->owned_text = whole;
-    }
     if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, last, sizeof last))
         *last = 0;
     if (c->outs == 0)

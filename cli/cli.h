@@ -77,10 +77,6 @@ bool print_values(wf_context *ctx, const wf_array *a); /* all of them, as a line
 /* Of i64 or u64: the lowest and the highest value, exactly. */
 bool whole_extremes(wf_context *ctx, const wf_array *a, char low[static NUMBER_CAP], char high[static NUMBER_CAP]);
 
-/* Operator text whose last statement assigns nothing, like `2*a` in 'a = 3; 2*a', with that statement given to "out".
- * NULL: it needs nothing, or nothing helps. */
-char *complete_text(wf_context *ctx, const char *text);
-
 /* With WF_HISTORY: the kernels that ran since the last time, as a table (history.c). */
 void print_history(wf_context *ctx, FILE *out);
 

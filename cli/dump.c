@@ -31,7 +31,7 @@ typedef struct dump {
     const command *self;
     wf_context *ctx;
     const char *text, *want;
-    char *owned_text, last[NAME_CAP];
+    char last[NAME_CAP];
     const char *spec[MAX_INPUTS]; /* name=... */
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
@@ -128,9 +128,6 @@ static int make_inputs(dump *d)
 
 static void name_result(dump *d)
 {
-    d->owned_text = complete_text(d->ctx, d->text);
-    if (d->owned_text)
-        d->text = d->owned_text;
     if (!wf_text_target(d->ctx, d->text, WF_LAST_TARGET, d->last, sizeof d->last))
         memcpy(d->last, "out", 4);
     if (!d->want)
@@ -218,7 +215,6 @@ int run_dump(const command *self, int argc, char **argv)
             wf_release(d->arg[i].as.array);
     if (d->ctx)
         wf_context_free(d->ctx);
-    free(d->owned_text);
     free(d);
     return result;
 }

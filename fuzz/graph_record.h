@@ -65,6 +65,9 @@ static void add_steps(recorder *r, unsigned steps)
         case 21:
             add_scan(r);
             break;
+        case 22:
+            add_local(r);
+            break;
         default:
             add_operation(r);
         }

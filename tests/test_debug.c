@@ -150,6 +150,27 @@ static void test_bounds_elsewhere(void **state)
     wf_release(a), wf_release(out), wf_release(total);
 }
 
+/* Scratch has no number, and takes none from the arrays that are named after it. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 2; ++fault) {
+        wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(5), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(7), 2);
+        wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(20), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(20), .block = WF_SHAPE(10));
+        wf_val i = wf_index(g, 0), v = wf_read(g, a, wf_mod(i, 5));
+        wf_array *sums = wf_scratch(g, WF_F32, WF_SHAPE(3), true);
+        wf_section(g, WF_INIT);
+        wf_write(g, sums, 1, fault ? 3 : 0);
+        wf_section(g, WF_CALL);
+        wf_write(g, out, wf_add(wf_read(g, sums, 0), wf_add(v, wf_read(g, b, fault ? wf_mod(i, 7) : i))), i);
+        REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS,
+                fault ? "scratch of the recording (f32 of shape ("
+                      : "outside array 2 of the recording (in order of first use; f32 of shape (7,))");
+        wf_release(a), wf_release(b), wf_release(out);
+    }
+}
+
 /* Of blocks, which on a GPU are blocks of threads: scratch is handed on, its indices are looked at, too. */
 static void test_scratch(void **state)
 {
@@ -269,10 +290,11 @@ static void test_accumulations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_bounds_elsewhere),
-        cmocka_unit_test(test_same_element), cmocka_unit_test(test_same_element_of_views),
-        cmocka_unit_test(test_scratch),      cmocka_unit_test(test_nan_and_unset),
-        cmocka_unit_test(test_same_results), cmocka_unit_test(test_accumulations),
+        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_bounds_elsewhere),
+        cmocka_unit_test(test_same_element),  cmocka_unit_test(test_same_element_of_views),
+        cmocka_unit_test(test_scratch),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results),
+        cmocka_unit_test(test_accumulations),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

@@ -80,6 +80,72 @@ static void test_who_is_named(void **state)
     wf_release(wide);
 }
 
+/* Shapes that are given are in the message, as they were given. */
+static void nothing(const wf_chunk *chunk, void *user) { (void)chunk, (void)user; }
+
+static void test_given_shapes(void **state)
+{
+    (void)state;
+    wf_run(wf_begin(ctx, .shape = WF_SHAPE(3, -4)));
+    expect_said(WF_ERR_SHAPE, "wf_begin: the shape (3, -4) has", true);
+    wf_run(wf_begin(ctx, .shape = { .rank = 9 }));
+    expect_said(WF_ERR_SHAPE, "wf_begin: the shape of rank 9 has", true);
+    wf_graph *g = wf_begin(ctx);
+    wf_release(wf_keep(wf_iota(g, WF_SHAPE(-2), 0)));
+    wf_run(g);
+    expect_said(WF_ERR_SHAPE, "wf_iota: the shape (-2) has", true);
+    g = space();
+    wf_write(g, wf_formal(g, "to", WF_I64, 1), wf_index(g, 0), wf_index(g, 0));
+    wf_kernel *k = wf_compile(g);
+    wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(-9));
+    expect_said(WF_ERR_SHAPE, "wf_launch: the shape (-9) has", false);
+    wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(9, 9));
+    expect_said(WF_ERR_SHAPE, "wf_launch: a shape of rank 2 is given for an index space of rank 1", false);
+    wf_kernel_free(k);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(5), 1),
+             *c = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    wf_host_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(a, b), nothing, NULL);
+    expect_said(WF_ERR_SHAPE, "wf_host_apply: output 1 has shape (5), but that of the outputs before it is (2, 5)",
+                false);
+    wf_host_apply(ctx, WF_ARRAYS(b, c), WF_ARRAYS(a), nothing, NULL);
+    expect_said(WF_ERR_SHAPE, "input 1 has shape (3), which does not broadcast to that of the outputs, (2, 5)", false);
+    wf_host_apply(ctx, WF_ARRAYS(a, c), WF_NO_ARRAYS, nothing, NULL);
+    expect_said(WF_ERR_SHAPE, "input 1 has shape (3), which does not broadcast with (2, 5)", false);
+    wf_release(a), wf_release(b), wf_release(c);
+}
+
+/* What only the launch can tell is said of the function, too. */
+enum { SPACE, ELEMENTS, WRITTEN, RESHAPED, ADDED };
+
+static void launched(int which, const char *part)
+{
+    wf_array *row = wf_full(ctx, WF_F32, WF_SHAPE(3), 1), *table = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1);
+    wf_graph *g = wf_begin(ctx, .shape = which == SPACE ? WF_SHAPE(2, 5) : WF_SCALAR,
+                           .elements = which == ELEMENTS || which == WRITTEN);
+    bool reshapes = which == RESHAPED;
+    wf_array *x = wf_formal(g, "x", WF_F32, reshapes ? 2 : 1), *y = wf_formal(g, "y", WF_F32, 2);
+    wf_val v = wf_in(g, which == WRITTEN ? y : x);
+    if (which == ELEMENTS || which == ADDED)
+        v = wf_add(v, wf_in(g, y));
+    wf_out(g, reshapes || which == WRITTEN ? x : y, reshapes ? wf_reshape(v, WF_SHAPE(7)) : v);
+    wf_kernel *k = wf_compile(g);
+    assert_non_null(k);
+    wf_launch(k, WF_ARGS(WF_ARG("x", reshapes ? table : row), WF_ARG("y", table)));
+    expect_said(WF_ERR_SHAPE, part, false);
+    wf_kernel_free(k);
+    wf_release(row), wf_release(table);
+}
+
+static void test_at_the_launch(void **state)
+{
+    (void)state;
+    launched(SPACE, "wf_in: 'x' of shape (3) does not fit the space (2, 5)");
+    launched(ELEMENTS, "wf_in: operands of shapes (3) and (2, 5) do not broadcast");
+    launched(WRITTEN, "wf_out: operands of shapes (2, 5) and (3) do not broadcast");
+    launched(RESHAPED, "wf_reshape: not of a value of shape (2, 5)");
+    launched(ADDED, "wf_add: shapes (3) and (2, 5) do not broadcast");
+}
+
 static void test_bindings(void **state)
 {
     (void)state;
@@ -188,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_index_spaces),   cmocka_unit_test(test_who_is_named),
+        cmocka_unit_test(test_given_shapes),   cmocka_unit_test(test_at_the_launch),
         cmocka_unit_test(test_bindings),       cmocka_unit_test(test_conditions_are_as_in_c),
         cmocka_unit_test(test_short_counters),
     };

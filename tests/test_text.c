@@ -380,6 +380,46 @@ static void targets(void **state)
     assert_false(wf_text_assigns(ctx, text, NULL) || wf_text_assigns(ctx, "a =", "a"));
 }
 
+/* A text may end with an expression alone: that is out. */
+static void last_expressions(void **state)
+{
+    static const char *const same[][2] = { { "a * 2 - b", "out = a * 2 - b" },
+                                           { "t = 3; t*a;\n", "t = 3; out = t*a" },
+                                           { "t = a +\n 1 # = 2\n(t\n * t) # end", "t = a + 1; out = t * t" },
+                                           { "-a", "out = -a" },
+                                           { "a == b", "out = a == b" },
+                                           { "a[y, x+1; clamp] - a", "out = a[y, x+1; clamp] - a" },
+                                           { "i32(a)", "out = i32(a)" },
+                                           { "5", "out = 5" },
+                                           { "out = a; out*out", "t = a; out = t*t" },
+                                           { "f32 s = 0; for (int j = 0; j < 3; j++) { s += a; } s / 2",
+                                             "f32 s = 0; for (int j = 0; j < 3; j++) { s += a; } out = s / 2" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char name[8];
+        wf_array *x = create(same[i][0]), *y = create(same[i][1]);
+        if (!x || !y)
+            fail_msg("%s: %s", same[i][0], wf_message(ctx));
+        assert_true(wf_array_dtype(x) == wf_array_dtype(y) && wf_array_count(x) == wf_array_count(y));
+        char p[8 * N] = { 0 }, q[8 * N] = { 0 };
+        size_t bytes = (size_t)wf_array_count(x) * wf_dtype_size(wf_array_dtype(x));
+        assert_true(bytes <= sizeof p && wf_download(x, p, bytes) == WF_OK && wf_download(y, q, bytes) == WF_OK);
+        assert_memory_equal(p, q, bytes);
+        assert_true(wf_text_target(ctx, same[i][0], WF_LAST_TARGET, name, sizeof name));
+        assert_string_equal(name, "out");
+        assert_true(wf_text_assigns(ctx, same[i][0], "out"));
+        wf_release(x), wf_release(y);
+    }
+    wf_array *out = wf_full(ctx, WF_F32, wf_array_shape(a), 0), *other = wf_like(out);
+    assert_int_equal(wf_text(ctx, "2 * a", out, a), WF_OK);
+    assert_int_equal(wf_text(ctx, "2 * a", other, a), WF_ERR_SYNTAX);
+    assert_non_null(strstr(wf_message(ctx),
+                           "an expression at the end is assigned to 'out', and there is none here; say "
+                           "name = ...\nline 1:\n  2 * a\n  ^"));
+    wf_clear(ctx);
+    wf_release(out), wf_release(other);
+}
+
 /* Every function of the table is there under its name, and checks the number of its arguments. */
 static void all_functions(void **state)
 {
@@ -426,15 +466,21 @@ static const struct {
     { "out = sum(a; 0, -2)", "names an axis twice", 6, WF_ERR_SYNTAX },
     { "out = foo(a)", "unknown function 'foo'\n", 6, WF_ERR_SYNTAX },
     { "out = q", "unknown name 'q'\n", 6, WF_ERR_SYNTAX },
-    { "t = a\n\v out =\v q", "unknown name 'q'\nline 2:\n   q\n", 1, WF_ERR_SYNTAX },
-    { "t = q;\v out =\v t", "line 1:\n  t = q;\n", 4, WF_ERR_SYNTAX },
+    { "t = a\n q", "unknown name 'q'\nline 2:\n   q\n", 1, WF_ERR_SYNTAX },
+    { "t = q; t", "line 1:\n  t = q; t\n", 4, WF_ERR_SYNTAX },
+    { "t = a; t +* 2", "expected a value, not '*'", 10, WF_ERR_SYNTAX },
+    { "m + 300", "does not fit u8", 2, WF_ERR_DTYPE },
+    { "t = a; t > 0; t = 2", "expected '=' after the name, not '>'", 9, WF_ERR_SYNTAX },
+    { "sqrt(a", "expected ',' or ')', not the end of the text", 6, WF_ERR_SYNTAX },
+    { "a[y, x; mirorr] - 1", "unknown name 'mirorr'", 8, WF_ERR_SYNTAX },
+    { "a b", "'a' is no type", 0, WF_ERR_SYNTAX },
     { "out = sum(a; 9)", "axes are numbered 0 to 7, or -1 to -8", 13, WF_ERR_SYNTAX },
     { "out = sqrt(a; 0)", "sqrt has no axes", 6, WF_ERR_SYNTAX },
     { "out = a +", "expected a value, not the end of the text", 9, WF_ERR_SYNTAX },
     { "out = a b", "expected an operator or the end of the statement, not 'b'", 8, WF_ERR_SYNTAX },
     { "out = (a + b", "')'", 12, WF_ERR_SYNTAX },
     { "out = a)", "not ')'", 7, WF_ERR_SYNTAX },
-    { "a + b", "expected '=' after the name, not '+'", 2, WF_ERR_SYNTAX },
+    { "a + b = 3", "expected '=' after the name, not '+'", 2, WF_ERR_SYNTAX },
     { "out = a = b", "'==' compares", 8, WF_ERR_SYNTAX },
     { "out = 0 < a < 1", "comparisons do not chain", 12, WF_ERR_SYNTAX },
     { "out = a // b", "'#' begins a comment", 9, WF_ERR_SYNTAX },
@@ -554,11 +600,12 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators),   cmocka_unit_test(numbers),       cmocka_unit_test(dtypes),
-        cmocka_unit_test(coordinates), cmocka_unit_test(neighbours),    cmocka_unit_test(statements),
-        cmocka_unit_test(reductions),  cmocka_unit_test(writes),        cmocka_unit_test(expressions),
-        cmocka_unit_test(targets),     cmocka_unit_test(all_functions), cmocka_unit_test(mistakes),
-        cmocka_unit_test(shapes),      cmocka_unit_test(extremes),      cmocka_unit_test(no_memory),
+        cmocka_unit_test(operators),   cmocka_unit_test(numbers),          cmocka_unit_test(dtypes),
+        cmocka_unit_test(coordinates), cmocka_unit_test(neighbours),       cmocka_unit_test(statements),
+        cmocka_unit_test(reductions),  cmocka_unit_test(writes),           cmocka_unit_test(expressions),
+        cmocka_unit_test(targets),     cmocka_unit_test(last_expressions), cmocka_unit_test(all_functions),
+        cmocka_unit_test(mistakes),    cmocka_unit_test(shapes),           cmocka_unit_test(extremes),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests_name("text", tests, set_up, tear_down);
 }

@@ -109,6 +109,7 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_cas(g, a, expected, desired, ...) wf_cas_n(g, a, WF_V(expected), WF_V(desired), WF_VALS(__VA_ARGS__))
 #define wf_out(g, a, v) wf_out(g, a, WF_V(v))
 #define wf_local(g, dtype, v) wf_local(g, dtype, WF_V(v))
+#define wf_local_array(g, name, dtype, shape, v) wf_local_array(g, name, dtype, shape, WF_V(v))
 #define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)
 #define wf_set(x, v) wf_set(x, WF_V(v))
 #define wf_inc(x, v) wf_inc(x, WF_V(v))

@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 /* ---- operator text ------------------------------------------------------------------------------------------
- * Statements `name = expression`, separated by ';' or new lines; '#' starts a comment. docs/text.md is the reference.
+ * Statements `name = expression`, separated by ';' or new lines, of which the last may be an expression alone, that of
+ * `out`; '#' starts a comment. docs/text.md is the reference.
  * Names of `args` are arrays, values or numbers; assigning to the name of an array writes it, to that of a wf_var sets
  * it; other names are temporaries. Text with typed locals (`f32 s = 0`), blocks (if, while, for) or writes by index
  * (`out[y, x] = s`) is done at every point of an index space, the shape of the arrays that it assigns or, when it makes

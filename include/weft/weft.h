@@ -449,6 +449,19 @@ WF_API wf_array *wf_formal(wf_graph *graph, const char *name, wf_dtype dtype, in
 /* Variables. Reading is implicit; wf_get takes a snapshot. */
 WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
 WF_API wf_val wf_get(wf_var var);
+/* A local array: up to 256 elements that each point (in array graphs: each element of the values) has to itself, all
+ * `initial` at first. Borrowed from the graph; read and written by index like any array, and seen at once: wf_read,
+ * wf_read_or, wf_read_border, wf_write, wf_write_if, wf_accumulate, wf_accumulate_if (which joins in the array's dtype,
+ * without a mode), wf_dim. Any dtype; as a variable it belongs to the block and section that it is made in. Reading
+ * outside gives 0, writing outside does nothing; a C number that is outside poisons, and debug mode reports any index.
+ * `name` is what messages call it, or NULL.
+ * Nothing is in memory. With an index that is a number, or becomes one where a loop is written out, an access costs
+ * nothing; another one is looked up among n elements: n operations for a read, 3 n for a write. Loops that are not
+ * written out keep what they change of it in registers: 32 elements are fast, 256 are not.
+ *     wf_array *w = wf_local_array(g, "w", WF_F32, WF_SHAPE(9), 0);
+ *     wf_write(g, w, wf_read(g, w, wf_sub(i, 1)), i);
+ * NULL poisons. */
+WF_API wf_array *wf_local_array(wf_graph *graph, const char *name, wf_dtype dtype, wf_shape shape, wf_val initial);
 WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
 WF_API void wf_inc(wf_var var, wf_val value);
 

@@ -105,7 +105,9 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     wf_array *next, *prev; /* borrowers of the buffer */
     int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
     bool zeroed;           /* of scratch: before each run */
-    char *name;            /* of a formal; else NULL */
+    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
+    uint32_t number;       /* of a local array: how many were made before it */
+    char *name;            /* of a formal, a local array; else NULL */
     wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
@@ -241,8 +243,8 @@ struct wf_graph {
     wf_stream *stream; /* given; NULL: the current one, if any */
     bool reducing, accumulates;
     wf_section_id section;
-    wf_array **scratch; /* of blocks; retained */
-    uint32_t scratch_n, scratch_cap;
+    wf_array **scratch; /* of blocks, and local arrays; retained */
+    uint32_t scratch_n, scratch_cap, locals;
     wf__str key;    /* scratch of wf_run */
     double begun;   /* with WF_HISTORY; else 0 */
     bool evaluated; /* by wf_eval: not all nodes are what was recorded */
@@ -330,6 +332,11 @@ bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function
  * block's line. And: is no block open? */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
 bool wf__no_block(wf_graph *g, const char *function, const char *instead);
+/* local.c: access of a local array. join 0: what was there does not count. */
+wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,
+                      const char *function);
+void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const wf_array *array, wf_val v,
+                     wf_vals index, const char *function);
 /* variable.c: the contract of an operator (apply.c) */
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);

@@ -418,7 +418,9 @@ bool wf__array_holds(const wf_array *a, const char *function)
 {
     if (atomic_load(&((wf_array *)a)->state) != WF_FORMAL)
         return true;
-    if (a->name)
+    if (a->local)
+        wf__error(a->ctx, WF_ERR_ARG, "%s: a local array has no contents outside its recording", function);
+    else if (a->name)
         wf__error(a->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which has no contents", function, a->name);
     else
         wf__error(a->ctx, WF_ERR_ARG, "%s: the array is scratch, which has no contents outside its recording",

@@ -169,6 +169,8 @@ static bool same_payload(const pair *p, const wf__node *x, const wf__node *y)
         return x->a == y->a && !x->d == !y->d && wf__tuple_len(ir, x->b) == wf__tuple_len(ir, y->b);
     case WF__SETRED:
         return x->a == y->a && x->b == y->b;
+    case WF__CHECK:
+        return x->c == y->c && x->d == y->d;
     case WF__COLD:
         return x->c == y->c;
     case WF__STATE:

@@ -103,7 +103,7 @@ static void retire(wf_graph *g)
         g->scratch[i]->graph = NULL;
         wf_release(g->scratch[i]);
     }
-    g->scratch_n = 0;
+    g->scratch_n = g->locals = 0;
     wf__program_clear(&g->program);
     wf__mutex_lock(&ctx->lock);
     if (g->prev)
@@ -188,8 +188,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->program.placed = given.device || given.stream;
     enlist(ctx, g);
     int64_t count;
-    if (!ranked || (indexed && !wf__shape_count(&rec->space, &count)))
-        wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape has a bad rank, a negative extent or too many points");
+    if (!ranked || (indexed && !wf__shape_count(&rec->space, &count))) {
+        char text[192];
+        wf__bad_shape_text(&given.shape, text, sizeof text);
+        wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape %s has a bad rank, a negative extent or too many points",
+                   text);
+    }
     if (g->program.device != WF_CPU && g->program.device != WF_INTERP && !wf__is_gpu(g->program.device))
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
     const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;

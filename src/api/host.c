@@ -28,6 +28,15 @@ static wf_status refuse(host *h, wf_status status, const char *role, uint32_t i,
     return wf__error(h->ctx, status, "wf_host_apply: %s %u %s", role, (unsigned)i, what);
 }
 
+static wf_status misfit(host *h, const char *role, uint32_t i, const wf_shape *shape, const char *how)
+{
+    char have[160], want[160];
+    wf__shape_text(shape, have, sizeof have);
+    wf__shape_text(&h->space, want, sizeof want);
+    return wf__error(h->ctx, WF_ERR_SHAPE, "wf_host_apply: %s %u has shape %s, %s %s", role, (unsigned)i, have, how,
+                     want);
+}
+
 /* ---- checks ---- */
 static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
 {
@@ -60,8 +69,8 @@ static wf_status find_space(host *h, wf_arrays in, wf_arrays out)
         const wf_shape *s = &from->at[i]->shape;
         if (out.n ? s->rank != h->space.rank || memcmp(s->dim, h->space.dim, (size_t)s->rank * sizeof *s->dim)
                   : !wf__broadcast(&h->space, s, &h->space))
-            return refuse(h, WF_ERR_SHAPE, out.n ? "output" : "input", (uint32_t)i,
-                          "does not fit the shape of the others");
+            return misfit(h, out.n ? "output" : "input", (uint32_t)i, s,
+                          out.n ? "but that of the outputs before it is" : "which does not broadcast with");
     }
     for (uint32_t i = 0; i < h->n; ++i) {
         const wf_shape *s = &h->op[i].array->shape;
@@ -69,7 +78,7 @@ static wf_status find_space(host *h, wf_arrays in, wf_arrays out)
         bool fits = wf__broadcast(&h->space, s, &both) && both.rank == h->space.rank &&
                     !memcmp(both.dim, h->space.dim, (size_t)both.rank * sizeof *both.dim);
         if (!fits)
-            return refuse(h, WF_ERR_SHAPE, "input", i, "does not broadcast to the shape of the outputs");
+            return misfit(h, "input", i, s, "which does not broadcast to that of the outputs,");
         int skip = h->space.rank - s->rank;
         h->op[i].size = wf_dtype_size(h->op[i].array->dtype);
         for (int d = 0; d < s->rank; ++d)

@@ -189,9 +189,18 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_o
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
-    if (k->program.rec.kind != WF__SPACE || opts->shape.rank != space.rank || !wf__shape_count(&opts->shape, &count))
-        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape must be an index space of rank %d",
-                         (int)space.rank);
+    if (k->program.rec.kind != WF__SPACE)
+        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: a shape is given, but the recording has no index space");
+    if (opts->shape.rank != space.rank)
+        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: a shape of rank %d is given for an index space of rank %d",
+                         (int)opts->shape.rank, (int)space.rank);
+    if (!wf__shape_count(&opts->shape, &count)) {
+        char text[192];
+        wf__bad_shape_text(&opts->shape, text, sizeof text);
+        return wf__error(k->ctx, WF_ERR_SHAPE,
+                         "wf_launch: the shape %s has a negative extent or too many points; the space has rank %d",
+                         text, (int)space.rank);
+    }
     memcpy(space.dim, opts->shape.dim, (size_t)space.rank * sizeof *space.dim);
     return with_bindings(k, args, "wf_launch", launch, &(launching){ opts, &space });
 }

@@ -143,6 +143,9 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     }
     for (uint32_t i = 0; i < p->object_n; ++i)
         wf__array_bind(arrays[i], &bind[i]);
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->name) /* a formal: what the recording calls it */
+            bind[i].name = p->object[i].array->name;
     wf__recording rec = p->rec;
     rec.space = *space;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;

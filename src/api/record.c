@@ -32,8 +32,9 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
     wf_state state = wf__array_promised(array);
     if (state == WF_FORMAL && array->graph != g) {
         wf__poison(g, WF_ERR_ARG,
-                   array->name ? "%s: '%s' is a formal of another recording"
-                               : "%s: the array is the scratch of another recording",
+                   array->local  ? "%s: a local array of another recording"
+                   : array->name ? "%s: '%s' is a formal of another recording"
+                                 : "%s: the array is the scratch of another recording",
                    function, array->name);
         return false;
     }
@@ -152,6 +153,8 @@ static bool has_elements(wf_graph *g, const wf_array *array, const char *functio
         wf__poison(g, WF_ERR_CONTRACT, "%s: not in sections WF_INIT and WF_DEINIT; say wf_read or wf_write", function);
     else if (array && array->scratch)
         wf__poison(g, WF_ERR_CONTRACT, "%s: scratch is read, written and accumulated into by index", function);
+    else if (array && array->local)
+        wf__poison(g, WF_ERR_CONTRACT, "%s: a local array is read, written and accumulated into by index", function);
     return wf__is_recording(g);
 }
 
@@ -275,6 +278,8 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
     uint32_t slot, tuple;
     if (!wf__is_recording(g) || !acceptable(g, array, READS, function))
         return wf__no_value(g);
+    if (array->local)
+        return wf__local_read(g, array, border, other, index, function);
     if (g->section == WF_POST) {
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not in section WF_POST", function);
         return wf__no_value(g);
@@ -322,7 +327,13 @@ static void write_at(wf_graph *g, const wf_val *condition, wf_array *array, wf_v
 {
     uint32_t slot, tuple;
     wf__ref on;
-    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, function) || !writes_by_index(g, function))
+    if (!wf__is_recording(g) || !acceptable(g, array, WRITES, function))
+        return;
+    if (array->local) {
+        wf__local_write(g, condition, 0, array, v, index, function);
+        return;
+    }
+    if (!writes_by_index(g, function))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, function);
     if (!value || !index_tuple(g, array, index, function, &tuple) ||
@@ -348,7 +359,9 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
 {
     if (!acceptable(g, array, READS | WRITES, function))
         return false;
-    if (!writes_by_index(g, function))
+    if (array->local)
+        wf__poison(g, WF_ERR_CONTRACT, "%s: a local array is its point's alone; say wf_read and wf_write", function);
+    if (!wf__is_recording(g) || !writes_by_index(g, function))
         return false;
     return index_tuple(g, array, index, function, tuple) && slot_of(g, array, false, slot);
 }
@@ -405,7 +418,11 @@ wf_val wf_dim(wf_graph *g, const wf_array *array, int axis)
 {
     uint32_t slot;
     if (!wf__is_recording(g) || !acceptable(g, array, LOOKS, "wf_dim") ||
-        !axis_of(g, &axis, array->shape.rank, "wf_dim") || !slot_of(g, array, false, &slot))
+        !axis_of(g, &axis, array->shape.rank, "wf_dim"))
+        return wf__no_value(g);
+    if (array->local)
+        return wf__value(g, wf__const_bits(wf__graph_ir(g), WF_I64, (uint64_t)array->shape.dim[axis]));
+    if (!slot_of(g, array, false, &slot))
         return wf__no_value(g);
     return wf__value(g, wf__dim(wf__graph_ir(g), slot, axis));
 }
@@ -420,7 +437,10 @@ wf_val wf_iota(wf_graph *g, wf_shape shape, int axis)
         return wf__no_value(g);
     }
     if (!wf__shape_count(&shape, &count)) {
-        wf__poison(g, WF_ERR_SHAPE, "wf_iota: a bad shape");
+        char text[192];
+        wf__bad_shape_text(&shape, text, sizeof text);
+        wf__poison(g, WF_ERR_SHAPE, "wf_iota: the shape %s has a bad rank, a negative extent or too many elements",
+                   text);
         return wf__no_value(g);
     }
     if (!axis_of(g, &axis, shape.rank, "wf_iota"))

@@ -64,7 +64,7 @@ typedef struct wf__tree {
 
 typedef enum wf__stmt_kind {
     WF__STMT_ASSIGN, /* name = value, or name op= value */
-    WF__STMT_LOCAL,  /* dtype name = value; no value: 0 */
+    WF__STMT_LOCAL,  /* dtype name = value; no value: 0. With a list: dtype name[list] = value, an array */
     WF__STMT_WRITE,  /* name[list] = value, or op= */
     WF__STMT_SCOPE,  /* { of no other statement */
     WF__STMT_IF,     /* value: the condition */
@@ -79,12 +79,13 @@ typedef enum wf__stmt_kind {
 typedef struct wf__stmt {
     uint8_t kind, dtype;
     bool constant;        /* LOCAL */
+    bool bare;            /* ASSIGN: of a last expression to "out", which is not in the text as it was given */
     int16_t op;           /* ASSIGN, WRITE: the operator before '=', or 0 */
     uint32_t at, len;     /* the name, or the keyword */
     uint32_t op_at;       /* where the operator stands */
     uint32_t first, last; /* nodes of its expressions: [first, last) */
     uint32_t value;       /* node; 0: none */
-    uint32_t a, n;        /* WRITE: index list */
+    uint32_t a, n;        /* WRITE: index list; LOCAL: of extents */
     uint32_t step, body, end;
 } wf__stmt;
 
@@ -97,9 +98,11 @@ static inline int wf__stmt_opens(const wf__stmt *s)
 }
 
 typedef struct wf__text {
-    const char *src; /* borrowed */
+    const char *src; /* borrowed, or own */
     uint32_t len;
-    wf__tree *node; /* node[0] is NONE */
+    char *own;        /* a copy that "out" stands behind, for a last expression that is given no name; else NULL */
+    uint32_t bare_at; /* then: where that begins */
+    wf__tree *node;   /* node[0] is NONE */
     uint32_t n, cap;
     uint32_t *list; /* arguments and indices of all nodes */
     uint32_t list_n, list_cap;
@@ -125,8 +128,7 @@ void wf__text_free(wf__text *t);
 /* Next token into t->token. */
 void wf__text_next(wf__text *t);
 void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
-/* "line 3:" with the source line and a caret under `at`, on three lines. A vertical tab is a blank at which what is
- * shown of a line begins or ends, for what a program adds to its user's text. */
+/* "line 3:" with the source line and a caret under `at`, on three lines. */
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
 /* The dtype of that name, C's names included; WF_NONE: none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);

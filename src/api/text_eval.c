@@ -85,7 +85,10 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
     int len = node->len < 40 ? (int)node->len : 40;
     const char *name = t->src + node->at;
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
-    if (wf__text_assigned(r, node->at, node->len) || (w >= 0 && r->made[w]))
+    const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned && assigned->array)
+        return wf__text_local(r, node, assigned->array);
+    if (assigned || (w >= 0 && r->made[w]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s is computed here: neighbours need an array that exists (an argument)", len, name);
     if (!arg)

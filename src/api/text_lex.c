@@ -27,13 +27,13 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
 {
     uint32_t line = 1, begin = 0, end;
     if (at > t->len)
-        at = t->len;
+        at = t->own ? t->bare_at : t->len;
     for (uint32_t i = 0; i < at; i++)
-        if (t->src[i] == '\n' || t->src[i] == '\v') {
-            line += t->src[i] == '\n';
+        if (t->src[i] == '\n') {
+            line++;
             begin = i + 1;
         }
-    for (end = at; end < t->len && t->src[end] != '\n' && t->src[end] != '\v';)
+    for (end = at; end < t->len && t->src[end] != '\n';)
         end++;
     bool cut_left = at - begin > PICTURE_WIDTH * 3 / 4;
     if (cut_left)
@@ -214,7 +214,7 @@ static void skip_blanks(wf__text *t)
         if (c == '#') {
             while (t->at < t->len && t->src[t->at] != '\n')
                 t->at++;
-        } else if ((c == ' ' || c == '\t' || c == '\r' || c == '\v' || (c == '\n' && lines)) && t->at < t->len) {
+        } else if ((c == ' ' || c == '\t' || c == '\r' || (c == '\n' && lines)) && t->at < t->len) {
             t->at++;
         } else {
             return;

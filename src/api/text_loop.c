@@ -88,8 +88,8 @@ static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c
         return false;
     const wf__tree *cond = &t->node[loop->value], *left = &t->node[loop->first];
     c->compare = cond->op;
-    return wf__is_int(c->dtype) && !begin->constant && cond->kind == WF__TREE_BINARY && cond->a == loop->first &&
-           left->kind == WF__TREE_NAME && same_name(t, begin, left->at, left->len) &&
+    return wf__is_int(c->dtype) && !begin->constant && !begin->n && cond->kind == WF__TREE_BINARY &&
+           cond->a == loop->first && left->kind == WF__TREE_NAME && same_name(t, begin, left->at, left->len) &&
            (c->compare == '<' || c->compare == '>' || c->compare == WF__TOK_LE || c->compare == WF__TOK_GE) &&
            same_name(t, c->step, begin->at, begin->len) && (c->step->op == '+' || c->step->op == '-') &&
            !changes(r, loop, begin->at, begin->len, false) && stays(r, loop, loop->first, loop->last) &&

@@ -218,6 +218,12 @@ static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *a
 wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 {
     const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned && assigned->array) {
+        int len = node->len < 40 ? (int)node->len : 40;
+        const char *name = r->text->src + node->at;
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: say which element, %.*s[...]", len,
+                                name, len, name);
+    }
     if (assigned && assigned->dtype != WF_NONE && !assigned->constant)
         return wf__tval_node(wf_get(assigned->value.v.h));
     if (assigned)

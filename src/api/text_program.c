@@ -6,6 +6,7 @@
  */
 #include "api/text_record.h"
 #include "api/api.h"
+#include <stdio.h>
 
 enum { MAX_ASSIGNED = 4096, MAX_BLOCKS = 4096 };
 static const char here[] = "operator text"; /* blocks of text are always closed: nobody reads it */
@@ -39,6 +40,29 @@ static bool holds(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype d
     return false;
 }
 
+/* The local array `dtype name[list] = value`. */
+static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, wf__tval value)
+{
+    wf_shape shape = { .rank = (int32_t)s->n };
+    char name[64];
+    if (s->n > WF_MAX_RANK)
+        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", shown(s->len),
+                         r->text->src + s->at, s->n, WF_MAX_RANK);
+    for (uint32_t k = 0; k < s->n && !r->failed; k++) {
+        uint32_t node = r->text->list[s->a + k];
+        wf__tval n = r->value[node];
+        if (!wf__tval_is_number(n) || n.real || n.v.h.num < 1 || n.v.h.num > 65536)
+            wf__text_mistake(r, WF_ERR_SHAPE, r->text->node[node].at,
+                             "the length of an array is a whole number, known before the program runs");
+        else
+            shape.dim[k] = (int64_t)n.v.h.num;
+    }
+    if (r->failed || !holds(r, s, value, dtype))
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", shown(s->len), r->text->src + s->at);
+    return wf_local_array(r->graph, name, dtype, shape, value.v);
+}
+
 void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
 {
     const wf__text_name *other = wf__text_assigned(r, s->at, s->len);
@@ -47,14 +71,16 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
     int w = r->made ? wf__text_wanted(r, s->at, s->len) : -1;
     if ((other && other->level == r->level) || (w >= 0 && r->made[w]))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is there already", shown(s->len), name);
-    else if (arg && (arg->kind != 1 || r->level > 0))
+    else if (arg && (arg->kind != 1 || r->level > 0 || s->n))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", shown(s->len), name);
     wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
-    wf_var var = holds(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
+    wf_array *array = s->n && !r->failed ? make_array(r, s, dtype, value) : NULL;
+    wf_var var = !s->n && holds(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
     wf__text_check(r, s->at);
     wf__text_name *entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
     if (!entry)
         return;
+    entry->array = array;
     entry->dtype = (uint8_t)dtype;
     entry->constant = s->constant;
     entry->value.v.h = var;
@@ -159,7 +185,10 @@ static void assign(wf__recorder *r, const wf__stmt *s)
     const wf_arg *arg = wf__text_arg(r, s->at, s->len);
     wf__text_name *entry = wf__text_assigned(r, s->at, s->len);
     int w = wf__text_wanted(r, s->at, s->len);
-    if (entry && entry->constant) {
+    if (entry && entry->array) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a local array: assign its elements, %.*s[...] = ...",
+                         shown(s->len), r->text->src + s->at, shown(s->len), r->text->src + s->at);
+    } else if (entry && entry->constant) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a constant", shown(s->len), r->text->src + s->at);
     } else if (entry && entry->dtype != WF_NONE) {
         wf_var var = entry->value.v.h;
@@ -178,6 +207,9 @@ static void assign(wf__recorder *r, const wf__stmt *s)
         wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
         if (holds(r, s, value, wf_val_dtype(arg->as.val)))
             wf_set(arg->as.val.h, value.v);
+    } else if (s->bare && !r->want_n) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
+                         "an expression at the end is assigned to 'out', and there is none here; say name = ...");
     } else {
         rename_value(r, s, NULL);
     }
@@ -284,28 +316,67 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
     wf__text_check(r, s->op_at);
 }
 
+bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out)
+{
+    for (uint32_t k = 0; k < n && !r->failed; k++) {
+        uint32_t node = r->text->list[list + k];
+        out[k] = wf__tval_integer(&r->convert, r->value[node]);
+        if (r->convert.why[0])
+            wf__text_mistake(r, WF_ERR_DTYPE, r->text->node[node].at, "%s", r->convert.why);
+    }
+    return !r->failed;
+}
+
+static bool as_many(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array, uint32_t n)
+{
+    int rank = wf_array_shape(array).rank;
+    if ((int)n != rank)
+        wf__text_mistake(r, WF_ERR_SHAPE, at, "%.*s has %d %s, %u %s given", shown(len), r->text->src + at, rank,
+                         rank == 1 ? "axis" : "axes", n, n == 1 ? "index is" : "indices are");
+    return !r->failed;
+}
+
+wf__tval wf__text_local(wf__recorder *r, const wf__tree *node, const wf_array *array)
+{
+    wf__tval at[WF_MAX_RANK];
+    wf_val index[WF_MAX_RANK];
+    if (!as_many(r, node->at, node->len, array, node->n) || !wf__text_indices(r, node->a, node->n, at))
+        return wf__text_poison(r);
+    for (uint32_t k = 0; k < node->n; k++)
+        index[k] = at[k].v;
+    wf_vals where = { index, node->n };
+    if (node->border == WF_BORDER_VALUE && !node->b) /* 0 outside, which debug mode tells */
+        return wf__tval_node(wf_read_n(r->graph, array, where));
+    wf_val outside = node->b ? r->value[node->b].v : wf__tval_number(0, false).v;
+    return wf__tval_node(wf_read_border_n(r->graph, array, (wf_border)node->border, outside, where));
+}
+
+static void write_local(wf__recorder *r, const wf__stmt *s, wf_array *array, wf_vals where)
+{
+    wf__tval value = r->value[s->value];
+    wf_dtype dtype = wf_array_dtype(array);
+    if (s->op)
+        value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), dtype);
+    if (holds(r, s, value, dtype))
+        wf_write_n(r->graph, array, value.v, where);
+    wf__text_check(r, s->at);
+}
+
 static void write_at(wf__recorder *r, const wf__stmt *s)
 {
     wf__tval at[WF_MAX_RANK];
     wf_val index[WF_MAX_RANK];
-    wf_array *array = written(r, s);
-    if (r->failed || !array)
+    const wf__text_name *local = wf__text_assigned(r, s->at, s->len);
+    wf_array *array = local && local->array ? local->array : written(r, s);
+    if (r->failed || !array || !as_many(r, s->at, s->len, array, s->n) || !wf__text_indices(r, s->a, s->n, at))
         return;
-    wf_shape shape = wf_array_shape(array);
-    if ((int)s->n != shape.rank)
-        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %d %s, %u %s given", shown(s->len), r->text->src + s->at,
-                         (int)shape.rank, shape.rank == 1 ? "axis" : "axes", s->n,
-                         s->n == 1 ? "index is" : "indices are");
-    for (uint32_t k = 0; k < s->n && !r->failed; k++) {
-        uint32_t node = r->text->list[s->a + k];
-        at[k] = wf__tval_integer(&r->convert, r->value[node]);
+    for (uint32_t k = 0; k < s->n; k++)
         index[k] = at[k].v;
-        if (r->convert.why[0])
-            wf__text_mistake(r, WF_ERR_DTYPE, r->text->node[node].at, "%s", r->convert.why);
-    }
-    if (r->failed)
-        return;
     wf_vals where = { index, s->n };
+    if (local && local->array) {
+        write_local(r, s, array, where);
+        return;
+    }
     bool own;
     wf__tval all = inside(r, s, array, at, &own), value = r->value[s->value];
     bool test = !wf__tval_is_number(all);
@@ -455,6 +526,11 @@ static void hand_over(wf__recorder *r)
         int w = wf__text_wanted(r, n->at, n->len);
         if (n->dtype == WF_NONE || (w < 0 && !arg))
             continue;
+        if (n->array) {
+            wf__text_mistake(r, WF_ERR_SYNTAX, n->at, "%.*s is a local array, which is no result", shown(n->len),
+                             r->text->src + n->at);
+            return;
+        }
         wf__stmt s = { .at = n->at, .len = n->len };
         wf__tval value = wf__tval_node(n->constant ? n->value.v : wf_get(n->value.v.h));
         wf_array *array = w >= 0 ? make(r, w, n->at, value, true) : arg->as.array;

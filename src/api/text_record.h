@@ -13,7 +13,8 @@ typedef struct wf__text_name { /* assigned by a statement */
     uint32_t level;            /* number of blocks around */
     uint8_t dtype;             /* of a typed local; else NONE */
     bool constant;
-    wf__tval value; /* typed: a variable, unless constant */
+    wf__tval value;  /* typed: a variable, unless constant */
+    wf_array *array; /* then: a local array; else NULL */
 } wf__text_name;
 
 typedef struct wf__text_block { /* an open one */
@@ -63,6 +64,10 @@ void wf__text_recorder_free(wf__recorder *r);
 /* The assignment that begins a loop or is its step, which sees the first so many names. */
 void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible);
 void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype);
+/* The indices, of nodes that have been recorded; false: r has the message. */
+bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out);
+/* The element of a local array. */
+wf__tval wf__text_local(wf__recorder *r, const wf__tree *node, const wf_array *array);
 wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len);
 /* Blocks: the first statement of one. The recording's own block is opened and `block` describes it. */
 bool wf__text_open(wf__recorder *r);

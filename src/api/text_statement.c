@@ -73,19 +73,25 @@ static void assignment(wf__text *t, wf__stmt *s)
     add_stmt(t, *s);
 }
 
+/* The list between brackets, of which the first is the next token. */
+static bool bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
+{
+    t->nesting++;
+    wf__text_next(t);
+    if (t->token.kind == ']')
+        wf__text_expected(t, what);
+    s->a = wf__text_list(t, ']', &s->n);
+    if (t->token.kind == ';')
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "%s", no_border);
+    t->nesting--;
+    return wf__text_take(t, ']', "',' or ']'");
+}
+
 static void write_at(wf__text *t, wf__stmt *s)
 {
     needs_space(t, s->at);
     s->kind = WF__STMT_WRITE;
-    t->nesting++;
-    wf__text_next(t);
-    if (t->token.kind == ']')
-        wf__text_expected(t, "an index");
-    s->a = wf__text_list(t, ']', &s->n);
-    if (t->token.kind == ';')
-        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an element that is written has no border: outside nothing is");
-    t->nesting--;
-    if (wf__text_take(t, ']', "',' or ']'"))
+    if (bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
         assignment(t, s);
 }
 
@@ -101,8 +107,10 @@ static void declaration(wf__text *t, wf_dtype dtype, bool constant)
             wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)MAX_LOCALS);
         if (!wf__text_take(t, WF__TOK_NAME, "the name of a local after its type"))
             return;
-        if (t->token.kind == '[')
-            wf__text_fail(t, WF_ERR_UNSUPPORTED, t->token.at, "a local is one value; there are no local arrays");
+        if (t->token.kind == '[' && constant)
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an array is no constant");
+        if (t->token.kind == '[' && !bracketed(t, &s, "the number of elements", "an array has no border"))
+            return;
         if (t->token.kind == '=') {
             wf__text_next(t);
             s.value = wf__text_expression(t);
@@ -356,6 +364,63 @@ static void statement(wf__text *t)
     t->depth--;
 }
 
+/* ---- a last expression ---- */
+
+/* As it was, but for memory that has grown. */
+static void go_back(wf__text *t, const wf__text *to)
+{
+    wf__text now = *t;
+    *t = *to;
+    t->node = now.node, t->cap = now.cap;
+    t->list = now.list, t->list_cap = now.list_cap;
+    t->stmt = now.stmt, t->stmt_cap = now.stmt_cap;
+}
+
+static void name_it_out(wf__text *t, wf__stmt *s)
+{
+    t->own = wf__alloc((size_t)t->len + 5);
+    if (!t->own) {
+        wf__text_fail(t, WF_ERR_MEMORY, s->op_at, "out of memory");
+        return;
+    }
+    memcpy(t->own, t->src, t->len);
+    memcpy(t->own + t->len, "\0out", 5);
+    t->src = t->own;
+    t->bare_at = s->op_at;
+    s->at = t->len + 1;
+    s->len = 3;
+    add_stmt(t, *s);
+}
+
+/* What is no statement may be the expression that the text ends with. Else of the two mistakes that of the expression is
+ * told if it comes later. */
+static void last_expression(wf__text *t, const wf__text *begin)
+{
+    wf__text failed = *t;
+    static const char *const keywords[] = {
+        "break", "continue", "return", "if", "else", "while", "for", "do", "switch"
+    };
+    bool keyword = failed.stmt_n != begin->stmt_n; /* a statement has begun, at least */
+    for (size_t i = 0; i < WF__COUNT(keywords); i++)
+        keyword = keyword || names(t, &begin->token, keywords[i]);
+    if (failed.status == WF_ERR_MEMORY || keyword)
+        return;
+    go_back(t, begin);
+    wf__stmt s = { .kind = WF__STMT_ASSIGN, .bare = true, .op_at = t->token.at, .first = t->n };
+    s.value = wf__text_expression(t);
+    s.last = t->n;
+    bool whole = t->status == WF_OK;
+    while (t->status == WF_OK && (t->token.kind == ';' || t->token.kind == '\n'))
+        wf__text_next(t);
+    if (t->status == WF_OK && t->token.kind == WF__TOK_END)
+        name_it_out(t, &s);
+    else if (whole || t->error_at <= failed.error_at) {
+        t->status = failed.status;
+        t->error_at = failed.error_at;
+        memcpy(t->error, failed.error, sizeof t->error);
+    }
+}
+
 /* ---- the whole ---- */
 
 bool wf__text_parse(wf__text *t, const char *src, bool expression)
@@ -378,8 +443,12 @@ bool wf__text_parse(wf__text *t, const char *src, bool expression)
     while (!expression && t->token.kind != WF__TOK_END && t->status == WF_OK) {
         if (t->token.kind == ';' || t->token.kind == '\n')
             wf__text_next(t);
-        else
+        else {
+            const wf__text begin = *t;
             statement(t);
+            if (t->status != WF_OK)
+                last_expression(t, &begin);
+        }
     }
     if (!expression && t->stmt_n == 0)
         wf__text_expected(t, "a statement like: name = value");
@@ -391,5 +460,6 @@ void wf__text_free(wf__text *t)
     wf__free(t->node);
     wf__free(t->list);
     wf__free(t->stmt);
+    wf__free(t->own);
     *t = (wf__text){ 0 };
 }

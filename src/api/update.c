@@ -38,6 +38,11 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
         wf__poison(g, WF_ERR_ARG, "%s: there is no mode 0x%x", function, mode << 8);
         return;
     }
+    if (array && array->local && array->graph == g && g->section != WF_JOIN) {
+        if (joins(g, join, array->dtype, function))
+            wf__local_write(g, condition, join, array, v, index, function);
+        return;
+    }
     if (!wf__update_target(g, array, index, function, &slot, &tuple) || !joins(g, join, array->dtype, function))
         return;
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);

@@ -181,21 +181,12 @@ typedef struct operand {
     bool number, pair; /* a pair is no number */
 } operand;
 
-/* The public functions that record the operations. */
-static const char *const function_names[WF__OP_COUNT] = {
-    [WF__CAST] = "wf_cast",
-    [WF__BITCAST] = "wf_bitcast",
-#define WF_OP(name, ...) [WF__OP_##name] = "wf_" #name,
-#include "ir/ops.def"
-#undef WF_OP
-};
-
 /* The complex dtype of a complex number beside a value of dtype t; WF_NONE after poisoning. */
 static unsigned beside_pair(wf_graph *g, unsigned op, unsigned t)
 {
     if (wf__is_complex(t) || wf__is_float(t))
         return wf__is_complex(t) ? t : t == WF_BF16 ? WF_C64 : wf__complex_dtype(t);
-    wf__poison(g, WF_ERR_DTYPE, "%s: a complex number meets %s; cast that to a float first", function_names[op],
+    wf__poison(g, WF_ERR_DTYPE, "%s: a complex number meets %s; cast that to a float first", wf__function_name(op),
                wf_dtype_name((wf_dtype)t));
     return WF_NONE;
 }
@@ -214,7 +205,7 @@ static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsign
             continue;
         unsigned u = wf__dtype(ir, o[i].ref), both = t == WF_NONE ? u : common_dtype(t, u);
         if (both == WF_NONE) {
-            wf__poison(g, WF_ERR_DTYPE, "%s: %s meets %s; cast one of them", function_names[op],
+            wf__poison(g, WF_ERR_DTYPE, "%s: %s meets %s; cast one of them", wf__function_name(op),
                        wf_dtype_name((wf_dtype)t), wf_dtype_name((wf_dtype)u));
             return WF_NONE;
         }
@@ -238,7 +229,7 @@ static bool allowed(wf_graph *g, unsigned op, unsigned t)
         : wf__is_complex(t)                                    ? "it is complex; say wf_real or wf_abs"
         : wf__op_table[op].types == WF__T_FLT || wf__op_table[op].types == WF__T_CPLX ? "cast to a float first"
                                                                                       : "cast first";
-    wf__poison(g, WF_ERR_DTYPE, "%s: not for %s; %s", function_names[op], wf_dtype_name((wf_dtype)t), advice);
+    wf__poison(g, WF_ERR_DTYPE, "%s: not for %s; %s", wf__function_name(op), wf_dtype_name((wf_dtype)t), advice);
     return false;
 }
 
@@ -311,9 +302,9 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
     unsigned first = wf__op_table[op].types == WF__T_FIRST_BOOL;
     for (unsigned i = 0; i < arity; ++i) {
         o[i] = (operand){ .v = v[i], .pair = wf__is_pair(v[i]) && (i || !first) };
-        o[i].ref = o[i].pair ? 0 : wf__resolve(g, v[i], function_names[op], &o[i].number);
+        o[i].ref = o[i].pair ? 0 : wf__resolve(g, v[i], wf__function_name(op), &o[i].number);
         if (!o[i].number && !o[i].pair && !o[i].ref) {
-            wf__poison(g, WF_ERR_ARG, "%s: an operand is not a value", function_names[op]);
+            wf__poison(g, WF_ERR_ARG, "%s: an operand is not a value", wf__function_name(op));
             return wf__value(g, 0);
         }
         same = same && o[i].ref && wf__dtype(ir, o[i].ref) == wf__dtype(ir, o[0].ref);
@@ -326,12 +317,13 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             return wf__value(g, 0);
         for (unsigned i = first; i < arity; ++i) { /* what is real stays real beside a complex number */
             if (o[i].pair) {
-                o[i].ref = wf__pair_as(g, o[i].v, t, function_names[op]);
+                o[i].ref = wf__pair_as(g, o[i].v, t, wf__function_name(op));
                 continue;
             }
             bool real = wf__is_complex(t) && (o[i].number || !wf__is_complex(wf__dtype(ir, o[i].ref)));
             unsigned to = real ? wf__part_dtype(t) : t;
-            o[i].ref = o[i].number ? wf__number(g, o[i].v.h.num, to, function_names[op]) : wf__cast(ir, o[i].ref, to);
+            o[i].ref =
+                o[i].number ? wf__number(g, o[i].v.h.num, to, wf__function_name(op)) : wf__cast(ir, o[i].ref, to);
         }
         if (first && o[0].number)
             o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);

@@ -182,6 +182,8 @@ static val emit_pure(wf__inst *in, const wf__node *n, int w)
         return n->op == WF__CAST ? wf__gen_cast(in->g, n->dtype, wf__dtype(ir, n->a), w, x)
                                  : wf__gen_bitcast(in->g, n->dtype, wf__dtype(ir, n->a), w, x);
     }
+    if (n->op == WF__CHECK) /* the interpreter looks */
+        return w > 1 ? wf__inst_vector(in, n->b) : wf__inst_scalar(in, n->b);
     val x[3] = { NULL };
     uint64_t bits[3];
     const uint64_t *known[3] = { NULL };

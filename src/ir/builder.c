@@ -397,6 +397,17 @@ wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
     return wf__view(ir, WF__VIEW_BROADCAST, shape.dim, (uint32_t)shape.rank, r);
 }
 
+wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index)
+{
+    if (ir->status != WF_OK || !right || !index || wf__is_const(ir, right, 1))
+        return ir->status == WF_OK ? index : 0;
+    wf__node n = *like; /* not folded: a constant index that is wrong is still to be told */
+    n.a = right;
+    n.b = index;
+    n.shape = ir->arrays ? wf__broadcast_id(ir, "check", ir->node[right].shape, ir->node[index].shape) : 0;
+    return wf__append(ir, &n);
+}
+
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
 {
     if (ir->status != WF_OK || !a) {

@@ -61,6 +61,8 @@ typedef enum wf__op {
                     the block ends here, 2: that after them begins; 0: of the recording. Effect */
     WF__CAST,    /* a: value; converts to the node's dtype. Float to integer: truncates, saturates, NaN to 0. To bool:
                    != 0. Integers wrap. Float to smaller float: nearest even */
+    WF__CHECK,   /* a: bool, b: an i64 index, c: the extent that it should be below, d: local array | axis << 16, aux: 1
+                    for a write. The index; where `a` is false, debug mode reports it */
     WF__BITCAST, /* a: value of a dtype of the same size */
 /* pure operations; a, b, c: operands */
 #define WF_OP(name, ...) WF__OP_##name,
@@ -101,6 +103,7 @@ static inline bool wf__op_has_value(unsigned op)
     bool loop = op >= WF__LOOP && op <= WF__END && op != WF__STATE;
     return op != WF__NOP && op != WF__STORE && op != WF__SETRED && op != WF__ACCUM && op != WF__BARRIER && !loop;
 }
+const char *wf__function_name(unsigned op);     /* that records it, for messages: "wf_add" */
 int wf__op_named(const char *name, size_t len); /* -1: none. Pure operations only, without casts */
 
 /* ---- dtypes ---- */
@@ -309,6 +312,8 @@ wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
+/* `like` is a CHECK whose operands are not these; the index itself where `right` is known to hold. */
+wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
@@ -343,7 +348,8 @@ bool wf__shape_count(const wf_shape *shape, int64_t *out);
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap); /* "(3, 4)" */
+void wf__shape_text(const wf_shape *shape, char *buf, size_t cap);     /* "(3, 4)"; of open extents "?" */
+void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap); /* as the caller gave it: "(3, -4)" */
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
 const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL: none */
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text); /* NULL: no-op */
@@ -364,6 +370,8 @@ bool wf__reshape_fits(const wf_shape *from, wf_shape *to);
 /* Appends a node as it is, numbered if pure; for passes that copy. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
+/* The function that a node comes from: wf_in where the load is of elements, ... */
+const char *wf__function_of(const wf__node *n);
 static inline const wf__node *wf__at(const wf__ir *ir, wf__ref r) { return &ir->node[r]; }
 static inline unsigned wf__dtype(const wf__ir *ir, wf__ref r) { return ir->node[r].dtype; }
 /* Id of a value's shape; 0 in index spaces, where loads have their condition in that place. */

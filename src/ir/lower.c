@@ -44,6 +44,7 @@ typedef struct rewriter {
     wf__ref *map;   /* [node] */
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
+    uint8_t *fate;  /* [node]: of what a loop may be written out to */
     uint64_t *bits;
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
@@ -83,6 +84,8 @@ static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
     }
     if (n->op == WF__CAST)
         wf__eval_cast(n->dtype, from, &out, &x[0], 1);
+    else if (n->op == WF__CHECK)
+        out = x[1];
     else if (n->op == WF__BITCAST)
         out = x[0];
     else
@@ -106,7 +109,7 @@ static bool is_scattered(const rewriter *w, const wf__node *n)
 
 /* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
  * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
-static uint64_t size_of(const rewriter *w, wf__ref from, wf__ref to)
+static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
     enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
     uint64_t size = 0;
@@ -114,7 +117,7 @@ static uint64_t size_of(const rewriter *w, wf__ref from, wf__ref to)
         const wf__node *n = &w->in->node[r];
         bool pure = wf__op_is_pure(n->op), memory = n->op == WF__LOAD || n->op == WF__STORE;
         bool divides = n->op == WF__OP_idiv || n->op == WF__OP_mod;
-        if (!w->live[r])
+        if (!w->live[r] || (fate && fate[r]))
             continue;
         if (pure)
             size += wf__op_table[n->op].flags & WF__EXPAND ? FUNCTION : divides && wf__is_int(n->dtype) ? DIVISION : 1;
@@ -128,11 +131,71 @@ static uint64_t size_of(const rewriter *w, wf__ref from, wf__ref to)
     return size;
 }
 
-/* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. */
-static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+/* What becomes of a node when the loop is written out, as far as this can be seen without doing it. */
+enum { STAYS, MELTS, FIXED }; /* MELTS: folds into its operands in most turns */
+
+static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
+{
+    const wf__node *n = &w->in->node[r];
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = wf__op_table[n->op].arity, least = FIXED, most = STAYS, first = STAYS;
+    if (!wf__op_is_pure(n->op))
+        return n->op == WF__CONST ? FIXED : STAYS;
+    for (unsigned i = 0; i < arity; ++i) {
+        uint64_t bits;
+        unsigned fate = operand[i] > loop ? w->fate[operand[i]] : known_outside(w, operand[i], &bits) ? FIXED : STAYS;
+        least = fate < least ? fate : least;
+        most = fate > most ? fate : most;
+        first = i ? first : fate;
+    }
+    bool logic = n->dtype == WF_BOOL && (n->op == WF__OP_and || n->op == WF__OP_or);
+    bool melts = n->op == WF__OP_select ? first != STAYS : logic && most != STAYS;
+    return least == FIXED ? FIXED : melts ? MELTS : STAYS;
+}
+
+/* Of all nodes of a body, loops in it included: a state is fixed if what it begins with is, and all it ever becomes. */
+static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
-    uint64_t size = size_of(w, body, end);
+    uint64_t bits;
+    for (wf__ref r = loop + 1; r < end; ++r)
+        w->fate[r] = in->node[r].op == WF__STATE ? FIXED : STAYS;
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->fate[s] = known_outside(w, in->node[s].b, &bits) ? FIXED : STAYS;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (wf__ref r = body; r < end; ++r) {
+            const wf__node *n = &in->node[r];
+            bool carries = n->op == WF__STATE || n->op == WF__NEXT;
+            unsigned from = !carries                        ? STAYS
+                            : n->b > loop                   ? w->fate[n->b]
+                            : known_outside(w, n->b, &bits) ? FIXED
+                                                            : STAYS;
+            if (!carries)
+                w->fate[r] = (uint8_t)fate_of(w, loop, r);
+            else if (w->fate[n->op == WF__STATE ? r : n->a] == FIXED && from != FIXED) {
+                w->fate[n->op == WF__STATE ? r : n->a] = STAYS;
+                changed = true;
+            }
+        }
+    }
+    for (wf__ref r = body; r < end; ++r) { /* a state that mostly stays what it is, goes */
+        const wf__node *n = &in->node[r];
+        bool goes = n->op == WF__NEXT && (n->b == n->a || (n->b > loop && w->fate[n->b]));
+        if (goes && n->a > body)
+            w->fate[r] = w->fate[n->a] = FIXED;
+        else if (goes)
+            w->fate[r] = FIXED;
+    }
+}
+
+/* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. *all: what that
+ * comes to. */
+static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
+{
+    const wf__ir *in = w->in;
+    find_fates(w, loop, body, end);
+    uint64_t size = size_of(w, w->fate, body, end);
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
     for (int turns = 0; turns <= MOST_TURNS; ++turns) {
@@ -145,6 +208,7 @@ static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
                     return -1;
                 runs = runs || w->bits[s];
             }
+        *all = (uint64_t)turns * size;
         if (!runs || (turns && in->node[loop].aux))
             return turns;
         for (wf__ref r = body; r < end; ++r)
@@ -259,13 +323,14 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
 {
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
+    uint64_t all = 0;
     if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
-        turns = count_turns(w, loop, body, end);
+        turns = count_turns(w, loop, body, end, &all);
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
     }
     w->out->written_out += turns >= 0;
-    w->size += turns > 1 ? (uint64_t)turns * size_of(w, body, end) : 0;
+    w->size += turns > 1 ? all : 0;
     if (turns >= 0)
         write_out(w, loop, body, end, turns);
     else
@@ -294,13 +359,14 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     w.map = wf__alloc0(in->n * sizeof *w.map);
     w.next = wf__alloc0(n * sizeof *w.next);
     w.known = wf__alloc0(n);
+    w.fate = wf__alloc0(n);
     w.bits = wf__alloc0(n * sizeof *w.bits);
     w.vary = wf__alloc0(n * sizeof *w.vary);
     w.stored = wf__alloc0(in->slot_n + 1);
-    if (w.map && w.next && w.known && w.bits && w.vary && w.stored) {
+    if (w.map && w.next && w.known && w.fate && w.bits && w.vary && w.stored) {
         if (in->loops) {
             wf__analyse(in, w.vary);
-            w.size = size_of(&w, 1, n);
+            w.size = size_of(&w, NULL, 1, n);
         }
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)
@@ -311,6 +377,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     wf__free(w.map);
     wf__free(w.next);
     wf__free(w.known);
+    wf__free(w.fate);
     wf__free(w.bits);
     wf__free(w.vary);
     wf__free(w.stored);

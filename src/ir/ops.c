@@ -31,12 +31,37 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__BARRIER] = { "barrier", 0, WF__T_NONE, false, 0, "" },
     [WF__SCAN] = { "scan", 0, WF__T_NONE, false, 0, "" },
     [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
+    [WF__CHECK] = { "check", 2, WF__T_INT, false, 0, "an index of a local array" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
 #define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
     [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
 #include "ir/ops.def"
 #undef WF_OP
 };
+
+const char *wf__function_name(unsigned op)
+{
+    static const char *const names[WF__OP_COUNT] = {
+        [WF__LOAD] = "wf_read",     [WF__STORE] = "wf_write",     [WF__ACCUM] = "wf_accumulate",
+        [WF__ATOMIC] = "wf_atomic", [WF__CAS] = "wf_cas",         [WF__REDUCE] = "wf_reduce",
+        [WF__SCAN] = "wf_scan",     [WF__LOOP] = "a block",       [WF__STATE] = "a variable of a block",
+        [WF__CAST] = "wf_cast",     [WF__BITCAST] = "wf_bitcast",
+#define WF_OP(name, ...) [WF__OP_##name] = "wf_" #name,
+#include "ir/ops.def"
+#undef WF_OP
+    };
+    return names[op] ? names[op] : wf__op_table[op].name;
+}
+
+const char *wf__function_of(const wf__node *n)
+{
+    static const char *const views[] = { "wf_slice", "wf_permute", "wf_reshape", "wf_broadcast_to",
+                                         "wf_tile",  "wf_repeat",  "wf_gather" };
+    if (n->op == WF__VIEW && n->aux < WF__COUNT(views))
+        return views[n->aux];
+    bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b;
+    return !element ? wf__function_name(n->op) : n->op == WF__LOAD ? "wf_in" : "wf_out";
+}
 
 int wf__op_named(const char *name, size_t len)
 {

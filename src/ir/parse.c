@@ -304,6 +304,10 @@ static void fields(reader *r, wf__node *n)
         if (r->ok)
             r->ir->slot[n->a].read = r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
         break;
+    case WF__CHECK:
+        n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = number32(r);
+        n->aux = word(r, "write");
+        break;
     case WF__COLD:
         n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r);
         break;

@@ -211,6 +211,8 @@ static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir
         return 0;
     case WF__CAST:
         return wf__cast(out, map[n->a], n->dtype);
+    case WF__CHECK:
+        return wf__check(out, n, map[n->a], map[n->b]);
     case WF__BITCAST:
         return wf__bitcast(out, map[n->a], n->dtype);
     default:

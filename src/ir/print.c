@@ -182,6 +182,10 @@ static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
         if (n->d)
             wf__str_addf(out, " if %%%u", (unsigned)n->d);
         break;
+    case WF__CHECK:
+        wf__str_addf(out, " %%%u %%%u %u %u%s", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c, (unsigned)n->d,
+                     n->aux ? " write" : "");
+        break;
     case WF__COLD:
         wf__str_addf(out, " %%%u %%%u %u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
         tuple(ir, n->d, out);

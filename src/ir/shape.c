@@ -40,14 +40,24 @@ bool wf__shape_known(const wf__ir *ir, uint32_t shape)
     return true;
 }
 
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap)
+static void shape_text(const wf_shape *shape, bool open, char *buf, size_t cap)
 {
     size_t used = (size_t)snprintf(buf, cap, "(");
     for (int d = 0; d < shape->rank && used < cap; ++d)
-        used += (size_t)snprintf(buf + used, cap - used, shape->dim[d] == -1 ? "%s?" : "%s%lld", d ? ", " : "",
+        used += (size_t)snprintf(buf + used, cap - used, open && shape->dim[d] == -1 ? "%s?" : "%s%lld", d ? ", " : "",
                                  (long long)shape->dim[d]);
     if (used < cap)
         snprintf(buf + used, cap - used, ")");
+}
+
+void wf__shape_text(const wf_shape *shape, char *buf, size_t cap) { shape_text(shape, true, buf, cap); }
+
+void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap)
+{
+    if (shape->rank < 0 || shape->rank > WF_MAX_RANK)
+        snprintf(buf, cap, "of rank %d", (int)shape->rank);
+    else
+        shape_text(shape, false, buf, cap);
 }
 
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out)

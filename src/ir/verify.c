@@ -110,6 +110,9 @@ static bool check_pure(const checker *c, const wf__node *n)
         unsigned whole = pair ? n->dtype : last, own = wf__part_dtype(whole);
         return (own && (pair ? last == own && wf__dtype(ir, n->a) == own : n->dtype == own)) || bad(c, "parts");
     }
+    if (n->op == WF__CHECK)
+        return (wf__dtype(ir, n->a) == WF_BOOL && last == WF_I64 && n->dtype == WF_I64 && n->aux <= 1) ||
+               bad(c, "operands");
     if (n->op == WF__BITCAST)
         return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) ||
                bad(c, "sizes differ");

@@ -26,26 +26,28 @@ typedef struct layout {
     int64_t *offset;                        /* [slot] of the first point, element slots */
 } layout;
 
-static bool misfit(layout *l, const wf__bind *b, const char *how, const char *more)
+static bool misfit(layout *l, const wf__slot *slot, const char *how)
 {
-    char have[160], want[160];
+    const wf__bind *b = &l->bind[slot->object];
+    char have[160], want[160], called[WF__CALLED];
     wf_shape shape = { .rank = b->rank };
     memcpy(shape.dim, b->dim, sizeof shape.dim);
     wf__shape_text(&shape, have, sizeof have);
     wf__shape_text(l->space, want, sizeof want);
-    wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s of shape %s %s the space %s%s", b->name ? b->name : "an array", have, how,
-                  want, more);
+    wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s: %s of shape %s %s the space %s%s", slot->written ? "wf_out" : "wf_in",
+                  wf__bind_called(b, called), have, how, want, slot->written ? " it is written over" : "");
     return false;
 }
 
 static bool written_repeated(layout *l, const wf__bind *b, int axis)
 {
-    char have[160];
+    char have[160], called[WF__CALLED];
     wf_shape shape = { .rank = b->rank };
     memcpy(shape.dim, b->dim, sizeof shape.dim);
     wf__shape_text(&shape, have, sizeof have);
-    wf__plan_fail(l->plan, WF_ERR_ARG, "%s of shape %s is written, but its axis %d repeats one element (stride 0)",
-                  b->name ? b->name : "an array", have, axis);
+    wf__plan_fail(l->plan, WF_ERR_ARG,
+                  "wf_out: %s of shape %s is written, but its axis %d repeats one element (stride 0)",
+                  wf__bind_called(b, called), have, axis);
     return false;
 }
 
@@ -60,11 +62,11 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
         axes[d] = drops && l->stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
     for (int k = 0; k < axis; ++k)
         if (b->dim[k] != 1)
-            return misfit(l, b, "has more axes than", "");
+            return misfit(l, s, "has more axes than");
     for (int d = 0; d < l->space->rank; ++d) {
         int64_t n = axes[d] < 0 ? 1 : b->dim[axes[d]], stride = axes[d] < 0 ? 0 : b->stride[axes[d]];
         if (n != l->space->dim[d] && (n != 1 || s->written))
-            return misfit(l, b, "does not fit", s->written ? " it is written over" : "");
+            return misfit(l, s, "does not fit");
         out[d] = n == 1 ? 0 : stride;
         if (s->written && n > 1 && stride == 0)
             return written_repeated(l, b, axes[d]);
@@ -486,7 +488,8 @@ static bool countable(layout *l)
     if (!fits) {
         char text[160];
         wf__shape_text(l->space, text, sizeof text);
-        wf__plan_fail(l->plan, WF_ERR_SHAPE, "the operands broadcast to %s, which has too many points", text);
+        wf__plan_fail(l->plan, WF_ERR_SHAPE, "the recording's operands broadcast to %s, which has too many points",
+                      text);
     }
     return fits;
 }

@@ -14,6 +14,14 @@ void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...)
     va_end(args);
 }
 
+const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED])
+{
+    if (!b->name)
+        return "an array";
+    snprintf(text, WF__CALLED, "'%.60s'", b->name);
+    return text;
+}
+
 bool wf__plan_no_memory(wf__plan *plan)
 {
     wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory while planning");
@@ -205,6 +213,26 @@ static bool name_numbers(wf__plan *plan)
     return true;
 }
 
+/* Debug mode tells arrays of the recording by number, in which scratch does not count. */
+static bool number_arrays(wf__plan *plan, const wf__recording *rec)
+{
+    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit };
+    uint8_t *scratch = wf__alloc0(plan->objects + 1);
+    if (!scratch)
+        return wf__plan_no_memory(plan);
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
+            scratch[section[i]->slot[s].object] |= section[i]->slot[s].scratch != 0;
+    for (uint32_t k = 0; k < plan->stage_n; ++k)
+        for (uint32_t s = 0; s < plan->stage[k].body.slot_n && plan->stage[k].mem; ++s) {
+            wf__mem_layout *mem = &plan->stage[k].mem[s];
+            for (uint32_t o = 0; mem->object < plan->objects && !scratch[mem->object] && o <= mem->object; ++o)
+                mem->number += !scratch[o];
+        }
+    wf__free(scratch);
+    return true;
+}
+
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     *plan = (wf__plan){
@@ -212,7 +240,8 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     };
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
-    return ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
+    ok = ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
+    return ok && (!(recording->ir.flags & WF_DEBUG) || number_arrays(plan, recording));
 }
 
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user)

@@ -18,6 +18,8 @@ typedef struct wf__bind {
     uint8_t dtype, rank;
     const char *name; /* for messages; may be NULL */
 } wf__bind;
+enum { WF__CALLED = 64 };
+const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED]); /* in messages: "'x'", "an array" */
 
 typedef enum wf__kind_of_graph {
     WF__ARRAYS,  /* lazy arrays: values have shapes */
@@ -47,7 +49,8 @@ typedef struct wf__recording {
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
     uint32_t object;
-    int64_t offset; /* in elements, from element [0, ..., 0] of the object */
+    uint32_t number; /* debug mode: which array of the recording it is, from 1; 0: scratch, or a temporary */
+    int64_t offset;  /* in elements, from element [0, ..., 0] of the object */
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
 

@@ -46,7 +46,8 @@ static bool find_space(spacer *s)
             char have[160], want[160];
             wf__shape_text(&shape, have, sizeof have);
             wf__shape_text(&s->space, want, sizeof want);
-            wf__plan_fail(s->plan, WF_ERR_SHAPE, "operands of shapes %s and %s do not broadcast", want, have);
+            wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: operands of shapes %s and %s do not broadcast",
+                          ir->slot[k].read ? "wf_in" : "wf_out", want, have);
             return false;
         }
     }
@@ -63,7 +64,8 @@ static bool find_axes(spacer *s)
         return true;
     char shape[160];
     wf__shape_text(&s->space, shape, sizeof shape);
-    wf__plan_fail(s->plan, WF_ERR_ARG, "the axes to reduce (mask 0x%x) are more than those of the operands' shape %s",
+    wf__plan_fail(s->plan, WF_ERR_ARG,
+                  "wf_begin: the axes to reduce (mask 0x%x) are more than those of the operands' shape %s",
                   (unsigned)s->reduce, shape);
     return false;
 }
@@ -181,9 +183,10 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
                 meeting(s, ir->slot[ir->node[q].a].object, ir->slot[ir->node[r].a].object) == WF__APART)
                 continue;
             const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object), *a = &b;
+            char called[WF__CALLED];
             wf__plan_fail(s->plan, WF_ERR_CONTRACT,
-                          "%s is accumulated into and written in one index space; use two recordings",
-                          a->name ? a->name : "an array");
+                          "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
+                          wf__bind_called(a, called));
             return false;
         }
     return true;
@@ -401,7 +404,7 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     const wf_shape *block = &s->rec->block;
     *out = wf__kept_shape(&s->space, reduce);
     if (block->rank && block->rank != s->space.rank) {
-        wf__plan_fail(s->plan, WF_ERR_SHAPE, ".block has %d axes, the operands have %d", (int)block->rank,
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block has %d axes, the operands have %d", (int)block->rank,
                       (int)s->space.rank);
         return false;
     }
@@ -498,7 +501,7 @@ static bool count_blocks(spacer *s, wf_shape *out)
         *out = (wf_shape){ .rank = 1 };
         if (find_blocks(s, (1u << s->space.rank) - 1, &blocks) && wf__shape_count(&blocks, &out->dim[0]))
             return true;
-        wf__plan_fail(s->plan, WF_ERR_SHAPE, "there are too many blocks");
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block makes too many blocks");
         return false;
     }
     for (int d = 0; s->rec->reduce && d < s->space.rank; ++d)

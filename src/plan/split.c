@@ -42,8 +42,8 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
     wf__shape_text(with, b, sizeof b);
-    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__op_table[s->ir->node[r].op].name,
-                  a, b);
+    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__function_of(&s->ir->node[r]), a,
+                  b);
     return false;
 }
 
@@ -84,9 +84,8 @@ static bool infer_view(splitter *s, wf__ref r)
     char text[160];
     wf__shape_text(in, text, sizeof text);
     wf__plan_fail(s->plan, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
-                  gathers ? "gather: there is no element in a value of shape %s"
-                          : "a value of shape %s cannot be reshaped, tiled, repeated or broadcast so",
-                  text);
+                  gathers ? "%s: there is no element in a value of shape %s" : "%s: not of a value of shape %s",
+                  wf__function_of(n), text);
     return false;
 }
 
@@ -117,7 +116,8 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
             char want[160], have[160];
             wf__shape_text(&target, want, sizeof want);
             wf__shape_text(&s->shape[r], have, sizeof have);
-            wf__plan_fail(s->plan, WF_ERR_SHAPE, "a value of shape %s does not fit the array of shape %s", have, want);
+            wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_out: a value of shape %s does not fit the array of shape %s", have,
+                          want);
             return false;
         }
         s->shape[r] = target;

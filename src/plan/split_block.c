@@ -58,8 +58,9 @@ static wf__overlap meeting(const splitter *s, wf__ref effect, wf__ref load)
 static bool refuse(splitter *s, wf__ref effect, const char *why)
 {
     const wf__bind *b = &s->bind[object_of(s, effect)];
-    wf__plan_fail(s->plan, WF_ERR_UNSUPPORTED, "a block of control flow writes %s %s", b->name ? b->name : "an array",
-                  why);
+    char called[WF__CALLED];
+    wf__plan_fail(s->plan, WF_ERR_UNSUPPORTED, "%s: a block of control flow writes %s %s",
+                  wf__function_of(&s->ir->node[effect]), wf__bind_called(b, called), why);
     return false;
 }
 

@@ -116,7 +116,7 @@ static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
     wf__node copy = *n;
     copy.a = a;
     copy.b = b;
-    copy.c = c;
+    copy.c = n->op == WF__CHECK ? n->c : c;
     return wf__append(t->out, &copy);
 }
 

@@ -90,6 +90,14 @@ static void pure(gen *g, wf__ref r)
     g->out = out;
 }
 
+static void check(gen *g, wf__ref r)
+{
+    const wf__node *n = wf__at(g->ir, r);
+    if (wf__ptx_watches(g))
+        wf__ptx_watch_local(g, n);
+    g->node[r].v = wf__ptx_use(g, n->b);
+}
+
 /* ---- loops ---- */
 typedef struct loop {
     wf__ref at;
@@ -400,6 +408,8 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
             close_loop(g, r, &open[--depth]);
         else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP || g->node[r].in_head)
             continue; /* or it is there from an earlier walk */
+        else if (op == WF__CHECK)
+            check(g, r);
         else if (wf__op_is_pure(op))
             pure(g, r);
         else

@@ -160,6 +160,7 @@ val wf__ptx_meet(gen *g, val address, unsigned join, unsigned dtype, val v, val 
 bool wf__ptx_watches(const gen *g);
 /* Where `when` holds (V_NONE: always) and the index of an access is not inside. */
 void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside);
+void wf__ptx_watch_local(gen *g, const wf__node *n); /* a CHECK */
 /* Before a store to an address where `when` holds: where it takes place. */
 val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val value);
 /* ---- team.c ---- */

@@ -48,7 +48,7 @@ typedef enum wf__ptx_what {
 
 /* Debug mode: what was found first, 0: nothing, and at which node, by which point; where two points write one
  * element, by which other one (1 + its number); the index outside. Point and index: as many words as there are axes. */
-typedef enum wf__ptx_finding { WF__PTX_OUTSIDE = 1, WF__PTX_SAME, WF__PTX_NAN } wf__ptx_finding;
+typedef enum wf__ptx_finding { WF__PTX_OUTSIDE = 1, WF__PTX_SAME, WF__PTX_NAN, WF__PTX_LOCAL } wf__ptx_finding;
 enum {
     WF__PTX_REPORT_WHAT,
     WF__PTX_REPORT_NODE,

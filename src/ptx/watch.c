@@ -52,6 +52,14 @@ void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside)
     wf__ptx_label(g, over);
 }
 
+void wf__ptx_watch_local(gen *g, const wf__node *n)
+{
+    val over = wf__ptx_new_label(g), index = wf__ptx_use(g, n->b);
+    EMIT(g, "@$0 bra $1", wf__ptx_in_register(g, WF_BOOL, wf__ptx_use(g, n->a)), over);
+    report(g, n, WF__PTX_LOCAL, index);
+    wf__ptx_label(g, over);
+}
+
 /* ---- stores ---- */
 /* 1 + the number of the point. */
 static val writer(gen *g)

@@ -119,6 +119,8 @@ bool wf__gpu_watch_look(wf__gpu_watch *w, wf__failure *f)
     memcpy(index, word + WF__PTX_REPORT_INDEX, sizeof index);
     if (what == WF__PTX_OUTSIDE)
         wf__watch_outside(&w->found, n, index, point);
+    else if (what == WF__PTX_LOCAL)
+        wf__watch_local(&w->found, n, (int64_t)word[WF__PTX_REPORT_OTHER], point);
     else if (what == WF__PTX_SAME)
         wf__watch_same(&w->found, n, word[WF__PTX_REPORT_OTHER], point);
     else

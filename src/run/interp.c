@@ -348,6 +348,18 @@ static wf__ref turn(const frame *f, wf__ref r)
     return r == loop ? wf__loop_end(ir, loop) + 1 : r + 1;
 }
 
+/* An index of a local array. */
+static void check(const frame *f, wf__ref r, const wf__node *n)
+{
+    const unsigned char *right = at(f, n->a);
+    const int64_t *index = at(f, n->b);
+    int64_t point[WF_MAX_RANK];
+    memcpy(at(f, r), index, LANES * sizeof *index);
+    for (uint32_t l = f->first; f->call->watch && l < f->first + f->n; ++l)
+        if (!right[l])
+            wf__watch_local(f->call->watch, n, index[l], point_of(f, l, point));
+}
+
 static void walk(const frame *f)
 {
     for (wf__ref r = 1; r < f->ir->n; ++r) {
@@ -361,6 +373,8 @@ static void walk(const frame *f)
         }
         if (n->op == WF__CAST)
             wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), at(f, r), at(f, n->a), LANES);
+        else if (n->op == WF__CHECK)
+            check(f, r, n);
         else if (n->op == WF__BITCAST)
             memcpy(at(f, r), at(f, n->a), (size_t)LANES * wf__size(n->dtype));
         else if (!wf__op_is_pure(n->op))

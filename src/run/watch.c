@@ -60,8 +60,11 @@ static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
     const char *name = wf__label_of(&w->stage->body, wf__array_ref(slot));
     if (name)
         wf__str_addf(out, "'%s', ", name);
-    wf__str_addf(out, "array %u of the recording (in order of first use; %s of shape ", (unsigned)layout->object + 1,
-                 wf_dtype_name((wf_dtype)s->dtype));
+    if (layout->number)
+        wf__str_addf(out, "array %u of the recording (in order of first use; ", (unsigned)layout->number);
+    else
+        wf__str_add(out, s->scratch ? "scratch of the recording (" : "a temporary of the recording (");
+    wf__str_addf(out, "%s of shape ", wf_dtype_name((wf_dtype)s->dtype));
     add_tuple(out, layout->dim, s->rank);
     wf__str_add(out, ")");
 }
@@ -118,6 +121,22 @@ void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, co
     wf__str_add(&w->text, " is outside ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, ", at point ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+}
+
+void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_BOUNDS))
+        return;
+    const char *name = wf__label_of(&w->stage->body, (wf__ref)(n - w->stage->body.node));
+    wf__str_addf(&w->text, "%s: index %lld is outside ", n->aux ? "wf_write" : "wf_read", (long long)index);
+    if (n->d >> 16)
+        wf__str_addf(&w->text, "axis %u of ", (unsigned)(n->d >> 16));
+    if (name)
+        wf__str_addf(&w->text, "the local array '%s'", name);
+    else
+        wf__str_addf(&w->text, "local array %u of the recording", (unsigned)(n->d & 0xffff) + 1);
+    wf__str_addf(&w->text, ", whose length is %u%s, at point ", (unsigned)n->c, n->d >> 16 ? " there" : "");
     add_tuple(&w->text, point, w->stage->body.rank);
 }
 

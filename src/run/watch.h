@@ -26,6 +26,8 @@ void wf__watch_end(wf__watch *w);
 
 /* An index of `index` is not inside the array of the access. */
 void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point);
+/* A CHECK does not hold. */
+void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point);
 /* The findings of stores: `writer`, 1 + the number of its point, was there before; a NaN is stored. */
 void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point);
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point);
