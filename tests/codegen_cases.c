@@ -55,9 +55,9 @@ static void check_ops(unsigned dtype, int64_t n, bool everywhere, const double *
     wf__ref f = in(&t, flag), x[3] = { in(&t, a), in(&t, b), in(&t, c) };
     if (constant)
         x[1] = wf__const_f64(&t.ir, dtype, *constant);
-    for (unsigned op = WF__CAST; op < WF__OP_COUNT; op++) {
+    for (unsigned op = WF__BITCAST + 1; op < WF__OP_COUNT; op++) {
         const wf__op_info *info = &wf__op_table[op];
-        if (op == WF__CAST || op == WF__BITCAST || (info->flags & WF__EXPAND) || !wf__types_allow(info->types, dtype))
+        if ((info->flags & WF__EXPAND) || !wf__types_allow(info->types, dtype))
             continue;
         wf__ref r = apply(&t.ir, op, f, x);
         out(&t, test_slot(&t, wf__dtype(&t.ir, r), 1, &n, true), r);
