@@ -18,11 +18,13 @@
 
 enum {
     PART = WF__SCAN_PART,
-    COLUMNS = 1024, /* side by side, at most, */
-    LEAST = 128,    /* and as threads need some each */
-    ROWS = 4,       /* of columns, at once */
-    PIECE = 2048,   /* elements done at once: few, as meanwhile the next ones are fetched */
-    WORK = 4,       /* of a point, in the units of wf__stage.work, */
+    COLUMNS = 1024,  /* side by side, at most, */
+    LEAST = 128,     /* and as threads need some each */
+    ROWS = 4,        /* of columns, at once, where they are */
+    SHORT_ROW = 256, /* bytes at most apart, or */
+    LONG_ROW = 4096, /* at least: a processor that reads ahead follows few rows within a page */
+    PIECE = 2048,    /* elements done at once: few, as meanwhile the next ones are fetched */
+    WORK = 4,        /* of a point, in the units of wf__stage.work, */
     PARALLEL_WORK = 1 << 18
 };
 
