@@ -1,11 +1,15 @@
-/* test_loader.c - the object loader on good, truncated and corrupted objects; target detection; the search for LLVM. */
+/* test_loader.c - the object loader on good, truncated and corrupted objects, its memory; target detection; the search for LLVM. */
 #include "run/llvm_find.h"
 #include "run/loader.h"
 #include "run/target.h"
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 /* ---- a small object, made by hand: wf_kernel calls fma through a stub and adds a constant of another section ---- */
@@ -107,9 +111,117 @@ static void test_good_object(void **state)
     void *args[3] = { &x[0], &x[1], &x[2] };
     wf__code_entry(c)(args[0], args[1], args[2], (uint64_t *)&r);
     assert_true(r == 17.5);
-    assert_true(wf__code_size(c) >= TOTAL - HEADS);
+    assert_true(wf__code_size(c) >= TEXT_N + DATA_N);
     wf__code_free(c);
     wf__code_free(NULL);
+}
+
+static void put(unsigned char *object, size_t at, const void *value, size_t n) { memcpy(object + at, value, n); }
+
+/* Code that adds `constant` to its product. */
+static wf__code *adding(double constant)
+{
+    unsigned char object[TOTAL];
+    make_object(object);
+    put(object, DATA, &constant, sizeof constant);
+    return wf__code_load(object, TOTAL, NULL);
+}
+
+static bool adds(const wf__code *c, double constant)
+{
+    double x[3] = { 3, 4, 5 }, r = 0;
+    void *args[3] = { &x[0], &x[1], &x[2] };
+    wf__code_entry(c)(args[0], args[1], args[2], (uint64_t *)&r);
+    return r == 17 + constant;
+}
+
+/* How many mappings of this process hold code that is written at another address. */
+static int arena_mappings(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        assert_null(strstr(line, " rwx"));
+        n += strstr(line, "weft code") != NULL;
+    }
+    fclose(f);
+    return n;
+}
+
+/* More pieces of code than an arena has room for, all in use at once; memory goes with the last of an arena. */
+static void test_many(void **state)
+{
+    (void)state;
+    enum { N = 2000 };
+    static wf__code *c[N];
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < N; ++i)
+            assert_non_null(c[i] = adding(i));
+        int most = arena_mappings();
+        for (int i = 0; i < N; ++i)
+            assert_true(adds(c[i], i));
+        for (int i = round; i < N; i += 2)
+            wf__code_free(c[i]);
+        for (int i = 1 - round; i < N; i += 2)
+            assert_true(adds(c[i], i));
+        for (int i = 1 - round; i < N; i += 2)
+            wf__code_free(c[i]);
+        assert_true(most == 0 || (most > 2 && arena_mappings() <= 2));
+    }
+    for (int i = 0; i < 100 * N; ++i)
+        wf__code_free(adding(i));
+    assert_true(arena_mappings() <= 2);
+}
+
+/* Neither a parent nor its child writes over the other's code. */
+static void test_fork(void **state)
+{
+    (void)state;
+    int ready[2], loaded[2], status;
+    char byte = 0;
+    assert_int_equal(pipe(ready) | pipe(loaded), 0);
+    wf__code *before = adding(1);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        wf__code *own = adding(2);
+        bool ok = own && write(ready[1], &byte, 1) == 1 && read(loaded[0], &byte, 1) == 1;
+        ok = ok && adds(own, 2) && adds(before, 1);
+        wf__code_free(before);
+        wf__code_free(own);
+        _exit(!ok);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    wf__code *after = adding(3);
+    assert_int_equal(write(loaded[1], &byte, 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(adds(before, 1) && adds(after, 3));
+    wf__code_free(before);
+    wf__code_free(after);
+    for (int i = 0; i < 2; ++i) {
+        close(ready[i]);
+        close(loaded[i]);
+    }
+}
+
+/* A process that may not make files, not even in memory. */
+static void test_file_limit(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        wf__code *c = setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 }) ? NULL : adding(4);
+        bool ok = c && adds(c, 4);
+        wf__code_free(c);
+        _exit(!ok);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void test_truncated(void **state)
@@ -150,8 +262,6 @@ static void test_corrupted(void **state)
         wf__str_free(&error);
     }
 }
-
-static void put(unsigned char *object, size_t at, const void *value, size_t n) { memcpy(object + at, value, n); }
 
 static void refuse(const unsigned char *object, const char *why)
 {
@@ -237,6 +347,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
         cmocka_unit_test(test_good_object),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_file_limit),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_corrupted),
         cmocka_unit_test(test_refusals),

@@ -1,17 +1,15 @@
-/* loader.c - a small linker for one relocatable object: lays its sections out in one mapping, applies relocations, and
+/* loader.c - a small linker for one relocatable object: lays its sections out in one piece of memory, applies relocations, and
  * connects the few functions of libc and libm that generated code may call through stubs beside the code.
  *
  * Every offset, size, index and name in the object is checked before it is used.
  */
 #include "run/loader.h"
-#include "base/os.h"
+#include "run/code_memory.h"
 #include <elf.h>
 #include <math.h>
-#include <sys/mman.h>
 
 struct wf__code {
-    unsigned char *at;
-    size_t bytes; /* of the mapping */
+    wf__code_memory memory;
     wf__entry *entry;
 };
 
@@ -34,9 +32,9 @@ typedef struct linker {
     size_t n;
     wf__str *error;
     Elf64_Ehdr header;
-    uint64_t *place; /* of each section: offset in the mapping, or UINT64_MAX */
-    unsigned char *base;
-    size_t bytes, stubs; /* stubs: offset of the first */
+    uint64_t *place;            /* of each section: offset in the memory, or UINT64_MAX */
+    size_t bytes, align, stubs; /* stubs: offset of the first */
+    unsigned char *write, *run; /* the memory, where it is written and where it will be */
     const unsigned char *symbols, *names;
     uint64_t symbol_n, names_n;
 } linker;
@@ -133,13 +131,13 @@ static bool lay_out(linker *k)
         if (align > 4096 || (align & (align - 1)) || !inside(k, s.sh_offset, s.sh_size))
             return bad(k, "section out of range");
         top = (top + align - 1) & ~(size_t)(align - 1);
+        k->align = align > k->align ? align : k->align;
         k->place[i] = top;
         if (!wf__add_size(top, s.sh_size, &top) || top > (size_t)1 << 30)
             return bad(k, "too large");
     }
     k->stubs = (top + STUB - 1) & ~(size_t)(STUB - 1);
-    size_t page = wf__page_size();
-    k->bytes = (k->stubs + STUB * WF__COUNT(externals) + page - 1) & ~(page - 1);
+    k->bytes = k->stubs + STUB * WF__COUNT(externals);
     return true;
 }
 
@@ -161,10 +159,10 @@ static void fill(linker *k)
         if (k->place[i] == UINT64_MAX)
             continue;
         Elf64_Shdr s = section(k, i);
-        memcpy(k->base + k->place[i], k->at + s.sh_offset, s.sh_size);
+        memcpy(k->write + k->place[i], k->at + s.sh_offset, s.sh_size);
     }
     for (size_t i = 0; i < WF__COUNT(externals); i++)
-        write_stub(k->base + k->stubs + i * STUB, externals[i].address);
+        write_stub(k->write + k->stubs + i * STUB, externals[i].address);
 }
 
 /* Where symbol number i is. *stub: it is external, and that is its stub. */
@@ -178,7 +176,7 @@ static bool resolve(const linker *k, uint64_t i, uint64_t *address, bool *stub)
         const char *name = name_at(k, s.st_name);
         for (size_t e = 0; name && e < WF__COUNT(externals); e++)
             if (!strcmp(name, externals[e].name)) {
-                *address = (uint64_t)(uintptr_t)(k->base + k->stubs + e * STUB);
+                *address = (uint64_t)(uintptr_t)(k->run + k->stubs + e * STUB);
                 return true;
             }
         if (k->error)
@@ -189,14 +187,14 @@ static bool resolve(const linker *k, uint64_t i, uint64_t *address, bool *stub)
         return bad(k, "symbol in a section that is not loaded");
     if (s.st_value > section(k, s.st_shndx).sh_size)
         return bad(k, "symbol out of its section");
-    *address = (uint64_t)(uintptr_t)k->base + k->place[s.st_shndx] + s.st_value;
+    *address = (uint64_t)(uintptr_t)k->run + k->place[s.st_shndx] + s.st_value;
     return true;
 }
 
 typedef struct patch {
     unsigned char *at; /* what to change, `room` bytes up to the section's end */
     uint64_t room;
-    uint64_t address; /* of `at` */
+    uint64_t address; /* where it will be */
     uint64_t value;   /* symbol + addend */
     uint64_t slot;    /* where the symbol's address is stored, for external ones; else 0 */
     unsigned type;
@@ -308,10 +306,10 @@ static bool relocate_section(const linker *k, const Elf64_Shdr *rel)
             return bad(k, "relocation out of its section");
         if (!resolve(k, ELF64_R_SYM(r.r_info), &address, &stub))
             return false;
-        unsigned char *at = k->base + k->place[rel->sh_info] + r.r_offset;
-        patch p = { .at = at,
+        uint64_t place = k->place[rel->sh_info] + r.r_offset;
+        patch p = { .at = k->write + place,
                     .room = target.sh_size - r.r_offset,
-                    .address = (uint64_t)(uintptr_t)at,
+                    .address = (uint64_t)(uintptr_t)k->run + place,
                     .value = address + (uint64_t)r.r_addend,
                     .type = (unsigned)ELF64_R_TYPE(r.r_info),
                     .slot = stub ? address + 8 + (uint64_t)r.r_addend : 0 };
@@ -359,17 +357,15 @@ static bool link_object(linker *k, wf__code *code)
         return bad(k, "out of memory");
     if (!lay_out(k))
         return false;
-    void *base = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED)
+    if (!wf__code_memory_new(&code->memory, k->bytes, k->align))
         return bad(k, "no memory for code");
-    code->at = k->base = base;
-    code->bytes = k->bytes;
+    k->write = code->memory.write;
+    k->run = code->memory.run;
     fill(k);
     if (!relocate(k) || !find_entry(k, &code->entry))
         return false;
-    if (mprotect(base, k->bytes, PROT_READ | PROT_EXEC))
+    if (!wf__code_memory_finish(&code->memory))
         return bad(k, "the system does not let memory become executable");
-    __builtin___clear_cache((char *)base, (char *)base + k->bytes);
     return true;
 }
 
@@ -391,13 +387,12 @@ wf__code *wf__code_load(const void *object, size_t n, wf__str *error)
 
 wf__entry *wf__code_entry(const wf__code *code) { return code->entry; }
 
-size_t wf__code_size(const wf__code *code) { return code->bytes; }
+size_t wf__code_size(const wf__code *code) { return code->memory.bytes; }
 
 void wf__code_free(wf__code *code)
 {
     if (!code)
         return;
-    if (code->at)
-        munmap(code->at, code->bytes);
+    wf__code_memory_free(&code->memory);
     wf__free(code);
 }
