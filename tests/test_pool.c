@@ -71,6 +71,41 @@ static void test_block_counts(void **state)
     }
 }
 
+typedef struct several {
+    job *j;
+    int64_t most;
+    atomic_int too_long;
+} several;
+
+static void blocks_of(void *user, int64_t first, int64_t end, int worker)
+{
+    several *s = user;
+    if (first >= end || (s->j->workers > 1 && end - first > s->most))
+        atomic_fetch_add(&s->too_long, 1);
+    for (int64_t b = first; b < end; b++)
+        block(s->j, b, worker);
+}
+
+/* Several blocks in a call: each runs once, and no call has more than it may, but for the only worker's. */
+static void test_several(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = { 0, 1, 2, 3, 7, 16, 65, MOST_BLOCKS }, most[] = { 1, 2, 3, 8, 5000 };
+    for (int threads = 1; threads <= 5; threads++) {
+        wf__pool *pool = wf__pool_new(threads);
+        several s = { .j = new_job(pool) };
+        for (size_t i = 0; i < WF__COUNT(counts) * WF__COUNT(most) * 20; i++) {
+            int64_t blocks = counts[i % WF__COUNT(counts)];
+            s.most = most[i / WF__COUNT(counts) % WF__COUNT(most)];
+            wf__pool_run_several(pool, threads, blocks, s.most, blocks_of, &s);
+            assert_true(ran_once(s.j, blocks));
+            assert_int_equal(atomic_load(&s.too_long), 0);
+        }
+        free(s.j);
+        wf__pool_free(pool);
+    }
+}
+
 static void test_many_runs(void **state)
 {
     (void)state;
@@ -381,10 +416,10 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machine),     cmocka_unit_test(test_block_counts), cmocka_unit_test(test_many_runs),
-        cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
-        cmocka_unit_test(test_turns),       cmocka_unit_test(test_parts),        cmocka_unit_test(test_slow_blocks),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_machine),         cmocka_unit_test(test_block_counts), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_many_runs),       cmocka_unit_test(test_set_threads),  cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_several_callers), cmocka_unit_test(test_turns),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_slow_blocks),     cmocka_unit_test(test_failures),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

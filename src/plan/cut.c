@@ -153,6 +153,22 @@ static bool has_long_rows(const wf__stage *stage)
     return true;
 }
 
+/* The one axis that blocks divide, where it does not matter where a block ends; else -1. */
+static int8_t slab_axis(const wf__stage *stage)
+{
+    int8_t axis = -1;
+    if (stage->body.red_n || stage->team.threads || stage->boxed || stage->numbers || stage->blocks < 2)
+        return -1;
+    for (int8_t d = 0; d < stage->body.rank; ++d) {
+        if (stage->block[d] >= stage->extent[d])
+            continue;
+        if (axis >= 0)
+            return -1;
+        axis = d;
+    }
+    return axis;
+}
+
 static void estimate(wf__stage *stage)
 {
     enum { TURNS = 32 }; /* of a loop, about */
@@ -179,4 +195,5 @@ void wf__plan_cut(wf__stage *stage)
     estimate(stage);
     cut_blocks(stage);
     stage->long_rows = has_long_rows(stage);
+    stage->slabs = slab_axis(stage);
 }

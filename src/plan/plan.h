@@ -126,6 +126,7 @@ typedef struct wf__stage {
     /* Not 0: so many stages (WF__MOST_CHAINED at most), from this one on, run block by block, with memory that is the
      * block's own. In such a chain: how far on in it the operator's stage is. */
     int8_t chain, chief;
+    int8_t slabs;        /* the one axis that is cut, where consecutive blocks are as good as one; else -1 */
     bool empty;          /* no points */
     bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;      /* code may count on the promise of that name in kernel.h */

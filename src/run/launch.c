@@ -123,6 +123,20 @@ void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker)
 
 static void run_block(void *user, int64_t block, int worker) { wf__run_one(user, block, worker, worker); }
 
+/* Consecutive blocks of a stage that is cut along one axis: one box. */
+static void run_slabs(void *user, int64_t first, int64_t end, int worker)
+{
+    const wf__launch *l = user;
+    const wf__stage *stage = l->stage;
+    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK], *last = &hi[stage->slabs];
+    (void)worker;
+    memcpy(hi, stage->extent, sizeof hi);
+    lo[stage->slabs] = first * stage->block[stage->slabs];
+    if (end < stage->blocks)
+        *last = end * stage->block[stage->slabs];
+    run_box(l, 0, lo, hi, NULL);
+}
+
 /* Consecutive blocks that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
@@ -155,6 +169,13 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
+/* How many blocks are worth a call. */
+static int64_t together(const wf__stage *stage)
+{
+    uint64_t each = stage->work / (uint64_t)stage->blocks;
+    return each < PARALLEL_WORK ? (int64_t)(PARALLEL_WORK / (each + 1)) + 1 : 1;
+}
+
 static void run_blocks(wf__launch *l)
 {
     const wf__stage *stage = l->stage;
@@ -165,6 +186,8 @@ static void run_blocks(wf__launch *l)
         wf__pool_run_on(l->engine->pool, l->threads, l->copies->n, run_group, l);
     else if (l->parallel && l->entry && l->copies)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
+    else if (l->parallel && l->entry && stage->slabs >= 0)
+        wf__pool_run_several(l->engine->pool, l->threads, stage->blocks, together(stage), run_slabs, l);
     else if (l->parallel && l->entry)
         wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)

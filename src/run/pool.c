@@ -7,7 +7,7 @@
  * late just misses the run, and a run completes even if no worker ever comes (they sleep, could not be started, or
  * were left behind by fork).
  *
- * Each worker's part is a counter, its next block, that it and thieves alike advance by one.
+ * Each worker's part is a counter, its next block, that it and thieves alike advance.
  *
  * Sleeping: a worker announces it in `asleep`, then looks at the state again; the caller changes the state, then looks
  * at `asleep`. Both orders are sequentially consistent, so one of the two sees the other. Sleepers are woken as a
@@ -53,9 +53,10 @@ typedef struct worker {
 struct wf__pool {
     _Alignas(128) _Atomic uint64_t state;
     /* The run in progress; written by the caller before it opens. */
-    _Alignas(128) wf__block_fn *fn;
+    _Alignas(128) wf__blocks_fn *fn;
     void *user;
-    part *parts; /* one per worker, `room` of them */
+    int64_t most; /* blocks of one call */
+    part *parts;  /* one per worker, `room` of them */
     unsigned parts_used;
     /* Of the runs' owner, under `owner`. */
     wf__mutex owner;  /* held during a run */
@@ -78,11 +79,13 @@ struct wf__pool {
 
 static void run_part(wf__pool *pool, part *p, int worker_index)
 {
-    while (atomic_load_explicit(&p->next, memory_order_relaxed) < p->end) {
-        int64_t block = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-        if (block >= p->end)
+    int64_t left;
+    while ((left = p->end - atomic_load_explicit(&p->next, memory_order_relaxed)) > 0) {
+        int64_t n = left / 2 < pool->most ? (left + 1) / 2 : pool->most;
+        int64_t first = atomic_fetch_add_explicit(&p->next, n, memory_order_relaxed);
+        if (first >= p->end)
             return;
-        pool->fn(pool->user, block, worker_index);
+        pool->fn(pool->user, first, first + n < p->end ? first + n : p->end, worker_index);
     }
 }
 
@@ -381,14 +384,14 @@ static void wait_no_more(wf__pool *pool, bool *waits)
     *waits = false;
 }
 
-void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user)
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t most, wf__blocks_fn *fn, void *user)
 {
     int threads = wf__pool_threads(pool);
     if (workers > threads)
         workers = threads;
     if (workers <= 1 || blocks <= 1) {
-        for (int64_t block = 0; block < blocks; block++)
-            fn(user, block, 0);
+        if (blocks > 0)
+            fn(user, 0, blocks, 0);
         return;
     }
     /* While another run has the workers, this thread gets on with its own blocks. (A run from inside a block never gets
@@ -400,6 +403,7 @@ void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *
             unsigned width = blocks - block < workers ? (unsigned)(blocks - block) : (unsigned)workers;
             pool->fn = fn;
             pool->user = user;
+            pool->most = most;
             width = ready_workers(pool, width);
             if (width > 1)
                 run_parallel(pool, width, block, blocks);
@@ -408,9 +412,26 @@ void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *
                 return;
             workers = 1;
         }
-        fn(user, block, 0);
+        fn(user, block, block + 1, 0);
     }
     wait_no_more(pool, &waits);
+}
+
+typedef struct one_by_one {
+    wf__block_fn *fn;
+    void *user;
+} one_by_one;
+
+static void run_one_by_one(void *user, int64_t first, int64_t end, int worker_index)
+{
+    const one_by_one *each = user;
+    for (int64_t block = first; block < end; block++)
+        each->fn(each->user, block, worker_index);
+}
+
+void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user)
+{
+    wf__pool_run_several(pool, workers, blocks, 1, run_one_by_one, &(one_by_one){ fn, user });
 }
 
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user)

@@ -12,6 +12,7 @@
 
 typedef struct wf__pool wf__pool;
 typedef void wf__block_fn(void *user, int64_t block, int worker);
+typedef void wf__blocks_fn(void *user, int64_t first, int64_t end, int worker);
 
 enum { WF__POOL_MAX = 1024 }; /* threads, the caller included */
 
@@ -29,4 +30,8 @@ void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user);
 
 /* The same with at most `workers` workers (worker < workers), for callers that have set up that many of something. */
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user);
+
+/* The same for small blocks, of which one call does several, first .. end - 1: at most `most`, and half of what is left
+ * of a part, so that the last ones are small again; all of them where there is one worker. */
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t most, wf__blocks_fn *fn, void *user);
 #endif
