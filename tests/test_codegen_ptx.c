@@ -104,7 +104,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     make_second(t, &stage[1]);
     for (uint32_t i = 0; i < slots + reds; ++i) {
         size_t bytes = i < slots ? memory[i].bytes : 8;
-        at[i] = wf__gpu_alloc(gpu, bytes, &f);
+        at[i] = wf__gpu_alloc(gpu, bytes, &(wf__gpu_use){ 0 }, &f);
         check(at[i] &&
                   wf__gpu_upload(gpu, at[i], i < slots ? memory[i].at : (unsigned char *)&acc[i - slots], bytes, &f),
               t, &f);
@@ -119,7 +119,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
         check(wf__gpu_download(gpu, i < slots ? (void *)memory[i].at : &acc[i - slots], at[i],
                                i < slots ? memory[i].bytes : wf__size(t->ir.red[i - slots].dtype), &f),
               t, &f);
-        wf__gpu_free(gpu, at[i], i < slots ? memory[i].bytes : 8);
+        wf__gpu_free(gpu, at[i], i < slots ? memory[i].bytes : 8, (wf__gpu_use){ 0 });
     }
     for (int s = 0; s < 2; ++s)
         if (atomic_load(&stage[s].code))

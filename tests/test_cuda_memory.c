@@ -27,28 +27,29 @@ static void test_reuse(void **state)
     wf_context *ctx = test_context(WF_GPU(0), 1);
     wf__gpu *gpu = gpu_of(ctx);
     wf__failure f = { 0 };
-    char *a = wf__gpu_alloc(gpu, 1000, &f), *b = wf__gpu_alloc(gpu, 1000, &f);
+    char *a = wf__gpu_alloc(gpu, 1000, &(wf__gpu_use){ 0 }, &f), *b = wf__gpu_alloc(gpu, 1000, &(wf__gpu_use){ 0 }, &f);
     assert_true(a && b && a != b);
-    wf__gpu_free(gpu, a, 1000);
+    wf__gpu_free(gpu, a, 1000, (wf__gpu_use){ 0 });
     assert_int_equal(gpu->idle_bytes, 1024);
-    char *c = wf__gpu_alloc(gpu, 900, &f); /* of the same class */
+    char *c = wf__gpu_alloc(gpu, 900, &(wf__gpu_use){ 0 }, &f); /* of the same class */
     assert_ptr_equal(c, a);
     assert_int_equal(gpu->idle_bytes, 0);
-    char *d = wf__gpu_alloc(gpu, 1025, &f);
+    char *d = wf__gpu_alloc(gpu, 1025, &(wf__gpu_use){ 0 }, &f);
     assert_ptr_not_equal(d, a);
-    wf__gpu_free(gpu, b, 1000), wf__gpu_free(gpu, c, 900), wf__gpu_free(gpu, d, 1025), wf__gpu_free(gpu, NULL, 7);
+    wf__gpu_free(gpu, b, 1000, (wf__gpu_use){ 0 }), wf__gpu_free(gpu, c, 900, (wf__gpu_use){ 0 }),
+        wf__gpu_free(gpu, d, 1025, (wf__gpu_use){ 0 }), wf__gpu_free(gpu, NULL, 7, (wf__gpu_use){ 0 });
     assert_int_equal(gpu->idle_bytes, 1024 + 1024 + 1280);
     for (size_t bytes = 1; bytes < 300 * (size_t)MIB; bytes += bytes / 3 + 1) { /* classes of all sizes */
-        char *at = bytes < 40 * (size_t)MIB ? wf__gpu_alloc(gpu, bytes, &f) : NULL;
+        char *at = bytes < 40 * (size_t)MIB ? wf__gpu_alloc(gpu, bytes, &(wf__gpu_use){ 0 }, &f) : NULL;
         if (!at)
             break;
         size_t before = gpu->idle_bytes;
-        wf__gpu_free(gpu, at, bytes);
-        char *again = gpu->idle_bytes > before ? wf__gpu_alloc(gpu, bytes, &f) : NULL;
+        wf__gpu_free(gpu, at, bytes, (wf__gpu_use){ 0 });
+        char *again = gpu->idle_bytes > before ? wf__gpu_alloc(gpu, bytes, &(wf__gpu_use){ 0 }, &f) : NULL;
         if (again) {
             assert_ptr_equal(again, at);
             assert_int_equal(gpu->idle_bytes, before);
-            wf__gpu_free(gpu, again, bytes);
+            wf__gpu_free(gpu, again, bytes, (wf__gpu_use){ 0 });
         }
     }
     assert_true(gpu->idle_bytes > MIB && gpu->idle_bytes <= gpu->idle_most);

@@ -13,20 +13,19 @@ extern "C" {
  * the context's threads for large ones). What is given to wf_run, wf_launch and whatever uses them goes into the stream
  * that the call names, else into the thread's current one.
  *
- * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays
- * may be
+ * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays may be
  *   freed right after it. Memory given to wf_wrap must live until its release function is called.
  * - Host access (wf_map, wf_download, wf_upload, wf_host_apply, files, functions of whole arrays that look at contents)
  *   and launches without a stream wait for all queued work that uses the same memory. Kept arrays are WF_LAZY until they
  *   have been computed, and may be used in later recordings at once.
- * - Work in different streams is done in any order, several at once: where they use the same memory, one must wait
- * for an
- *   event of the other (wf_stream_wait), else what arrays hold is unspecified. Nothing worse happens.
+ * - Work in different streams is done in any order, several at once: where they use the same memory, one must wait for
+ *   an event of the other (wf_stream_wait), else what arrays hold is unspecified. Nothing worse happens.
+ * - A stream of a GPU has a thread, too, but what it has given to the GPU counts as done: the host and launches without a
+ *   stream come after it on the GPU. Events are reached when the GPU has done what was before them.
  * - Work that fails (memory; what debug mode finds) takes what is queued behind it on its stream along, up to the
- * report:
- *   the next call with the stream, or wf_sync, by whichever thread, fails with its status and message, which names the
- *   recording. That call's own work is not queued. Kept arrays are then never computed, what should have been written
- *   may be half-written, which its next host access reports, once. The stream goes on.
+ *   report: the next call with the stream, or wf_sync, by whichever thread, fails with its status and message, which
+ *   names the recording. That call's own work is not queued. Kept arrays are then never computed, what should have been
+ *   written may be half-written, which its next host access reports, once. The stream goes on.
  * - Functions of the caller that a stream's thread calls (release functions, log) must not wait for that stream.
  * - The child of a fork has no streams: it frees them, and waits for nothing. */
 /* A new stream of a device (0: the context's default). NULL: no such device, no memory, no thread. From any thread,
@@ -36,13 +35,12 @@ WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
  * default) as a stream; it must live until wf_stream_free, which does not destroy it. Of the device's primary
  * context, which the CUDA runtime uses, and not being captured. Launches are given to it by the calling thread
  * before the call returns, so they come after what the program has put there before, and before what it puts there
- * later; those that need results of reductions on the host wait for them. All that Weft does on one GPU stays in
- * order: where its work goes from one stream to another, the GPU waits (an event, some microseconds). So work in
- * other streams of Weft's, copies to the host and memory that is used again need no events of the program's; these
- * are for what the program itself does: wf_event_record is an event of the driver's, for which wf_stream_wait makes
- * another such stream wait; with an event of another kind it blocks the caller. A failure is reported by a later
- * call, as without a stream. wf_stream_sync waits for the program's work in it, too. NULL: no such device, or a
- * stream of another context.
+ * later; those that need results of reductions on the host wait for them. What uses an array waits, on the GPU, for the
+ * stream of Weft's or the program's where it was used last (an event, some microseconds), copies to the host for all
+ * streams, and all streams for launches without one: so these need no events of the program's. What the program does
+ * itself does, and arrays that wrap the same memory: wf_event_record is an event of the driver's, for which
+ * wf_stream_wait makes another stream of a GPU wait. A failure is reported by a later call, as without a stream.
+ * wf_stream_sync waits for the program's work in it, too. NULL: no such device, or a stream of another context.
  *     wf_stream *s = wf_stream_wrap(ctx, WF_GPU(0), cuda_stream); */
 WF_API wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream);
 WF_API void wf_stream_free(wf_stream *stream);      /* waits; NULL: no-op. It is nobody's current stream any more */
@@ -60,8 +58,7 @@ WF_API wf_event *wf_event_record(wf_stream *stream);
 /* What is queued later waits for the event, which may be one of another stream of the context. Does not block. */
 WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
 WF_API wf_status wf_event_sync(const wf_event *event); /* blocks the caller until it is reached */
-/* *seconds from a to b, by the device's clock; blocks until both are reached. Two of CUDA streams (wf_stream_wrap)
- * of one GPU, or none. */
+/* *seconds from a to b, by the device's clock; blocks until both are reached. Two of streams of one GPU, or none. */
 WF_API wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds);
 WF_API void wf_event_free(wf_event *event); /* at any time; NULL: no-op */
 

@@ -70,6 +70,7 @@ typedef struct wf__buffer { /* memory, shared by views */
     _Atomic int64_t refs;
     char *data;
     wf__gpu *gpu;            /* whose memory it is; NULL: the processor's */
+    wf__gpu_use use;         /* then; under its lock */
     size_t bytes;            /* from the context's allocator; 0: the caller's memory */
     void (*release)(void *); /* the caller's memory */
     void *user;
@@ -457,7 +458,7 @@ struct wf_stream {
     wf_stream *next, *prev; /* in ctx->streams, under the context's lock */
     wf_device device;
     wf__queue *queue; /* NULL: a CUDA stream of the program's */
-    wf__gpu_on cuda;  /* then: that */
+    wf__gpu_on cuda;  /* of a GPU: where its work is done */
     wf__mutex lock;   /* of what follows */
     /* Reports divide time into periods. What was queued in the period of a failure, or before, is dropped from then on;
      * the report ends the period. */

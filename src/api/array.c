@@ -106,7 +106,7 @@ void wf__buffer_release(wf_context *ctx, wf__buffer *b)
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (b->bytes && b->gpu)
-        wf__gpu_free(b->gpu, b->data, b->bytes);
+        wf__gpu_free(b->gpu, b->data, b->bytes, b->use);
     else if (b->bytes)
         wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
     else if (b->release) {
@@ -124,7 +124,7 @@ static wf__buffer *gpu_buffer(wf_context *ctx, wf__gpu *gpu, size_t bytes, wf__f
         return NULL;
     b->gpu = gpu;
     b->bytes = bytes;
-    b->data = wf__gpu_alloc(gpu, bytes, f);
+    b->data = wf__gpu_alloc(gpu, bytes, &b->use, f);
     if (b->data)
         return b;
     wf__free(b);

@@ -173,12 +173,21 @@ static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry 
     wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
     if (wf__is_gpu(p->device) && !on.gpu)
         return wf_check(ctx);
-    if (r->stream)
+    wf__gpu_use *few[FEW], **use = few;
+    if (r->stream) { /* one of the program's */
         on = r->stream->cuda;
+        if (p->object_n > FEW && !(use = wf__alloc(p->object_n * sizeof(wf__gpu_use *))))
+            return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        for (uint32_t i = 0; i < p->object_n; ++i)
+            use[i] = &r->arrays[i]->buffer->use;
+        on.use = use;
+    }
     if (!wf__run_on(ctx, on, &e->plan, p->name, base, r->param, &r->limits, p->device == WF_INTERP, notes, &failure))
         status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
                            wf__str_get(&failure.text));
     wf__str_free(&failure.text);
+    if (use != few)
+        wf__free(use);
     return status;
 }
 

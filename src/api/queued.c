@@ -1,6 +1,6 @@
 /* queued.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds its
  * plan and its arrays, and needs neither the recording nor the kernel any more. Code is compiled by the stream's
- * thread, and temporaries are made there.
+ * thread, and temporaries are made there. What a GPU has got counts as done: whatever the host asks of it comes after.
  */
 #include "api/api.h"
 #include <stdio.h>
@@ -11,12 +11,12 @@ typedef struct launch {
     wf__launch_note note;
     wf__limits limits;
     bool interpret;
-    wf__gpu *gpu;      /* NULL: the processor */
     const char *label; /* begins messages */
     uint32_t array_n, kept_n;
     wf_array **array, **kept; /* retained */
     bool *written;            /* [array_n] */
     wf__buffer **pinned;      /* [array_n]: of copies that share memory until it is written */
+    wf__gpu_use **use;        /* [array_n] of a GPU's */
     char **base;
     uint64_t *param;
 } launch;
@@ -36,7 +36,7 @@ static launch *new_launch(const wf__request *r)
     if (p->name || r->here)
         snprintf(text, sizeof text, "%s%s: ", p->name ? "" : "the recording begun at ", p->name ? p->name : r->here);
     size_t label = strlen(text) + 1, n = p->object_n;
-    size_t bytes = sizeof(launch) + n * (3 * sizeof(void *) + 1) + r->kept_n * sizeof(void *) +
+    size_t bytes = sizeof(launch) + n * (4 * sizeof(void *) + 1) + r->kept_n * sizeof(void *) +
                    p->param_n * sizeof *r->param + label + 16;
     launch *q = wf__alloc(bytes);
     if (!q)
@@ -49,6 +49,7 @@ static launch *new_launch(const wf__request *r)
     q->kept = part(&at, q->kept_n * sizeof *q->kept);
     q->base = part(&at, n * sizeof *q->base);
     q->pinned = part(&at, n * sizeof(wf__buffer *));
+    q->use = part(&at, n * sizeof(wf__gpu_use *));
     q->param = part(&at, p->param_n * sizeof *q->param);
     q->written = part(&at, n);
     q->label = memcpy(part(&at, label), text, label);
@@ -112,10 +113,10 @@ static void run(wf__work *work, bool dropped)
     launch *q = (launch *)work;
     wf_context *ctx = work->stream->ctx;
     wf__failure failure = { 0 };
-    bool done = !dropped &&
-                wf__run_on(ctx, (wf__gpu_on){ .gpu = q->gpu }, &q->plan->plan, q->label, q->base, q->param, &q->limits,
-                           q->interpret, q->note.stage, &failure) &&
-                (!q->gpu || wf__gpu_finish(q->gpu, &failure)); /* events say that it is done */
+    wf__gpu_on on = work->stream->cuda;
+    on.use = q->use;
+    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->label, q->base, q->param, &q->limits, q->interpret,
+                                       q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {
@@ -143,10 +144,11 @@ static launch *begin(wf_context *ctx, const wf__request *r, wf_status *status)
         free_launch(ctx, q);
         return NULL;
     }
-    for (uint32_t i = 0; i < q->array_n; ++i)
+    for (uint32_t i = 0; i < q->array_n; ++i) {
         q->base[i] = q->array[i]->base;
+        q->use[i] = &q->array[i]->buffer->use;
+    }
     q->work.run = run;
-    q->gpu = wf__is_gpu(r->program->device) ? wf__gpu_of(ctx, "a launch", r->program->device) : NULL; /* it is open */
     hold(q);
     return q;
 }

@@ -1,17 +1,17 @@
 /* stream.c - streams and events. A stream of the processor is a queue with a thread of its own (src/run/queue.c), which
  * launches kernels as any caller does: large ones use the context's pool. Streams of GPUs that are Weft's are such
- * queues, too. A CUDA stream of the program's has no queue: what it gets is given to the driver at once, and events are
- * the driver's.
+ * queues, too, whose thread gives everything to a CUDA stream without waiting for it. A CUDA stream of the program's has
+ * no queue: what it gets is given to the driver at once. Events in both are the driver's.
  */
 #include "api/api.h"
 
 struct wf_event {
     _Atomic int64_t refs; /* the owner, the stream that will reach it, streams that wait for it */
     wf_context *ctx;
-    _Atomic bool reached;
-    double at;    /* wf__now */
-    wf__gpu *gpu; /* of one in a CUDA stream of the program's: where it is; else NULL */
-    void *cuda;
+    _Atomic bool reached; /* by the queue's thread; of one of a GPU's: then it has been recorded there */
+    double at;            /* wf__now: then */
+    wf__gpu *gpu;         /* of one of a GPU's stream; else NULL */
+    void *cuda;           /* then: the driver's; NULL: it could not be recorded */
 };
 
 struct wf__current { /* of one thread, for one device */
@@ -22,15 +22,16 @@ struct wf__current { /* of one thread, for one device */
 };
 
 /* ---- life ---- */
-static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device device, wf__gpu_on cuda)
+static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device device, wf__gpu_on cuda, bool queued)
 {
     wf_stream *s = wf__alloc0(sizeof *s);
     bool locked = s && wf__mutex_init(&s->lock);
-    if (locked && !cuda.foreign)
+    if (locked && queued)
         s->queue = wf__queue_new(&ctx->progress);
-    if (!locked || (!s->queue && !cuda.foreign)) {
+    if (!locked || (!s->queue && queued)) {
         if (locked)
             wf__mutex_free(&s->lock);
+        wf__gpu_free_stream(cuda.gpu, cuda.stream);
         wf__free(s);
         wf__error(ctx, WF_ERR_MEMORY, "%s: out of memory or threads", function);
         return NULL;
@@ -51,26 +52,31 @@ static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device de
     return s;
 }
 
-wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
-{
-    if (!ctx)
-        return NULL;
-    device = device ? device : ctx->device;
-    if (wf__is_gpu(device) && !wf__gpu_of(ctx, "wf_stream_new", device))
-        return NULL;
-    if (device != WF_CPU && device != WF_INTERP && !wf__is_gpu(device)) {
-        wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
-        return NULL;
-    }
-    return new_stream(ctx, "wf_stream_new", device, (wf__gpu_on){ 0 });
-}
-
 /* The context's error, or WF_OK; empties the failure. */
 static wf_status said(wf_context *ctx, const char *function, bool ok, wf__failure *f)
 {
     wf_status status = ok ? WF_OK : wf__error(ctx, f->status, "%s: %s", function, wf__str_get(&f->text));
     wf__str_free(&f->text);
     return status;
+}
+
+wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
+{
+    wf__gpu_on on = { 0 };
+    wf__failure f = { 0 };
+    if (!ctx)
+        return NULL;
+    device = device ? device : ctx->device;
+    if (wf__is_gpu(device)) {
+        on.gpu = wf__gpu_of(ctx, "wf_stream_new", device);
+        on.stream = on.gpu ? wf__gpu_new_stream(on.gpu, &f) : NULL;
+        if (!on.gpu || said(ctx, "wf_stream_new", on.stream != NULL, &f) != WF_OK)
+            return NULL;
+    } else if (device != WF_CPU && device != WF_INTERP) {
+        wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
+        return NULL;
+    }
+    return new_stream(ctx, "wf_stream_new", device, on, true);
 }
 
 wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream)
@@ -83,11 +89,11 @@ wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream)
         wf__error(ctx, WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU; the device is not");
         return NULL;
     }
-    wf__gpu *gpu = wf__gpu_of(ctx, "wf_stream_wrap", device);
-    if (!gpu || said(ctx, "wf_stream_wrap", wf__gpu_takes_stream(gpu, cuda_stream, &f), &f) != WF_OK)
+    wf__gpu_on on = { .gpu = wf__gpu_of(ctx, "wf_stream_wrap", device) };
+    on.stream = on.gpu ? wf__gpu_wrap_stream(on.gpu, cuda_stream, &f) : NULL;
+    if (!on.gpu || said(ctx, "wf_stream_wrap", on.stream != NULL, &f) != WF_OK)
         return NULL;
-    return new_stream(ctx, "wf_stream_wrap", device,
-                      (wf__gpu_on){ .gpu = gpu, .foreign = true, .stream = cuda_stream });
+    return new_stream(ctx, "wf_stream_wrap", device, on, false);
 }
 
 static void unlink_stream(wf_stream *s)
@@ -107,6 +113,7 @@ static void release_stream(wf_stream *s)
     wf_context *ctx = s->ctx;
     unlink_stream(s);
     wf__queue_free(s->queue);
+    wf__gpu_free_stream(s->cuda.gpu, s->cuda.stream);
     wf__str_free(&s->error.text);
     wf__mutex_free(&s->lock);
     wf__free(s);
@@ -187,31 +194,32 @@ void wf_stream_free(wf_stream *s)
     if (!s)
         return;
     nobodys_current(s);
-    if (!s->queue) { /* what it has got comes before whatever comes next; nothing more is asked of it */
-        wf__failure f = { 0 };
-        if (!wf__gpu_finish(s->cuda.gpu, &f) && s->ctx->log)
-            s->ctx->log(1, wf__str_get(&f.text), s->ctx->log_user);
-        wf__str_free(&f.text);
-        release_stream(s);
-        return;
-    }
-    wf__queue_wait(s->queue);
+    if (s->queue)
+        wf__queue_wait(s->queue);
     wf__mutex_lock(&s->lock);
     if (s->error.status != WF_OK && s->ctx->log)
         s->ctx->log(1, s->error.text.failed ? "queued work failed" : wf__str_get(&s->error.text), s->ctx->log_user);
     wf__mutex_unlock(&s->lock);
+    wf__failure f = { 0 };
+    if (s->cuda.gpu && !wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f) && s->ctx->log)
+        s->ctx->log(1, wf__str_get(&f.text), s->ctx->log_user);
+    wf__str_free(&f.text);
     release_stream(s);
 }
 
 wf_status wf_stream_sync(wf_stream *s)
 {
     wf__failure f = { 0 };
+    wf_status status = WF_OK;
     if (!s)
         return WF_ERR_ARG;
-    if (!s->queue)
-        return said(s->ctx, "wf_stream_sync", wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f), &f);
-    wf__queue_wait(s->queue);
-    return report_locked(s, "wf_stream_sync");
+    if (s->queue) {
+        wf__queue_wait(s->queue);
+        status = report_locked(s, "wf_stream_sync");
+    }
+    if (s->cuda.gpu && status == WF_OK)
+        status = said(s->ctx, "wf_stream_sync", wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f), &f);
+    return status;
 }
 
 /* The stream after `s`, or the first; retained. It stays in the list as long as it is. */
@@ -352,13 +360,23 @@ static void free_event_work(event_work *w)
     wf__free(w);
 }
 
+static bool record(wf_event *e, const wf_stream *s, wf__failure *f)
+{
+    if (e->gpu)
+        e->cuda = wf__gpu_record(e->gpu, s->cuda.stream, f);
+    e->at = wf__now();
+    atomic_store(&e->reached, true);
+    return !e->gpu || e->cuda;
+}
+
 /* Reached also if what was queued before it was dropped: nobody waits forever. */
 static void reach(wf__work *work, bool dropped)
 {
     event_work *w = (event_work *)work;
-    WF__UNUSED(dropped);
-    w->event->at = wf__now();
-    atomic_store(&w->event->reached, true);
+    wf__failure f = { 0 };
+    if (!record(w->event, work->stream, &f) && !dropped)
+        wf__stream_fail(work, f.status, wf__str_get(&f.text));
+    wf__str_free(&f.text);
     wf__progress_made(&w->event->ctx->progress);
     free_event_work(w);
 }
@@ -368,17 +386,24 @@ static bool is_reached(void *event) { return atomic_load(&((wf_event *)event)->r
 /* false: work before it failed, which the failure says. */
 static bool wait_for_event(const wf_event *e, wf__failure *f)
 {
-    if (e->cuda)
-        return wf__gpu_reached(e->gpu, e->cuda, f);
     wf__progress_wait(&e->ctx->progress, is_reached, (void *)e);
-    return true;
+    return !e->cuda || wf__gpu_reached(e->gpu, e->cuda, f);
+}
+
+/* What comes next in a stream waits, of a GPU's on the GPU where that can be. */
+static bool let_wait(const wf_stream *s, const wf_event *e, wf__failure *f)
+{
+    wf__progress_wait(&e->ctx->progress, is_reached, (void *)e);
+    return !e->cuda      ? true
+           : s->cuda.gpu ? wf__gpu_await(s->cuda.gpu, s->cuda.stream, e->gpu, e->cuda, f)
+                         : wf__gpu_reached(e->gpu, e->cuda, f);
 }
 
 static void await(wf__work *work, bool dropped)
 {
     event_work *w = (event_work *)work;
     wf__failure f = { 0 };
-    if (!dropped && !wait_for_event(w->event, &f))
+    if (!dropped && !let_wait(work->stream, w->event, &f))
         wf__stream_fail(work, f.status, wf__str_get(&f.text));
     wf__str_free(&f.text);
     free_event_work(w);
@@ -387,8 +412,7 @@ static void await(wf__work *work, bool dropped)
 static wf_event *record_at_once(wf_stream *s, wf_event *e)
 {
     wf__failure f = { 0 };
-    e->cuda = wf__gpu_record(e->gpu, s->cuda.stream, &f);
-    if (said(s->ctx, "wf_event_record", e->cuda != NULL, &f) == WF_OK)
+    if (said(s->ctx, "wf_event_record", record(e, s, &f), &f) == WF_OK)
         return e;
     wf_event_free(e);
     return NULL;
@@ -427,9 +451,7 @@ wf_status wf_stream_wait(wf_stream *s, const wf_event *event)
                          event ? "the event belongs to another context" : "the event is NULL");
     if (!s->queue) {
         wf__failure f = { 0 };
-        bool ok = event->cuda ? wf__gpu_await(s->cuda.gpu, s->cuda.stream, event->gpu, event->cuda, &f)
-                              : wait_for_event(event, &f);
-        return said(s->ctx, "wf_stream_wait", ok, &f);
+        return said(s->ctx, "wf_stream_wait", let_wait(s, event, &f), &f);
     }
     event_work *w = new_event_work((wf_event *)event, await);
     if (!w)
@@ -455,10 +477,10 @@ wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds
     wf__failure f = { 0 };
     if (a->gpu != b->gpu)
         return wf__error(a->ctx, WF_ERR_ARG, "wf_event_elapsed: the two events have no clock in common");
-    if (a->cuda)
+    if (!wait_for_event(a, &f) || !wait_for_event(b, &f))
+        return said(a->ctx, "wf_event_elapsed", false, &f);
+    if (a->cuda && b->cuda)
         return said(a->ctx, "wf_event_elapsed", wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f), &f);
-    wait_for_event(a, &f);
-    wait_for_event(b, &f);
     *seconds = b->at - a->at;
     return WF_OK;
 }

@@ -42,80 +42,15 @@ bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *f)
     return false;
 }
 
-bool wf__gpu_enter(wf__gpu *gpu, wf__failure *f)
-{
-    wf__mutex_lock(&gpu->lock);
-    gpu->stream = gpu->own;
-    if (wf__gpu_ok(gpu, "making the context current", gpu->cuda->CtxPushCurrent(gpu->context), f))
-        return true;
-    wf__mutex_unlock(&gpu->lock);
-    return false;
-}
-
-bool wf__gpu_begin_on(wf__gpu *gpu, void *stream, wf__failure *f)
-{
-    if (!wf__gpu_enter(gpu, f))
-        return false;
-    if (stream != gpu->latest) { /* the end of the work before has been recorded, but for that in our own */
-        const wf__cuda *c = gpu->cuda;
-        int result = gpu->latest == gpu->own ? c->EventRecord(gpu->turn, gpu->own) : 0;
-        result = result ? result : c->StreamWaitEvent(stream, gpu->turn, 0);
-        if (!wf__gpu_ok(gpu, "ordering streams", result, f)) {
-            wf__gpu_end(gpu);
-            return false;
-        }
-    }
-    gpu->latest = gpu->stream = stream;
-    return true;
-}
-
-void wf__gpu_settle_here(wf__gpu *gpu)
-{
-    if (gpu->latest != gpu->stream)
-        gpu->cuda->EventSynchronize(gpu->turn);
-    gpu->cuda->StreamSynchronize(gpu->stream);
-}
-
-bool wf__gpu_begin(wf__gpu *gpu, wf__failure *f) { return wf__gpu_begin_on(gpu, gpu->own, f); }
-
-void wf__gpu_end(wf__gpu *gpu)
-{
-    void *ours;
-    if (gpu->stream != gpu->own && gpu->cuda->EventRecord(gpu->turn, gpu->stream))
-        gpu->cuda->StreamSynchronize(gpu->stream);
-    gpu->cuda->CtxPopCurrent(&ours);
-    wf__mutex_unlock(&gpu->lock);
-}
-
-bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *f)
-{
-    bool ok = wf__gpu_ok(gpu, what, gpu->cuda->StreamSynchronize(gpu->stream), f);
-    gpu->recent_n = 0;
-    return ok;
-}
-
-bool wf__gpu_finish(wf__gpu *gpu, wf__failure *f)
-{
-    if (!wf__gpu_begin(gpu, f))
-        return false;
-    bool ok = wf__gpu_wait(gpu, "running a kernel", f);
-    wf__gpu_end(gpu);
-    return ok;
-}
-
 /* ---- opening ---- */
 static void close_gpu(wf__gpu *gpu)
 {
     wf__failure ignored = { 0 };
     if (gpu->context && gpu->has_lock && wf__gpu_enter(gpu, &ignored)) {
-        if (gpu->own)
-            wf__gpu_settle_here(gpu);
+        wf__gpu_settle_here(gpu);
         wf__map_free(gpu->modules);
         wf__gpu_empty_cache(gpu);
-        if (gpu->turn)
-            gpu->cuda->EventDestroy(gpu->turn);
-        if (gpu->own)
-            gpu->cuda->StreamDestroy(gpu->own);
+        wf__gpu_close_stream(gpu, &gpu->own);
         wf__gpu_end(gpu);
     } else
         wf__map_free(gpu->modules);
@@ -146,11 +81,9 @@ static bool start(wf__gpu *gpu, int n, wf__failure *f)
     c->DeviceGetName(gpu->model, (int)sizeof gpu->model, gpu->device);
     c->DriverGetVersion(&gpu->driver);
     gpu->arch = 10 * major + minor;
-    if (!wf__gpu_begin(gpu, f))
+    if (!wf__gpu_enter(gpu, f))
         return false;
-    int result = c->StreamCreate(&gpu->own, WF__CUDA_STREAM_NON_BLOCKING);
-    bool ok = wf__gpu_ok(gpu, "making a stream", result, f);
-    gpu->latest = gpu->stream = gpu->own;
+    bool ok = wf__gpu_open_stream(gpu, &gpu->own, f);
     size_t left, total;
     gpu->idle_most = ok && !c->MemGetInfo(&left, &total) ? total / 4 : 0;
     wf__gpu_end(gpu);

@@ -1,13 +1,15 @@
 /* gpu.h - NVIDIA GPUs: opening one, its memory, running plans on it. The driver's primary context is shared with the
  * rest of the program; which context is current for the calling thread is as it was after each call. All functions may
- * be called from any thread; work on one GPU is given to it by one thread at a time, and done in that order. Copies are
- * complete when the call returns, launches need not be: their failures are those of a later call.
+ * be called from any thread; work on one GPU is given to it by one thread at a time, and done in that order but for
+ * what is in different streams. Copies are complete when the call returns, launches need not be: their failures are
+ * those of a later call.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
 #include "plan/plan.h"
 
 typedef struct wf__gpu wf__gpu;
+typedef struct wf__gpu_stream wf__gpu_stream;
 struct wf__engine;
 struct wf__failure;
 struct wf__limits;
@@ -20,9 +22,14 @@ void wf__engine_close_gpus(struct wf__engine *engine);
 
 uint32_t wf__gpu_team_memory(const wf__gpu *gpu); /* bytes that threads of a block can share */
 
-/* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. */
-char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, struct wf__failure *failure);
-void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes); /* as many as were asked for; NULL is fine */
+/* Which stream has used some memory last, and when; of the GPU's own nothing need be known. All zero: none has. */
+typedef struct wf__gpu_use {
+    uint32_t stream; /* its number */
+    uint64_t time;   /* on the GPU's clock */
+} wf__gpu_use;
+/* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. *use: of what had the memory before. */
+char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, struct wf__failure *failure);
+void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* as many as were asked for; NULL is fine */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
 /* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each
  * axis, the innermost last; nothing between them is touched. */
@@ -40,23 +47,28 @@ bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *fail
 /* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver
  * knows? Else the failure says what is there. */
 bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *failure);
-/* Of streams of the host program's. Is it one of this GPU's? From then on it may get work. */
-bool wf__gpu_takes_stream(wf__gpu *gpu, void *stream, wf__failure *failure);
-bool wf__gpu_finish_stream(wf__gpu *gpu, void *stream, wf__failure *failure); /* with what the program has in it */
+/* Streams besides the GPU's own: new ones, and CUDA streams of the host program's. NULL: failure. */
+wf__gpu_stream *wf__gpu_new_stream(wf__gpu *gpu, wf__failure *failure);
+wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *failure);
+void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *stream); /* when it gets no more; NULL: no-op */
+/* Waits for it, also for what the program has in it. */
+bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
 /* Events: recorded in such a stream (NULL: failure), waited for by one or by the caller, freed. */
-void *wf__gpu_record(wf__gpu *gpu, void *stream, wf__failure *failure);
-bool wf__gpu_await(wf__gpu *gpu, void *stream, wf__gpu *of, void *event, wf__failure *failure);
+void *wf__gpu_record(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
+bool wf__gpu_await(wf__gpu *gpu, wf__gpu_stream *stream, wf__gpu *of, void *event, wf__failure *failure);
 bool wf__gpu_reached(wf__gpu *gpu, void *event, wf__failure *failure);
 bool wf__gpu_elapsed(wf__gpu *gpu, void *from, void *to, double *seconds, wf__failure *failure);
 void wf__gpu_free_event(wf__gpu *gpu, void *event);
 /* Waits for all work without asking how it went: failures stay for later calls. */
 void wf__gpu_settle(wf__gpu *gpu);
 
-/* Where work is done: on the processor (gpu NULL), a GPU, or a stream of the host program's there. */
+/* Where work is done: on the processor (gpu NULL), or a GPU, in a stream. */
 typedef struct wf__gpu_on {
     wf__gpu *gpu;
-    bool foreign;
-    void *stream; /* then: a CUstream, also NULL */
+    wf__gpu_stream *stream; /* NULL: its own */
+    /* Of another: the uses of the plan's objects, in their order. What another stream does with an object comes before.
+     * They are read and written while the GPU is in use by nobody else. */
+    wf__gpu_use *const *use;
 } wf__gpu_on;
 /* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
 bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,

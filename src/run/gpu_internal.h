@@ -1,4 +1,5 @@
-/* gpu_internal.h - a GPU's state, shared by gpu.c (opening), gpu_module.c, gpu_memory.c and gpu_run.c (running plans). */
+/* gpu_internal.h - a GPU's state, shared by gpu.c (opening), gpu_stream.c, gpu_module.c, gpu_memory.c and gpu_run.c (running
+ * plans). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
 #include "run/cuda_api.h"
@@ -8,6 +9,19 @@
 typedef struct wf__gpu_idle wf__gpu_idle;
 enum { WF__GPU_CLASSES = 512, WF__GPU_RECENT = 4 };
 
+struct wf__gpu_stream {
+    wf__gpu_stream *next;
+    void *stream;       /* CUstream */
+    bool foreign;       /* the host program's */
+    uint32_t number;    /* from 1 on, of one stream only */
+    uint64_t work;      /* the GPU's clock when it got something last; 0: never */
+    void *done;         /* event: the end of what it had got when `work` was `recorded` */
+    uint64_t recorded;  /* 0: never */
+    uint64_t waited;    /* it comes after what other streams got up to this time */
+    uint64_t after_own; /* and after what the GPU's own got up to this */
+    wf__gpu_use after;  /* and after this, which it has waited for last */
+};
+
 struct wf__gpu {
     wf__engine *engine;
     const wf__cuda *cuda;
@@ -15,13 +29,13 @@ struct wf__gpu {
     int processors;   /* multiprocessors */
     int team_memory;  /* bytes that threads of a block can share */
     void *context;
-    /* All work is in order, whichever stream it is given to: when it goes from one to another, that one waits for the
-     * event `turn`. So memory that is given back may be taken by whatever comes next. */
-    void *own, *stream; /* stream: of the work in hand */
-    void *latest;       /* stream that got work last */
-    void *turn;         /* NULL: there are no other streams */
-    wf__map *modules;   /* PTX -> wf__gpu_kernel */
-    wf__mutex lock;     /* held by whoever works on it */
+    wf__gpu_stream own;      /* for work that names none */
+    wf__gpu_stream *now;     /* of the work in hand */
+    wf__gpu_stream *streams; /* all of them */
+    uint32_t stream_n;       /* ever made */
+    uint64_t clock;          /* counts what streams get */
+    wf__map *modules;        /* PTX -> wf__gpu_kernel */
+    wf__mutex lock;          /* held by whoever works on it */
     bool has_lock, lost, emulated;
     char name[24]; /* "cuda:0" */
     char model[96];
@@ -39,16 +53,22 @@ typedef struct wf__gpu_kernel { /* one module */
 } wf__gpu_kernel;
 
 /* Between these two the context is current, and nobody else works on it. */
-bool wf__gpu_begin(wf__gpu *gpu, wf__failure *failure);                  /* work goes to its own stream */
-bool wf__gpu_begin_on(wf__gpu *gpu, void *stream, wf__failure *failure); /* to this one */
-bool wf__gpu_enter(wf__gpu *gpu, wf__failure *failure);                  /* no work is given to it */
+bool wf__gpu_begin(wf__gpu *gpu, wf__failure *failure);                            /* work goes to its own stream */
+bool wf__gpu_begin_on(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure); /* to this one; NULL: its own */
+bool wf__gpu_enter(wf__gpu *gpu, wf__failure *failure);                            /* no work is given to it */
 void wf__gpu_end(wf__gpu *gpu);
+/* Within these: the stream in hand, which is about to use some memory, waits for those that have used it last. */
+bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use); /* need it not wait? */
+bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__failure *failure);
+/* Within these, for the GPU's own and by gpu_stream.c: a stream and its event. */
+bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
+void wf__gpu_close_stream(wf__gpu *gpu, wf__gpu_stream *stream); /* it may not be open */
 void wf__gpu_settle_here(wf__gpu *gpu); /* within these: waits for all work, whatever has become of it */
 /* Is the result of a driver call good? Else the failure says what it was. */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 /* Within begin and end: */
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);
-void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* as many as were taken */
+void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* as many as were taken; only this stream has used them */
 void wf__gpu_empty_cache(wf__gpu *gpu);
 bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *failure);
 wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note,

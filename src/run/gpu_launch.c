@@ -243,7 +243,7 @@ static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t bl
     if (!wf__gpu_ok(l->gpu, "giving a kernel shared memory", result, l->failure))
         return false;
     result = c->LaunchKernel(kernel->function, (unsigned)divided(blocks, y), (unsigned)y, 1, l->block_x, l->block_y, 1,
-                             shared, l->gpu->stream, params, NULL);
+                             shared, l->gpu->now->stream, params, NULL);
     return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
 }
 

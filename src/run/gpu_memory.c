@@ -1,6 +1,6 @@
-/* gpu_memory.c - a GPU's memory. All work on it is in order, so memory that is given back may be taken by whatever is
- * launched next, without waiting. Blocks are kept by size class up to a bound; when memory runs out, all of them are
- * given to the driver before the call fails. An emulator gets every block exactly as long as it was asked for, and
+/* gpu_memory.c - a GPU's memory. What is given back may be taken at once by the stream that has used it last, or one
+ * that comes after that; any other waits for it first, on the GPU. Blocks are kept by size
+ * class up to a bound; when memory runs out, all of them are given to the driver before the call fails. An emulator gets every block exactly as long as it was asked for, and
  * back at once, so that it sees what goes past the end or comes too late.
  */
 #include "run/gpu_internal.h"
@@ -10,6 +10,7 @@ enum { ALIGN = 256 };
 struct wf__gpu_idle {
     uint64_t at;
     wf__gpu_idle *next;
+    wf__gpu_use use;
 };
 
 /* Eight classes for each power of two. */
@@ -67,28 +68,36 @@ static bool from_driver(wf__gpu *gpu, size_t size, uint64_t *at, wf__failure *f)
     return result == WF__CUDA_OUT_OF_MEMORY ? no_memory(gpu, size, f) : wf__gpu_ok(gpu, "memory", result, f);
 }
 
-char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
+/* A block that need not be waited for, if one of that size is idle, else one that must, else a new one. */
+static bool find_block(wf__gpu *gpu, size_t size, uint64_t *block, wf__gpu_use *use, wf__failure *f)
+{
+    wf__gpu_idle **list = &gpu->idle[gpu->emulated ? 0 : class_of(size)], **at = list;
+    *use = (wf__gpu_use){ 0 };
+    if (gpu->emulated || !*list)
+        return from_driver(gpu, size, block, f);
+    while (*at && !wf__gpu_comes_after(gpu, (*at)->use))
+        at = &(*at)->next;
+    at = *at ? at : list;
+    wf__gpu_idle *b = *at;
+    *at = b->next;
+    *block = b->at;
+    *use = b->use;
+    gpu->idle_bytes -= size;
+    wf__free(b);
+    return true;
+}
+
+static char *take(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
 {
     uint64_t at = 0;
     if (bytes > SIZE_MAX / 4) {
         no_memory(gpu, bytes, f);
         return NULL;
     }
-    size_t size = whole_size(gpu, bytes);
-    wf__gpu_idle **list = &gpu->idle[gpu->emulated ? 0 : class_of(size)], *b = gpu->emulated ? NULL : *list;
-    if (b) {
-        at = b->at;
-        *list = b->next;
-        gpu->idle_bytes -= size;
-        wf__free(b);
-    } else if (!from_driver(gpu, size, &at, f))
-        return NULL;
-    if (bytes % 4) /* small elements are updated together with the word they are in, which may end behind the last */
-        gpu->cuda->MemsetD8(at + bytes, 0, 4 - bytes % 4, gpu->stream);
-    return (char *)(uintptr_t)at;
+    return find_block(gpu, whole_size(gpu, bytes), &at, use, f) ? (char *)(uintptr_t)at : NULL;
 }
 
-void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
+static void give(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 {
     if (!at)
         return;
@@ -100,25 +109,52 @@ void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
         return;
     }
     wf__gpu_idle **list = &gpu->idle[class_of(size)];
-    *b = (wf__gpu_idle){ wf__gpu_address(at), *list };
+    *b = (wf__gpu_idle){ wf__gpu_address(at), *list, use };
     *list = b;
     gpu->idle_bytes += size;
 }
 
-char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__failure *f)
+void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
+{
+    give(gpu, at, bytes, (wf__gpu_use){ gpu->now->number, gpu->clock });
+}
+
+/* Small elements are updated together with the word they are in, which may end behind the last. */
+static void fill_word(wf__gpu *gpu, const char *at, size_t bytes)
+{
+    if (bytes % 4)
+        gpu->cuda->MemsetD8(wf__gpu_address(at) + bytes, 0, 4 - bytes % 4, gpu->now->stream);
+}
+
+char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
+{
+    wf__gpu_use use;
+    char *at = take(gpu, bytes, &use, f);
+    if (at && !wf__gpu_use_memory(gpu, (wf__gpu_use *[]){ &use }, 1, f)) {
+        give(gpu, at, bytes, use);
+        return NULL;
+    }
+    if (at)
+        fill_word(gpu, at, bytes);
+    return at;
+}
+
+char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
 {
     if (!(bytes % 4 ? wf__gpu_begin(gpu, f) : wf__gpu_enter(gpu, f))) /* then it writes */
         return NULL;
-    char *at = wf__gpu_take(gpu, bytes, f);
+    char *at = take(gpu, bytes, use, f);
+    if (at)
+        fill_word(gpu, at, bytes);
     wf__gpu_end(gpu);
     return at;
 }
 
-void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes)
+void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 {
     wf__failure ignored = { 0 };
     if (at && wf__gpu_enter(gpu, &ignored)) {
-        wf__gpu_give(gpu, at, bytes);
+        give(gpu, at, bytes, use);
         wf__gpu_end(gpu);
     }
     wf__str_free(&ignored.text);
@@ -135,9 +171,9 @@ static bool moved(wf__gpu *gpu, const char *what, int result, wf__failure *f)
 
 bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, wf__failure *f)
 {
-    return !bytes ||
-           (wf__gpu_begin(gpu, f) &&
-            moved(gpu, "copying to the GPU", gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream), f));
+    return !bytes || (wf__gpu_begin(gpu, f) &&
+                      moved(gpu, "copying to the GPU",
+                            gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->now->stream), f));
 }
 
 /* Rows along the last axis at once, where the driver's rectangles can be like that. */
@@ -146,8 +182,8 @@ static int copy_rows(wf__gpu *gpu, char *to, const char *from, size_t bytes, int
     if (n > 1 && (step < (int64_t)bytes || step > INT32_MAX)) {
         int result = 0;
         for (int64_t i = 0; i < n && !result; ++i)
-            result =
-                gpu->cuda->MemcpyHtoD(wf__gpu_address(to + i * step), from + (size_t)i * bytes, bytes, gpu->stream);
+            result = gpu->cuda->MemcpyHtoD(wf__gpu_address(to + i * step), from + (size_t)i * bytes, bytes,
+                                           gpu->now->stream);
         return result;
     }
     wf__cuda_copy2d c = { .from_type = WF__CUDA_MEMORY_HOST,
@@ -158,8 +194,8 @@ static int copy_rows(wf__gpu *gpu, char *to, const char *from, size_t bytes, int
                           .to_pitch = (size_t)step,
                           .width = bytes,
                           .height = (size_t)n };
-    return n > 1 ? gpu->cuda->Memcpy2D(&c, gpu->stream)
-                 : gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->stream);
+    return n > 1 ? gpu->cuda->Memcpy2D(&c, gpu->now->stream)
+                 : gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->now->stream);
 }
 
 bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu_rows *rows, wf__failure *f)
@@ -183,20 +219,22 @@ bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu
 
 bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, wf__failure *f)
 {
-    return !bytes ||
-           (wf__gpu_begin(gpu, f) && moved(gpu, "copying from the GPU",
-                                           gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->stream), f));
+    return !bytes || (wf__gpu_begin(gpu, f) &&
+                      moved(gpu, "copying from the GPU",
+                            gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->now->stream), f));
 }
 
 bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, wf__failure *f)
 {
-    return !bytes || (wf__gpu_begin(gpu, f) &&
-                      moved(gpu, "copying on the GPU",
-                            gpu->cuda->MemcpyDtoD(wf__gpu_address(to), wf__gpu_address(from), bytes, gpu->stream), f));
+    return !bytes ||
+           (wf__gpu_begin(gpu, f) &&
+            moved(gpu, "copying on the GPU",
+                  gpu->cuda->MemcpyDtoD(wf__gpu_address(to), wf__gpu_address(from), bytes, gpu->now->stream), f));
 }
 
 bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, wf__failure *f)
 {
-    return !bytes || (wf__gpu_begin(gpu, f) &&
-                      moved(gpu, "filling memory", gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->stream), f));
+    return !bytes ||
+           (wf__gpu_begin(gpu, f) &&
+            moved(gpu, "filling memory", gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->now->stream), f));
 }

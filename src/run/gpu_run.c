@@ -151,8 +151,10 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
     char **base = wf__alloc0((objects + 1) * sizeof *base);
     size_t cells = plan->most_reds * CELL;
     wf__gpu_launch l = { .gpu = gpu, .plan = plan, .param = param, .limits = limits, .failure = f };
-    bool ok = (base || no_memory(f)) && wf__gpu_begin_on(gpu, on.foreign ? on.stream : gpu->own, f);
+    bool ok = (base || no_memory(f)) && wf__gpu_begin_on(gpu, on.stream, f);
     bool begun = ok;
+    if (ok && on.stream)
+        ok = wf__gpu_use_memory(gpu, on.use, plan->objects, f);
     for (uint32_t i = 0; ok && i < plan->objects; ++i)
         base[i] = given[i];
     if (ok && plan->most_reds)

@@ -25,7 +25,7 @@ static size_t table_bytes(const wf__gpu_watch *w, uint32_t slot)
 static char *zeros(wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
     char *at = wf__gpu_take(gpu, bytes, f);
-    int result = at ? gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->stream) : 0;
+    int result = at ? gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->now->stream) : 0;
     if (!at || wf__gpu_ok(gpu, "filling memory", result, f))
         return at;
     wf__gpu_give(gpu, at, bytes);
@@ -79,7 +79,7 @@ uint64_t wf__gpu_watch_field(const wf__gpu_watch *w, const wf__ptx_field *f)
 static bool fetch(const wf__gpu_watch *w, void *to, const char *from, size_t bytes, wf__failure *f)
 {
     wf__gpu *gpu = w->gpu;
-    int result = gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->stream);
+    int result = gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->now->stream);
     return wf__gpu_ok(gpu, "debug mode", result, f) && wf__gpu_wait(gpu, "running a kernel", f);
 }
 

@@ -1,0 +1,312 @@
+/* gpu_stream.c - the streams of a GPU, and events in them.
+ *
+ * Streams run side by side, but for the GPU's own, where work goes that names none: it waits for all that the others
+ * have got, and they for it. And what uses an array waits for the stream that has used it last, which has waited for
+ * the one before. What is in a stream's way is waited for on the GPU, by an event that is recorded where the
+ * other's work ends: at once in streams of the host program's, which may get more that is not ours; in ours when it is
+ * first asked for. The clock counts what streams get; `waited` says up to when a stream comes after all others.
+ */
+#include "run/gpu_internal.h"
+
+/* ---- order ---- */
+static int record(const wf__gpu *gpu, wf__gpu_stream *s)
+{
+    int result = s->recorded == s->work ? 0 : gpu->cuda->EventRecord(s->done, s->stream);
+    if (!result)
+        s->recorded = s->work;
+    return result;
+}
+
+/* The stream in hand after another. */
+static bool come_after(wf__gpu *gpu, wf__gpu_stream *other, wf__failure *f)
+{
+    int result = record(gpu, other);
+    result = result ? result : gpu->cuda->StreamWaitEvent(gpu->now->stream, other->done, 0);
+    gpu->now->work = ++gpu->clock;
+    gpu->now->after = (wf__gpu_use){ other->number, other->work };
+    return wf__gpu_ok(gpu, "ordering streams", result, f);
+}
+
+static bool come_last(wf__gpu *gpu, wf__failure *f)
+{
+    wf__gpu_stream *now = gpu->now;
+    uint64_t clock = gpu->clock;
+    for (wf__gpu_stream *s = gpu->streams; s; s = s->next)
+        if (s != now && s->work > now->waited && !come_after(gpu, s, f))
+            return false;
+    now->waited = clock;
+    return true;
+}
+
+/* After the GPU's own stream, which comes after what was before it. */
+static bool come_after_own(wf__gpu *gpu, wf__failure *f)
+{
+    wf__gpu_stream *now = gpu->now, *own = &gpu->own;
+    if (own->work > now->after_own && !come_after(gpu, own, f))
+        return false;
+    now->after_own = own->work;
+    return true;
+}
+
+bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use)
+{
+    const wf__gpu_stream *now = gpu->now;
+    return use.stream == now->number || use.stream == gpu->own.number || use.time <= now->waited ||
+           (use.stream == now->after.stream && use.time <= now->after.time);
+}
+
+bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__failure *f)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        wf__gpu_stream *last = wf__gpu_comes_after(gpu, *use[i]) ? NULL : gpu->streams;
+        while (last && last->number != use[i]->stream) /* one that is gone comes before the GPU's own */
+            last = last->next;
+        if (last && !come_after(gpu, last, f))
+            return false;
+        *use[i] = (wf__gpu_use){ gpu->now->number, gpu->clock };
+    }
+    return true;
+}
+
+bool wf__gpu_enter(wf__gpu *gpu, wf__failure *f)
+{
+    wf__mutex_lock(&gpu->lock);
+    gpu->now = &gpu->own;
+    if (wf__gpu_ok(gpu, "making the context current", gpu->cuda->CtxPushCurrent(gpu->context), f))
+        return true;
+    wf__mutex_unlock(&gpu->lock);
+    return false;
+}
+
+bool wf__gpu_begin_on(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
+{
+    if (!wf__gpu_enter(gpu, f))
+        return false;
+    gpu->now = stream ? stream : &gpu->own;
+    if (gpu->now == &gpu->own ? come_last(gpu, f) : come_after_own(gpu, f)) {
+        gpu->now->work = ++gpu->clock;
+        return true;
+    }
+    wf__gpu_end(gpu);
+    return false;
+}
+
+bool wf__gpu_begin(wf__gpu *gpu, wf__failure *f) { return wf__gpu_begin_on(gpu, NULL, f); }
+
+void wf__gpu_end(wf__gpu *gpu)
+{
+    void *ours;
+    if (gpu->now->foreign && record(gpu, gpu->now))
+        gpu->cuda->StreamSynchronize(gpu->now->stream);
+    gpu->cuda->CtxPopCurrent(&ours);
+    wf__mutex_unlock(&gpu->lock);
+}
+
+/* ---- waiting ---- */
+bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *f)
+{
+    bool ok = wf__gpu_ok(gpu, what, gpu->cuda->StreamSynchronize(gpu->now->stream), f);
+    gpu->recent_n = 0;
+    return ok;
+}
+
+void wf__gpu_settle_here(wf__gpu *gpu)
+{
+    for (wf__gpu_stream *s = gpu->streams; s; s = s->next)
+        if (!s->foreign)
+            gpu->cuda->StreamSynchronize(s->stream);
+        else if (s->work) /* the program may have freed it, or go on with it */
+            gpu->cuda->EventSynchronize(s->done);
+}
+
+void wf__gpu_settle(wf__gpu *gpu)
+{
+    wf__failure ignored = { 0 };
+    if (wf__gpu_enter(gpu, &ignored)) {
+        wf__gpu_settle_here(gpu);
+        wf__gpu_end(gpu);
+    }
+    wf__str_free(&ignored.text);
+}
+
+/* What may take long is waited for without the lock; the driver has its own. */
+static int unlocked(wf__gpu *gpu, int (*wait)(void *), void *of)
+{
+    void *ours;
+    int result = gpu->cuda->CtxPushCurrent(gpu->context);
+    if (result)
+        return result;
+    result = wait(of);
+    gpu->cuda->CtxPopCurrent(&ours);
+    return result;
+}
+
+static bool waited(wf__gpu *gpu, int (*wait)(void *), void *of, wf__failure *f)
+{
+    int result = unlocked(gpu, wait, of);
+    wf__mutex_lock(&gpu->lock);
+    bool ok = wf__gpu_ok(gpu, "running a kernel", result, f);
+    wf__mutex_unlock(&gpu->lock);
+    return ok;
+}
+
+bool wf__gpu_finish(wf__gpu *gpu, wf__failure *f)
+{
+    if (!wf__gpu_begin(gpu, f))
+        return false;
+    unsigned recent = gpu->recent_n;
+    wf__gpu_end(gpu);
+    bool ok = waited(gpu, gpu->cuda->StreamSynchronize, gpu->own.stream, f);
+    wf__mutex_lock(&gpu->lock);
+    if (gpu->recent_n == recent)
+        gpu->recent_n = 0;
+    wf__mutex_unlock(&gpu->lock);
+    return ok;
+}
+
+bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
+{
+    return waited(gpu, gpu->cuda->StreamSynchronize, stream->stream, f);
+}
+
+/* ---- streams ---- */
+static bool is_of_primary_context(wf__gpu *gpu, void *stream, wf__failure *f)
+{
+    void *context = NULL;
+    if (!wf__gpu_ok(gpu, "asking for the stream's context", gpu->cuda->StreamGetCtx(stream, &context), f))
+        return false;
+    if (context == gpu->context)
+        return true;
+    f->status = WF_ERR_DEVICE;
+    wf__str_addf(&f->text, "the stream is none of the primary context of %s", gpu->name);
+    return false;
+}
+
+bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
+{
+    const wf__cuda *c = gpu->cuda;
+    if (!wf__gpu_ok(gpu, "making an event", c->EventCreate(&s->done, WF__CUDA_EVENT_DISABLE_TIMING), f))
+        return false;
+    bool ok = s->foreign
+                  ? is_of_primary_context(gpu, s->stream, f)
+                  : wf__gpu_ok(gpu, "making a stream", c->StreamCreate(&s->stream, WF__CUDA_STREAM_NON_BLOCKING), f);
+    if (!ok) {
+        c->EventDestroy(s->done);
+        s->done = NULL;
+        return false;
+    }
+    s->number = ++gpu->stream_n;
+    s->next = gpu->streams;
+    gpu->streams = s;
+    return true;
+}
+
+void wf__gpu_close_stream(wf__gpu *gpu, wf__gpu_stream *s)
+{
+    wf__gpu_stream **at = &gpu->streams;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    *at = s->next;
+    gpu->cuda->EventDestroy(s->done);
+    if (!s->foreign)
+        gpu->cuda->StreamDestroy(s->stream);
+}
+
+static wf__gpu_stream *new_stream(wf__gpu *gpu, bool foreign, void *stream, wf__failure *f)
+{
+    wf__gpu_stream *s = wf__alloc0(sizeof *s);
+    bool ok = false;
+    if (!s) {
+        f->status = WF_ERR_MEMORY;
+        wf__str_add(&f->text, "out of memory for a stream");
+    } else if (wf__gpu_enter(gpu, f)) {
+        s->foreign = foreign;
+        s->stream = stream;
+        ok = wf__gpu_open_stream(gpu, s, f);
+        wf__gpu_end(gpu);
+    }
+    if (!ok)
+        wf__free(s);
+    return ok ? s : NULL;
+}
+
+wf__gpu_stream *wf__gpu_new_stream(wf__gpu *gpu, wf__failure *f) { return new_stream(gpu, false, NULL, f); }
+
+wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *f)
+{
+    return new_stream(gpu, true, stream, f);
+}
+
+/* What it has got comes before whatever comes next in another: that comes after the GPU's own. */
+void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *s)
+{
+    wf__failure ignored = { 0 };
+    if (!s)
+        return;
+    bool begun = wf__gpu_begin(gpu, &ignored);
+    if (begun || wf__gpu_enter(gpu, &ignored)) {
+        wf__gpu_close_stream(gpu, s);
+        wf__gpu_end(gpu);
+    } else { /* the context is gone, and what was in it */
+        wf__mutex_lock(&gpu->lock);
+        wf__gpu_close_stream(gpu, s);
+        wf__mutex_unlock(&gpu->lock);
+    }
+    wf__free(s);
+    wf__str_free(&ignored.text);
+}
+
+/* ---- events ---- */
+void *wf__gpu_record(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
+{
+    void *event = NULL;
+    if (!wf__gpu_enter(gpu, f))
+        return NULL;
+    bool ok = wf__gpu_ok(gpu, "making an event", gpu->cuda->EventCreate(&event, 0), f);
+    if (ok && !wf__gpu_ok(gpu, "recording an event", gpu->cuda->EventRecord(event, stream->stream), f)) {
+        gpu->cuda->EventDestroy(event);
+        event = NULL;
+    }
+    wf__gpu_end(gpu);
+    return event;
+}
+
+bool wf__gpu_reached(wf__gpu *gpu, void *event, wf__failure *f)
+{
+    return waited(gpu, gpu->cuda->EventSynchronize, event, f);
+}
+
+bool wf__gpu_await(wf__gpu *gpu, wf__gpu_stream *stream, wf__gpu *of, void *event, wf__failure *f)
+{
+    if (of->cuda != gpu->cuda) /* of another driver: an emulator's */
+        return wf__gpu_reached(of, event, f);
+    if (!wf__gpu_enter(gpu, f))
+        return false;
+    bool ok = wf__gpu_ok(gpu, "waiting for an event", gpu->cuda->StreamWaitEvent(stream->stream, event, 0), f);
+    wf__gpu_end(gpu);
+    return ok;
+}
+
+bool wf__gpu_elapsed(wf__gpu *gpu, void *from, void *to, double *seconds, wf__failure *f)
+{
+    float ms = 0;
+    if (!wf__gpu_reached(gpu, from, f) || !wf__gpu_reached(gpu, to, f) || !wf__gpu_enter(gpu, f))
+        return false;
+    bool ok = wf__gpu_ok(gpu, "asking for a time", gpu->cuda->EventElapsedTime(&ms, from, to), f);
+    wf__gpu_end(gpu);
+    if (ok)
+        *seconds = (double)ms * 1e-3;
+    return ok;
+}
+
+void wf__gpu_free_event(wf__gpu *gpu, void *event)
+{
+    wf__failure ignored = { 0 };
+    if (wf__gpu_enter(gpu, &ignored)) {
+        gpu->cuda->EventDestroy(event);
+        wf__gpu_end(gpu);
+    }
+    wf__str_free(&ignored.text);
+}
