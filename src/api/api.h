@@ -206,6 +206,7 @@ typedef struct wf__variable {
 typedef struct wf__named_param {
     char *name;
     uint64_t initial; /* bits */
+    wf_dtype dtype;   /* as it was asked for: a complex parameter is a real one with an imaginary part of 0 */
 } wf__named_param;
 
 /* What a finished recording needs to be launched. */
