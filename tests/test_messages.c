@@ -26,11 +26,17 @@ static void test_index_spaces(void **state)
     wf_graph *g = space();
     wf_out(g, table, wf_index(g, 0));
     wf_run(g);
-    expect_said(WF_ERR_SHAPE, "wf_out: an array of shape (2, 5) has more axes than the space (10)", true);
+    expect_said(
+        WF_ERR_SHAPE,
+        "wf_out: array 1 of the recording (in order of first use; f32 of shape (2, 5)) has more axes than the space (10)",
+        true);
     g = space();
     wf_out(g, line, wf_in(g, table));
     wf_run(g);
-    expect_said(WF_ERR_SHAPE, "wf_in: an array of shape (2, 5) has more axes than the space (10)", true);
+    expect_said(
+        WF_ERR_SHAPE,
+        "wf_in: array 1 of the recording (in order of first use; f32 of shape (2, 5)) has more axes than the space (10)",
+        true);
     g = space();
     wf_out(g, line, wf_in(g, one));
     OK(ctx, wf_run(g));
@@ -42,13 +48,16 @@ static void test_index_spaces(void **state)
     wf_accumulate(g, WF_ADD, line, 1, wf_index(g, 0));
     wf_write(g, line, 1, wf_index(g, 0));
     wf_run(g);
-    expect_said(WF_ERR_CONTRACT, "wf_accumulate: an array, f32 of shape (10) is accumulated into and written", true);
+    expect_said(
+        WF_ERR_CONTRACT,
+        "wf_accumulate: array 1 of the recording (in order of first use; f32 of shape (10)) is accumulated into and written",
+        true);
     g = space();
     wf_array *formal = wf_formal(g, "sums", WF_F32, 1);
     wf_write(g, formal, 1, wf_index(g, 0));
     wf_accumulate(g, WF_ADD, formal, 1, wf_index(g, 0));
     assert_null(wf_compile(g));
-    expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums', f32 of shape", true);
+    expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums' (f32 of shape (?)) is accumulated into and written", true);
     wf_array *all[] = { line, table, one, shorter };
     for (int i = 0; i < 4; ++i)
         wf_release(all[i]);
@@ -139,11 +148,15 @@ static void launched(int which, const char *part)
 static void test_at_the_launch(void **state)
 {
     (void)state;
-    launched(SPACE, "wf_in: 'x' of shape (3) does not fit the space (2, 5)");
-    launched(ELEMENTS, "wf_in: operands of shapes (3) and (2, 5) do not broadcast");
-    launched(WRITTEN, "wf_out: operands of shapes (2, 5) and (3) do not broadcast");
-    launched(RESHAPED, "wf_reshape: not of a value of shape (2, 5)");
-    launched(ADDED, "wf_add: shapes (3) and (2, 5) do not broadcast");
+    launched(SPACE, "wf_in: 'x' (f32 of shape (3)) does not fit the space (2, 5) [operation %1: wf_in('x')]");
+    launched(
+        ELEMENTS,
+        "wf_in: 'y' (f32 of shape (2, 5)) does not broadcast with the operands before it, of shape (3) [operation %2");
+    launched(
+        WRITTEN,
+        "wf_out: 'x' (f32 of shape (3)) does not broadcast with the operands before it, of shape (2, 5) [operation %2");
+    launched(RESHAPED, "wf_reshape: not of a value of shape (2, 5) [operation %3: wf_reshape('x', 7)]");
+    launched(ADDED, "wf_add: shapes (3) and (2, 5) do not broadcast [operation %3: wf_add('x', 'y')]");
 }
 
 static void test_bindings(void **state)

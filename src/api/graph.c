@@ -231,12 +231,10 @@ const wf__ir *wf__failed_section(const wf_graph *g)
 
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
-    const char *name = g->program.name;
-    return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
-                     name      ? name
-                     : g->here ? "the recording"
-                               : "",
-                     g->here ? " begun at " : "", g->here ? g->here : "", name || g->here ? "]" : "");
+    wf_section_id section = WF_CALL;
+    while (section < WF_DEINIT && wf__section_of(&g->program.rec, section) != failed)
+        ++section;
+    return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }
 
 /* Ends recording: reduced variables hand their values over. */
