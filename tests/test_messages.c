@@ -109,7 +109,19 @@ static void test_given_shapes(void **state)
     wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(-9));
     expect_said(WF_ERR_SHAPE, "wf_launch: the shape (-9) has", false);
     wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(9, 9));
-    expect_said(WF_ERR_SHAPE, "wf_launch: a shape of rank 2 is given for an index space of rank 1", false);
+    expect_said(WF_ERR_SHAPE, "wf_launch: the shape (9, 9) has another rank; the space, recorded as (10), has rank 1",
+                false);
+    wf_kernel_free(k);
+    wf_run(wf_begin(ctx, .shape = WF_SHAPE(2, 5), .block = WF_SHAPE(4, 0)));
+    expect_said(WF_ERR_ARG,
+                "wf_begin: .block, (4, 0), needs an extent above 0 for each axis of an index space, here (2, 5)", true);
+    wf_run(wf_begin(ctx, .shape = WF_SHAPE(2, 5), .reduce = WF_AXES(2)));
+    expect_said(WF_ERR_ARG, "wf_begin: .reduce (mask 0x4) names axes beyond the 2 of the space (2, 5)", true);
+    g = wf_begin(ctx);
+    wf_out(g, wf_formal(g, "to", WF_I64, 1), wf_iota(g, WF_SHAPE(3), 0));
+    k = wf_compile(g);
+    wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(9));
+    expect_said(WF_ERR_SHAPE, "wf_launch: the shape (9) is given, but the recording has no index space", false);
     wf_kernel_free(k);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(5), 1),
              *c = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);

@@ -242,7 +242,7 @@ static void test_evaluations(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1), *square = wf_full(ctx, WF_F32, WF_SHAPE(3, 3), 1),
-             *x = wf_like(a);
+             *x = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
     for (int named = 0; named < 2; ++named) {
         wf_graph *g = wf_begin(ctx, .name = "steps");
         for (int i = 0; i < 3; ++i) {

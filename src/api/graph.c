@@ -132,12 +132,17 @@ static void set_block(wf_graph *g, const wf_shape *block)
                 (rec->kind == WF__ELEMENTS || block->rank == rec->space.rank);
     for (int d = 0; good && d < block->rank; ++d)
         good = block->dim[d] > 0;
-    if (good)
+    if (good) {
         rec->block = *block;
-    else
-        wf__poison(g, WF_ERR_ARG,
-                   "wf_begin: .block needs an extent above 0 for each axis of an index space or of elements, without "
-                   ".reduce (whose blocks are the points of the kept axes)");
+        return;
+    }
+    char have[192], space[192];
+    wf__bad_shape_text(block, have, sizeof have);
+    wf__bad_shape_text(&rec->space, space, sizeof space);
+    wf__poison(g, WF_ERR_ARG,
+               "wf_begin: .block, %s, needs an extent above 0 for each axis of an index space%s%s or of elements, "
+               "without .reduce (whose blocks are the points of the kept axes)",
+               have, rec->kind == WF__SPACE ? ", here " : "", rec->kind == WF__SPACE ? space : "");
 }
 
 wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
@@ -199,9 +204,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;
     if (misfit)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: %s", misfit);
-    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank)))
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space",
-                   (unsigned)given.reduce, (int)given.shape.rank);
+    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank))) {
+        char text[192];
+        wf__bad_shape_text(&given.shape, text, sizeof text);
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
+                   (unsigned)given.reduce, (int)given.shape.rank, text);
+    }
     if (given.threads < 0 || given.serial_below < 0)
         wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
     if (!wf__is_block_threads(given.block_threads))
