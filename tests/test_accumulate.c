@@ -481,7 +481,7 @@ static void test_errors(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "only in array graphs and index spaces");
     g = wf_begin(ctx);
     wf_accumulate(g, WF_ADD, f, wf_in(g, x), wf_iota(g, WF_SHAPE(5), 0));
-    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "accum: shapes");
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "wf_accumulate: shapes (5) and (8) do not");
     g = wf_begin(ctx, .shape = WF_SHAPE(8), .reduce = WF_ALL_AXES);
     wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD);
     wf_inc(sum, 1);

@@ -91,10 +91,12 @@ static void test_where(void **state)
     g = wf_begin(ctx);
     wf_val first = wf_in(g, a);
     wf_out(g, a, wf_add(first, wf_in(g, b)));
-    REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "operand 1, f64 (100), is in the memory of cpu");
+    REFUSED(ctx, wf_run(g), WF_ERR_DEVICE,
+            "wf_in: array 2 of the recording (in order of first use; f64 of shape (100)) is in the memory of cpu");
     g = wf_begin(ctx, .device = WF_CPU);
     wf_out(g, b, wf_in(g, a));
-    REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "operand 0, f64 (100), is in the memory of cuda:0");
+    REFUSED(ctx, wf_run(g), WF_ERR_DEVICE,
+            "wf_in: array 1 of the recording (in order of first use; f64 of shape (100)) is in the memory of cuda:0");
     wf_release(a);
     wf_release(b);
     wf_release(k);

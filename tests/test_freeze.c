@@ -395,7 +395,7 @@ static void test_errors(void **state)
                 how == 0   ? WF_ERR_SHAPE
                 : how == 1 ? WF_ERR_BOUNDS
                            : WF_ERR_ARG,
-                how == 0   ? "nothing is frozen, as a call in between failed: add: shapes"
+                how == 0   ? "nothing is frozen, as a call in between failed: wf_add: shapes"
                 : how == 1 ? "failed: wf_write: index"
                            : "failed: wf_array_sum");
     }

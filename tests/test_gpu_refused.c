@@ -9,7 +9,8 @@ static void test_barriers(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(70), .name = "mine");
     wf_out(g, a, 3);
     wf_barrier(g);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "mine: wf_barrier: not on a GPU where all points are one block");
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED,
+            "wf_barrier: not on a GPU where all points are one block; give .block, or reduce some axes [operation %");
     float *x = contents(a);
     for (int i = 0; i < 70; ++i)
         assert_true(x[i] == 2);

@@ -123,7 +123,7 @@ static void test_parameters(void **state)
     wf_array *out = wf_empty(ctx, WF_F64, WF_SHAPE(3));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3));
     wf_val i = wf_param(g, "i", WF_I16, -7), u = wf_param(g, "u", WF_U8, 200), t = wf_param(g, "t", WF_BOOL, 1);
-    assert_true(wf_param(g, "i", WF_I16, 55).h.num == i.h.num); /* the same one */
+    assert_true(wf_param(g, "i", WF_I16, -7).h.num == i.h.num); /* the same one */
     wf_val sum = wf_add(wf_add(wf_cast(i, WF_F64), wf_cast(u, WF_F64)), wf_select(t, 0.25, 0.5));
     wf_write(g, out, sum, wf_index(g, 0));
     wf_kernel *k = wf_compile(g);
@@ -143,7 +143,7 @@ static void test_parameters(void **state)
     g = wf_begin(ctx);
     wf_param(g, "p", WF_I32, 0);
     wf_param(g, "p", WF_F32, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "'p' is i32 already");
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "'p' is i32, initially 0, and now f32");
     g = wf_begin(ctx);
     wf_param(g, "p", WF_I32, 0.5);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "0.5");
@@ -305,6 +305,45 @@ static void test_refused_formals(void **state)
     REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "wf_sqrt");
 }
 
+/* One name is one parameter, in all sections: who asks for another dtype or initial value is told. */
+static void test_parameters_twice(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_dtype dtype;
+        double initial;
+        wf_status status;
+        const char *says;
+    } cases[] = {
+        { WF_F32, 0.1, WF_OK, "" },
+        { WF_F32, 2, WF_ERR_ARG, "'p' is f32, initially 0.10000000149011612, and now f32, initially 2;" },
+        { WF_F64, 0.1, WF_ERR_DTYPE, "'p' is f32, initially 0.10000000149011612, and now f64, initially 0.1000000" },
+        { WF_C64, 0.1, WF_ERR_DTYPE, "and now c64, initially 0.1" },
+        { WF_I32, 0, WF_ERR_DTYPE, "and now i32, initially 0; give one of them another name" },
+    };
+    wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(3), 5), *sum = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c)
+        for (int post = 0; post < 2; ++post) {
+            wf_graph *g = wf_begin(ctx, .name = "twice", .reduce = WF_ALL_AXES);
+            wf_var s = wf_reduced(g, WF_F32, 0, WF_ADD);
+            wf_inc(s, wf_mul(wf_in(g, x), wf_param(g, "p", WF_F32, 0.1)));
+            if (!post)
+                wf_param(g, "p", cases[c].dtype, cases[c].initial);
+            wf_section(g, WF_POST);
+            wf_val p = post ? wf_param(g, "p", cases[c].dtype, cases[c].initial) : wf_const(g, WF_F32, 0);
+            wf_out(g, sum, wf_add(s, wf_cast(p, WF_F32)));
+            if (cases[c].status == WF_OK)
+                OK(ctx, wf_run(g));
+            else
+                REFUSED(ctx, wf_run(g), cases[c].status, cases[c].says);
+        }
+    wf_graph *g = wf_begin(ctx);
+    wf_val z = wf_param(g, "z", WF_C64, 2);
+    assert_true(wf_param(g, "z", WF_C64, 2).h.num == z.h.num);
+    wf_drop(g);
+    wf_release(x), wf_release(sum);
+}
+
 /* More formals and parameters than any fixed table of ours. */
 static void test_many_formals(void **state)
 {
@@ -403,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_refused_launches),
         cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_parameters_twice),
         cmocka_unit_test(test_other_spaces),
         cmocka_unit_test(test_overlap_at_launch),
         cmocka_unit_test(test_open_shapes),

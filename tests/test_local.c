@@ -395,6 +395,64 @@ static void test_debug(void **state)
     OK(ctx, look("taps", 2, false, 0, true));
 }
 
+/* What the elements hold has nothing to do with it: all of one value, that is written again, or that a read outside
+ * gives; an index that is a value, or becomes a number where a loop is written out. */
+static wf_status look_at_equals(wf_dtype dtype, int initial, int how)
+{
+    bool writes = how & 1, counts = how & 2, graph = how & 4;
+    wf_array *out = wf_full(ctx, dtype, WF_SHAPE(5), 0);
+    wf_graph *g = wf_begin(ctx, .shape = graph ? WF_SCALAR : WF_SHAPE(5), .flags_on = WF_DEBUG);
+    wf_array *w = wf_local_array(g, "taps", dtype, WF_SHAPE(2, 4), wf_const(g, dtype, initial));
+    wf_var last = wf_local(g, dtype, wf_const(g, dtype, initial));
+    wf_val i = graph ? wf_iota(g, WF_SHAPE(5), 0) : wf_index(g, 0), k = i;
+    if (counts)
+        wf_for_(g, "here", &k, WF_V(0), WF_V(5), WF_V(1));
+    if (writes)
+        wf_write(g, w, wf_const(g, dtype, initial), 1, k);
+    else
+        wf_set(last, wf_read(g, w, 1, k));
+    if (counts)
+        wf_end_(g, "here");
+    wf_val found = writes ? wf_read(g, w, 1, 2) : wf_get(last);
+    wf_out(g, out, graph && counts ? wf_broadcast_to(found, WF_SHAPE(5)) : found);
+    wf_release(out);
+    return wf_run(g);
+}
+
+static void test_debug_of_equals(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_F32, WF_BOOL, WF_BF16, WF_I64, WF_U8, WF_C64 };
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; ++t)
+        for (int initial = 0; initial < 2; ++initial)
+            for (int how = 0; how < 8; ++how)
+                REFUSED(ctx, look_at_equals(dtypes[t], initial, how), WF_ERR_BOUNDS,
+                        how & 1 ? "wf_write: index 4 is outside axis 1 of the local array 'taps', whose length is 4"
+                                : "wf_read: index 4 is outside axis 1 of the local array 'taps', whose length is 4");
+}
+
+/* A loop that is written out: what is read decides how often it runs, and is used for nothing else. */
+static void test_debug_of_conditions(void **state)
+{
+    (void)state;
+    wf_array *out = wf_full(ctx, WF_I64, WF_SHAPE(3), 0);
+    for (int turns = 3; turns < 5; ++turns) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3), .flags_on = WF_DEBUG);
+        wf_array *w = wf_local_array(g, "taps", WF_F32, WF_SHAPE(4), 1);
+        wf_var k = wf_local(g, WF_I64, 0);
+        WF_WHILE (g, wf_and(wf_lt(k, turns), wf_ne(wf_read(g, w, k), 7))) {
+            wf_inc(k, 1);
+        }
+        WF_END(g);
+        wf_out(g, out, k);
+        if (turns == 3)
+            OK(ctx, wf_run(g));
+        else
+            REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "wf_read: index 4 is outside the local array 'taps'");
+    }
+    wf_release(out);
+}
+
 /* ---- mistakes ---- */
 enum { MADE, SHAPE, DTYPE, NUMBER, NEGATIVE, REAL, RANK, ELEMENT, WHOLE, ATOMIC, LEFT, SECTION, GONE, JOIN };
 
@@ -476,10 +534,19 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_every_dtype), cmocka_unit_test(test_index_dtypes),
-        cmocka_unit_test(test_borders), cmocka_unit_test(test_sort),        cmocka_unit_test(test_array_graph),
-        cmocka_unit_test(test_hook),    cmocka_unit_test(test_text),        cmocka_unit_test(test_written_out),
-        cmocka_unit_test(test_debug),   cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_every_dtype),
+        cmocka_unit_test(test_index_dtypes),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_array_graph),
+        cmocka_unit_test(test_hook),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_written_out),
+        cmocka_unit_test(test_debug),
+        cmocka_unit_test(test_debug_of_equals),
+        cmocka_unit_test(test_debug_of_conditions),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

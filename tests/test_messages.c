@@ -26,11 +26,17 @@ static void test_index_spaces(void **state)
     wf_graph *g = space();
     wf_out(g, table, wf_index(g, 0));
     wf_run(g);
-    expect_said(WF_ERR_SHAPE, "wf_out: an array of shape (2, 5) has more axes than the space (10)", true);
+    expect_said(
+        WF_ERR_SHAPE,
+        "wf_out: array 1 of the recording (in order of first use; f32 of shape (2, 5)) has more axes than the space (10)",
+        true);
     g = space();
     wf_out(g, line, wf_in(g, table));
     wf_run(g);
-    expect_said(WF_ERR_SHAPE, "wf_in: an array of shape (2, 5) has more axes than the space (10)", true);
+    expect_said(
+        WF_ERR_SHAPE,
+        "wf_in: array 1 of the recording (in order of first use; f32 of shape (2, 5)) has more axes than the space (10)",
+        true);
     g = space();
     wf_out(g, line, wf_in(g, one));
     OK(ctx, wf_run(g));
@@ -42,13 +48,16 @@ static void test_index_spaces(void **state)
     wf_accumulate(g, WF_ADD, line, 1, wf_index(g, 0));
     wf_write(g, line, 1, wf_index(g, 0));
     wf_run(g);
-    expect_said(WF_ERR_CONTRACT, "wf_accumulate: an array, f32 of shape (10) is accumulated into and written", true);
+    expect_said(
+        WF_ERR_CONTRACT,
+        "wf_accumulate: array 1 of the recording (in order of first use; f32 of shape (10)) is accumulated into and written",
+        true);
     g = space();
     wf_array *formal = wf_formal(g, "sums", WF_F32, 1);
     wf_write(g, formal, 1, wf_index(g, 0));
     wf_accumulate(g, WF_ADD, formal, 1, wf_index(g, 0));
     assert_null(wf_compile(g));
-    expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums', f32 of shape", true);
+    expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums' (f32 of shape (?)) is accumulated into and written", true);
     wf_array *all[] = { line, table, one, shorter };
     for (int i = 0; i < 4; ++i)
         wf_release(all[i]);
@@ -100,7 +109,19 @@ static void test_given_shapes(void **state)
     wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(-9));
     expect_said(WF_ERR_SHAPE, "wf_launch: the shape (-9) has", false);
     wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(9, 9));
-    expect_said(WF_ERR_SHAPE, "wf_launch: a shape of rank 2 is given for an index space of rank 1", false);
+    expect_said(WF_ERR_SHAPE, "wf_launch: the shape (9, 9) has another rank; the space, recorded as (10), has rank 1",
+                false);
+    wf_kernel_free(k);
+    wf_run(wf_begin(ctx, .shape = WF_SHAPE(2, 5), .block = WF_SHAPE(4, 0)));
+    expect_said(WF_ERR_ARG,
+                "wf_begin: .block, (4, 0), needs an extent above 0 for each axis of an index space, here (2, 5)", true);
+    wf_run(wf_begin(ctx, .shape = WF_SHAPE(2, 5), .reduce = WF_AXES(2)));
+    expect_said(WF_ERR_ARG, "wf_begin: .reduce (mask 0x4) names axes beyond the 2 of the space (2, 5)", true);
+    g = wf_begin(ctx);
+    wf_out(g, wf_formal(g, "to", WF_I64, 1), wf_iota(g, WF_SHAPE(3), 0));
+    k = wf_compile(g);
+    wf_launch(k, WF_NO_ARGS, .shape = WF_SHAPE(9));
+    expect_said(WF_ERR_SHAPE, "wf_launch: the shape (9) is given, but the recording has no index space", false);
     wf_kernel_free(k);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(5), 1),
              *c = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
@@ -139,11 +160,15 @@ static void launched(int which, const char *part)
 static void test_at_the_launch(void **state)
 {
     (void)state;
-    launched(SPACE, "wf_in: 'x' of shape (3) does not fit the space (2, 5)");
-    launched(ELEMENTS, "wf_in: operands of shapes (3) and (2, 5) do not broadcast");
-    launched(WRITTEN, "wf_out: operands of shapes (2, 5) and (3) do not broadcast");
-    launched(RESHAPED, "wf_reshape: not of a value of shape (2, 5)");
-    launched(ADDED, "wf_add: shapes (3) and (2, 5) do not broadcast");
+    launched(SPACE, "wf_in: 'x' (f32 of shape (3)) does not fit the space (2, 5) [operation %1: wf_in('x')]");
+    launched(
+        ELEMENTS,
+        "wf_in: 'y' (f32 of shape (2, 5)) does not broadcast with the operands before it, of shape (3) [operation %2");
+    launched(
+        WRITTEN,
+        "wf_out: 'x' (f32 of shape (3)) does not broadcast with the operands before it, of shape (2, 5) [operation %2");
+    launched(RESHAPED, "wf_reshape: not of a value of shape (2, 5) [operation %3: wf_reshape('x', 7)]");
+    launched(ADDED, "wf_add: shapes (3) and (2, 5) do not broadcast [operation %3: wf_add('x', 'y')]");
 }
 
 static void test_bindings(void **state)

@@ -271,7 +271,7 @@ static void test_refused(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".block");
     g = wf_begin(ctx, .elements = true, .block = WF_SHAPE(4));
     wf_out(g, a, 1);
-    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, ".block has 1 axes, the operands have 2");
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "wf_begin: .block, (4), has 1 axes, the operands' shape (4, 4) has 2");
     g = wf_begin(ctx, .elements = true, .block = WF_SHAPE(4, 4));
     assert_null(wf_scratch(g, WF_F32, WF_SHAPE(1), true));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "index space");

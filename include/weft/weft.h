@@ -437,7 +437,9 @@ WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64; 
 /* Array graphs only: i64 index along `axis` of an array of this shape. */
 WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
 
-/* Constants of a given dtype, and run-time parameters (changing one never recompiles). */
+/* Constants of a given dtype, and run-time parameters (changing one never recompiles). A name is one parameter of the
+ * recording: asking for it again, with the same dtype and initial value, gives the same one; with others, WF_ERR_DTYPE
+ * or WF_ERR_ARG, as one of the two would be lost. */
 WF_API wf_val wf_const(wf_graph *graph, wf_dtype dtype, double value);
 /* re + i im, of a complex dtype; 2.0 + 3.0 * I of <complex.h> would lose its imaginary part on the way. */
 WF_API wf_val wf_const_complex(wf_graph *graph, wf_dtype dtype, double re, double im);

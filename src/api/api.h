@@ -207,6 +207,7 @@ typedef struct wf__variable {
 typedef struct wf__named_param {
     char *name;
     uint64_t initial; /* bits */
+    wf_dtype dtype;   /* as it was asked for: a complex parameter is a real one with an imaginary part of 0 */
 } wf__named_param;
 
 /* What a finished recording needs to be launched. */
@@ -223,7 +224,21 @@ typedef struct wf__program {
     char *name;
     const char *here; /* while it is recorded: for messages; borrowed */
     double record_s;  /* with WF_HISTORY */
+    /* Of a part that wf_eval runs: the recording that it is of, and node of that -> node of the part. Else NULL. */
+    const struct wf__program *whole;
+    const wf__ref *part_of;
 } wf__program;
+
+/* ---- what messages call things (message.c) ---- */
+/* Sets the context's error: the text, and behind it, in brackets, the operation that it is about and the recording:
+ * "wf_add: shapes (3) and (4) do not broadcast [operation %3 'sum': wf_add('x', 2), in gain begun at a.c:12]". Numbers
+ * are those of WF_DUMP_TRACE. Returns status. */
+wf_status wf__program_error(wf_context *ctx, const wf__program *p, wf_status status, const char *text,
+                            wf_section_id section, const wf__culprit *about);
+/* How plans call the arrays of a program: names and numbers of bind[0 .. object_n - 1]. */
+void wf__name_arrays(const wf__program *p, wf__bind *bind);
+/* wf__called of an array, which need not be in the recording yet; `as` is bound to it, or is the same one. */
+const char *wf__array_called(const wf__program *p, const wf_array *array, const wf_array *as, char text[WF__CALLED]);
 
 typedef struct wf__block wf__block; /* control.c */
 

@@ -167,17 +167,14 @@ void wf__check_reductions(wf_graph *g)
     wf__free(c.pair);
 }
 
-static void refuse_write(wf_graph *g, uint32_t slot)
+static void refuse_write(wf_graph *g, wf__ref accum)
 {
-    const wf__ir *ir = &g->program.rec.ir;
-    const wf_array *a = g->program.object[ir->slot[slot].object].array;
-    const char *label = a->name ? a->name : wf__label_of(ir, wf__array_ref(slot));
-    char shape[160];
-    wf__shape_text(&a->shape, shape, sizeof shape);
-    wf__poison(g, WF_ERR_CONTRACT,
-               "wf_accumulate: %s%s%s %s of shape %s is accumulated into and written in one index space; use two "
-               "recordings",
-               label ? "'" : "an array", label ? label : "", label ? "'," : ",", wf_dtype_name(a->dtype), shape);
+    wf__ir *ir = &g->program.rec.ir;
+    char called[WF__CALLED];
+    const wf_array *a = g->program.object[ir->slot[ir->node[accum].a].object].array;
+    wf__ir_fail_at(ir, &ir->node[accum], WF_ERR_CONTRACT,
+                   "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
+                   wf__array_called(&g->program, a, a, called));
 }
 
 /* Other arrays may turn out to share memory at the launch: then the plan says so. */
@@ -193,6 +190,6 @@ void wf__check_accumulation(wf_graph *g)
             uint32_t into = ir->slot[ir->node[q].a].object, to = ir->slot[ir->node[r].a].object;
             const wf_array *a = g->program.object[into].array, *b = g->program.object[to].array;
             if (into == to || (a->buffer && b->buffer && wf__array_may_meet(a, b)))
-                refuse_write(g, ir->node[q].a);
+                refuse_write(g, q);
         }
 }

@@ -120,6 +120,7 @@ static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
 {
     wf__ir *to = &e->part.rec.ir;
     wf__node n = view->node[r];
+    wf__ref next = to->n;
     if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
         n.a = n.op == WF__IOTA ? n.a : e->map[n.a];
         if (n.op == WF__VIEW) {
@@ -130,6 +131,8 @@ static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
         e->map[r] = wf__append(to, &n);
     } else
         e->map[r] = wf__copy_node(view, r, e->map, to);
+    if (!e->map[r] && to->n > next) /* an effect: nothing refers to it but messages */
+        e->map[r] = next;
 }
 
 static bool record_part(evaluation *e)
@@ -143,6 +146,8 @@ static bool record_part(evaluation *e)
     rec->gpu = wf__gpu_mark(p->device);
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;
+    e->part.whole = p;
+    e->part.part_of = e->map;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
     to->arrays = true;

@@ -132,12 +132,17 @@ static void set_block(wf_graph *g, const wf_shape *block)
                 (rec->kind == WF__ELEMENTS || block->rank == rec->space.rank);
     for (int d = 0; good && d < block->rank; ++d)
         good = block->dim[d] > 0;
-    if (good)
+    if (good) {
         rec->block = *block;
-    else
-        wf__poison(g, WF_ERR_ARG,
-                   "wf_begin: .block needs an extent above 0 for each axis of an index space or of elements, without "
-                   ".reduce (whose blocks are the points of the kept axes)");
+        return;
+    }
+    char have[192], space[192];
+    wf__bad_shape_text(block, have, sizeof have);
+    wf__bad_shape_text(&rec->space, space, sizeof space);
+    wf__poison(g, WF_ERR_ARG,
+               "wf_begin: .block, %s, needs an extent above 0 for each axis of an index space%s%s or of elements, "
+               "without .reduce (whose blocks are the points of the kept axes)",
+               have, rec->kind == WF__SPACE ? ", here " : "", rec->kind == WF__SPACE ? space : "");
 }
 
 wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
@@ -199,9 +204,12 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;
     if (misfit)
         wf__poison(g, WF_ERR_DEVICE, "wf_begin: %s", misfit);
-    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank)))
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space",
-                   (unsigned)given.reduce, (int)given.shape.rank);
+    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank))) {
+        char text[192];
+        wf__bad_shape_text(&given.shape, text, sizeof text);
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
+                   (unsigned)given.reduce, (int)given.shape.rank, text);
+    }
     if (given.threads < 0 || given.serial_below < 0)
         wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
     if (!wf__is_block_threads(given.block_threads))
@@ -231,12 +239,10 @@ const wf__ir *wf__failed_section(const wf_graph *g)
 
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
-    const char *name = g->program.name;
-    return wf__error(g->ctx, failed->status, "%s%s%s%s%s%s", failed->error, name || g->here ? " [in " : "",
-                     name      ? name
-                     : g->here ? "the recording"
-                               : "",
-                     g->here ? " begun at " : "", g->here ? g->here : "", name || g->here ? "]" : "");
+    wf_section_id section = WF_CALL;
+    while (section < WF_DEINIT && wf__section_of(&g->program.rec, section) != failed)
+        ++section;
+    return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }
 
 /* Ends recording: reduced variables hand their values over. */
@@ -384,28 +390,52 @@ wf_array *wf_formal(wf_graph *g, const char *name, wf_dtype dtype, int rank)
     return a;
 }
 
-static wf_val real_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
+/* One name is one parameter, whose value at a launch is one: what it is must be said alike. */
+static bool is_that_param(wf_graph *g, uint32_t i, wf_dtype dtype, double initial, uint64_t bits)
+{
+    const wf__named_param *p = &g->program.param[i];
+    unsigned t = g->program.rec.ir.param[i];
+    double first = 0;
+    if (p->dtype == dtype && p->initial == bits)
+        return true;
+    wf__eval_cast(WF_F64, t, &first, &p->initial, 1);
+    wf__poison(g, p->dtype == dtype ? WF_ERR_ARG : WF_ERR_DTYPE,
+               "wf_param: '%s' is %s, initially %.17g, and now %s, initially %.17g; give one of them another name",
+               p->name, wf_dtype_name(p->dtype), first, wf_dtype_name(dtype), initial);
+    return false;
+}
+
+static wf__ref param_again(wf_graph *g, uint32_t i)
+{
+    if (g->section == WF_JOIN)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_param: there are no parameters in section WF_JOIN");
+    return g->section == WF_JOIN ? 0 : wf__param_at(wf__graph_ir(g), i);
+}
+
+static wf__ref new_param(wf_graph *g, const char *name, wf_dtype dtype, unsigned real, uint64_t bits)
+{
+    wf__program *p = &g->program;
+    if (g->section != WF_CALL) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
+        return 0;
+    }
+    char *own = wf__strdup(name);
+    if (!own || !wf__grow(&p->param, &p->param_cap, p->param_n + 1, sizeof *p->param)) {
+        wf__free(own);
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a parameter");
+        return 0;
+    }
+    p->param[p->param_n++] = (wf__named_param){ own, bits, dtype };
+    return wf__param(&p->rec.ir, real);
+}
+
+/* A complex parameter's imaginary part is 0: its value at a launch is one number. */
+wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)
         return wf__value(g, 0);
-    wf__program *p = &g->program;
     if (!name || !*name || !wf__computable(dtype)) {
         wf__poison(g, WF_ERR_ARG, "wf_param: needs a name and a supported dtype");
-        return wf__value(g, 0);
-    }
-    for (uint32_t i = 0; i < p->param_n; ++i)
-        if (!strcmp(p->param[i].name, name)) {
-            if (p->rec.ir.param[i] != dtype) {
-                wf__poison(g, WF_ERR_DTYPE, "wf_param: '%s' is %s already", name,
-                           wf_dtype_name((wf_dtype)p->rec.ir.param[i]));
-                return wf__value(g, 0);
-            }
-            if (g->section == WF_JOIN)
-                wf__poison(g, WF_ERR_CONTRACT, "wf_param: there are no parameters in section WF_JOIN");
-            return wf__value(g, g->section == WF_JOIN ? 0 : wf__param_at(wf__graph_ir(g), i));
-        }
-    if (g->section != WF_CALL) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
         return wf__value(g, 0);
     }
     if (!wf__number_fits(initial, dtype)) {
@@ -413,24 +443,17 @@ static wf_val real_param(wf_graph *g, const char *name, wf_dtype dtype, double i
                    wf_dtype_name(dtype));
         return wf__value(g, 0);
     }
+    unsigned part = wf__part_dtype(dtype), real = part ? part : dtype;
     uint64_t bits = 0;
-    wf__eval_cast(dtype, WF_F64, &bits, &initial, 1);
-    char *own = wf__strdup(name);
-    if (!own || !wf__grow(&p->param, &p->param_cap, p->param_n + 1, sizeof *p->param)) {
-        wf__free(own);
-        wf__poison(g, WF_ERR_MEMORY, "out of memory for a parameter");
-        return wf__value(g, 0);
-    }
-    p->param[p->param_n++] = (wf__named_param){ own, bits };
-    return wf__value(g, wf__param(&p->rec.ir, dtype));
-}
-
-/* A complex parameter's imaginary part is 0: its value at a launch is one number. */
-wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
-{
-    unsigned part = wf__part_dtype(dtype);
-    wf_val v = real_param(g, name, part ? (wf_dtype)part : dtype, initial);
-    return part && v.h.num != 0 ? wf_cast(v, dtype) : v;
+    wf__eval_cast(real, WF_F64, &bits, &initial, 1);
+    const wf__program *p = &g->program;
+    uint32_t i = 0;
+    while (i < p->param_n && strcmp(p->param[i].name, name) != 0)
+        ++i;
+    wf__ref r = i == p->param_n                             ? new_param(g, name, dtype, real, bits)
+                : is_that_param(g, i, dtype, initial, bits) ? param_again(g, i)
+                                                            : 0;
+    return wf__value(g, part && r ? wf__cast(wf__graph_ir(g), r, dtype) : r);
 }
 
 wf_val wf_const(wf_graph *g, wf_dtype dtype, double value)

@@ -1,5 +1,6 @@
 /* kernel.c - prepared kernels: binding by name, launching, looking inside. */
 #include "api/api.h"
+#include <stdio.h>
 
 static inline bool same_name(const char *a, const char *b)
 {
@@ -185,22 +186,28 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     return wf__program_run(k->ctx, &r);
 }
 
+/* Says what is wrong with a shape, and what the recorded one is. */
+static wf_status refuse_shape(const wf_kernel *k, const wf_shape *shape, const char *why)
+{
+    const wf__recording *rec = &k->program.rec;
+    char given[192], recorded[192], of[256] = "";
+    wf__bad_shape_text(shape, given, sizeof given);
+    wf__bad_shape_text(&rec->space, recorded, sizeof recorded);
+    if (rec->kind == WF__SPACE)
+        snprintf(of, sizeof of, "; the space, recorded as %s, has rank %d", recorded, (int)rec->space.rank);
+    return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape %s %s%s", given, why, of);
+}
+
 static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_opts *opts)
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
     if (k->program.rec.kind != WF__SPACE)
-        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: a shape is given, but the recording has no index space");
+        return refuse_shape(k, &opts->shape, "is given, but the recording has no index space");
     if (opts->shape.rank != space.rank)
-        return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: a shape of rank %d is given for an index space of rank %d",
-                         (int)opts->shape.rank, (int)space.rank);
-    if (!wf__shape_count(&opts->shape, &count)) {
-        char text[192];
-        wf__bad_shape_text(&opts->shape, text, sizeof text);
-        return wf__error(k->ctx, WF_ERR_SHAPE,
-                         "wf_launch: the shape %s has a negative extent or too many points; the space has rank %d",
-                         text, (int)space.rank);
-    }
+        return refuse_shape(k, &opts->shape, "has another rank");
+    if (!wf__shape_count(&opts->shape, &count))
+        return refuse_shape(k, &opts->shape, "has a negative extent or too many points");
     memcpy(space.dim, opts->shape.dim, (size_t)space.rank * sizeof *space.dim);
     return with_bindings(k, args, "wf_launch", launch, &(launching){ opts, &space });
 }

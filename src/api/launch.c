@@ -218,11 +218,12 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
         const wf_array *a = r->arrays[i];
+        char called[WF__CALLED];
         if (wait)
             wf__array_wait(a);
         if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
-            return wf__error(ctx, WF_ERR_ARG, "array %u of the launch was never computed: queued work failed",
-                             (unsigned)i + 1);
+            return wf__error(ctx, WF_ERR_ARG, "%s was never computed: queued work failed",
+                             wf__array_called(r->program, r->program->object[i].array, a, called));
     }
     return WF_OK;
 }

@@ -143,9 +143,7 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     }
     for (uint32_t i = 0; i < p->object_n; ++i)
         wf__array_bind(arrays[i], &bind[i]);
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        if (p->object[i].array->name) /* a formal: what the recording calls it */
-            bind[i].name = p->object[i].array->name;
+    wf__name_arrays(p, bind);
     wf__recording rec = p->rec;
     rec.space = *space;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
@@ -174,8 +172,7 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     atomic_init(&e->users, 1);
     if (make_plan(ctx, &e->plan, p, arrays, space))
         return e;
-    *status = wf__error(ctx, e->plan.status, "%s%s%s%s%s%s", p->name ? p->name : "", p->name ? ": " : "", e->plan.error,
-                        p->here ? " [in the recording begun at " : "", p->here ? p->here : "", p->here ? "]" : "");
+    *status = wf__program_error(ctx, p, e->plan.status, e->plan.error, e->plan.section, &e->plan.about);
     free_entry(ctx, e);
     return NULL;
 }

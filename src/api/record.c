@@ -50,7 +50,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
 }
 
 /* A recording runs where its arrays are: the first decides, unless a device was asked for. */
-static bool placed(wf_graph *g, const wf_array *array)
+static bool placed(wf_graph *g, const wf_array *array, const char *function)
 {
     wf__program *p = &g->program;
     if (!array->device || array->device == wf__memory_of(p->device)) {
@@ -62,22 +62,20 @@ static bool placed(wf_graph *g, const wf_array *array)
         p->placed = true;
         return true;
     }
-    char shape[160], here[32], there[32];
-    wf__shape_text(&array->shape, shape, sizeof shape);
-    wf__poison(g, WF_ERR_DEVICE,
-               "operand %u, %s %s, is in the memory of %s, but the recording runs on %s; wf_copy_to moves it",
-               (unsigned)p->object_n, wf_dtype_name(array->dtype), shape, wf__device_name(array->device, there),
+    char called[WF__CALLED], here[32], there[32];
+    wf__poison(g, WF_ERR_DEVICE, "%s: %s is in the memory of %s, but the recording runs on %s; wf_copy_to moves it",
+               function, wf__array_called(p, array, array, called), wf__device_name(array->device, there),
                wf__device_name(p->device, here));
     return false;
 }
 
-static uint32_t object_of(wf_graph *g, const wf_array *array)
+static uint32_t object_of(wf_graph *g, const wf_array *array, const char *function)
 {
     wf__program *p = &g->program;
     for (uint32_t i = 0; i < p->object_n; ++i)
         if (p->object[i].array == array)
             return i;
-    if (!placed(g, array))
+    if (!placed(g, array, function))
         return UINT32_MAX;
     if (!wf__grow(&p->object, &p->object_cap, p->object_n + 1, sizeof *p->object)) {
         wf__poison(g, WF_ERR_MEMORY, "out of memory for a recording");
@@ -111,9 +109,9 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
 }
 
 /* The slot of an array in the current section; false after poisoning. */
-static bool slot_of(wf_graph *g, const wf_array *array, bool element, uint32_t *out)
+static bool slot_of(wf_graph *g, const wf_array *array, bool element, const char *function, uint32_t *out)
 {
-    uint32_t object = object_of(g, array);
+    uint32_t object = object_of(g, array, function);
     if (object == UINT32_MAX)
         return false;
     wf__ir *ir = wf__graph_ir(g);
@@ -167,12 +165,10 @@ static bool fits_space(wf_graph *g, const wf_array *array, const char *function)
     for (int d = 0; d < shape->rank - space->rank && g->program.rec.kind == WF__SPACE; ++d)
         fits = fits && (shape->dim[d] == 1 || shape->dim[d] < 0);
     if (!fits) {
-        char have[160], of[160];
-        wf__shape_text(shape, have, sizeof have);
+        char called[WF__CALLED], of[160];
         wf__shape_text(space, of, sizeof of);
-        wf__poison(g, WF_ERR_SHAPE,
-                   "%s: an array of shape %s has more axes than the space %s; read and write it by index", function,
-                   have, of);
+        wf__poison(g, WF_ERR_SHAPE, "%s: %s has more axes than the space %s; read and write it by index", function,
+                   wf__array_called(&g->program, array, array, called), of);
     }
     return fits;
 }
@@ -181,7 +177,7 @@ wf_val wf_in(wf_graph *g, const wf_array *array)
 {
     uint32_t slot;
     if (!wf__is_recording(g) || !acceptable(g, array, READS, "wf_in") || !has_elements(g, array, "wf_in") ||
-        !fits_space(g, array, "wf_in") || !slot_of(g, array, true, &slot))
+        !fits_space(g, array, "wf_in") || !slot_of(g, array, true, "wf_in", &slot))
         return wf__no_value(g);
     return wf__value(g, wf__load(wf__graph_ir(g), slot, 0, WF_BORDER_NONE, 0));
 }
@@ -197,10 +193,10 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
     for (int d = 0; ok && d < both.rank; ++d)
         ok = both.dim[d] == array->shape.dim[d] || array->shape.dim[d] < 0;
     if (!ok) {
-        char from[160], to[160];
+        char from[160], to[WF__CALLED];
         wf__shape_text(have, from, sizeof from);
-        wf__shape_text(&array->shape, to, sizeof to);
-        wf__poison(g, WF_ERR_SHAPE, "wf_out: a value of shape %s does not fit the array of shape %s", from, to);
+        wf__poison(g, WF_ERR_SHAPE, "wf_out: a value of shape %s does not fit %s", from,
+                   wf__array_called(&g->program, array, array, to));
     }
     return ok;
 }
@@ -213,7 +209,8 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
         return;
     wf__ref value = wf__converted(g, v, array->dtype, "wf_out");
     wf__ref on = wf__lanes_on(g);
-    if (!value || !fits_array(g, value, array) || (on && !fits_array(g, on, array)) || !slot_of(g, array, true, &slot))
+    if (!value || !fits_array(g, value, array) || (on && !fits_array(g, on, array)) ||
+        !slot_of(g, array, true, "wf_out", &slot))
         return;
     wf__store(wf__graph_ir(g), slot, 0, value, on);
     note_store(g, slot);
@@ -288,7 +285,7 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
         return wf_in(g, array);
     wf__ref outside = border == WF_BORDER_VALUE ? wf__converted(g, other, array->dtype, function) : 0;
     if ((border == WF_BORDER_VALUE && !outside) || !index_tuple(g, array, index, function, &tuple) ||
-        !slot_of(g, array, false, &slot))
+        !slot_of(g, array, false, function, &slot))
         return wf__no_value(g);
     wf__ref when = border == WF_BORDER_NONE ? wf__lanes_on(g) : 0; /* elsewhere every index is right */
     return wf__value(g, wf__load_when(wf__graph_ir(g), slot, tuple, border, outside, when));
@@ -337,7 +334,7 @@ static void write_at(wf_graph *g, const wf_val *condition, wf_array *array, wf_v
         return;
     wf__ref value = wf__converted(g, v, array->dtype, function);
     if (!value || !index_tuple(g, array, index, function, &tuple) ||
-        !slot_of(g, array, array->shape.rank == 0, &slot) || !wf__condition_of(g, condition, function, &on))
+        !slot_of(g, array, array->shape.rank == 0, function, &slot) || !wf__condition_of(g, condition, function, &on))
         return;
     wf__store(wf__graph_ir(g), slot, tuple, value, on);
     note_store(g, slot);
@@ -363,7 +360,7 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
         wf__poison(g, WF_ERR_CONTRACT, "%s: a local array is its point's alone; say wf_read and wf_write", function);
     if (!wf__is_recording(g) || !writes_by_index(g, function))
         return false;
-    return index_tuple(g, array, index, function, tuple) && slot_of(g, array, false, slot);
+    return index_tuple(g, array, index, function, tuple) && slot_of(g, array, false, function, slot);
 }
 
 void wf__update_noted(wf_graph *g, uint32_t slot) { note_store(g, slot); }
@@ -422,7 +419,7 @@ wf_val wf_dim(wf_graph *g, const wf_array *array, int axis)
         return wf__no_value(g);
     if (array->local)
         return wf__value(g, wf__const_bits(wf__graph_ir(g), WF_I64, (uint64_t)array->shape.dim[axis]));
-    if (!slot_of(g, array, false, &slot))
+    if (!slot_of(g, array, false, "wf_dim", &slot))
         return wf__no_value(g);
     return wf__value(g, wf__dim(wf__graph_ir(g), slot, axis));
 }

@@ -26,6 +26,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     ir->flags = flags;
     ir->status = WF_OK;
     ir->error[0] = 0;
+    ir->about = (wf__culprit){ 0 };
     while (size > WF__TABLE_MIN && size / 4 >= used)
         size /= 2;
     if (size)
@@ -69,15 +70,31 @@ void wf__ir_free(wf__ir *ir)
     *ir = (wf__ir){ 0 };
 }
 
-void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
+static void fail(wf__ir *ir, const wf__node *n, wf_status status, const char *format, va_list args)
 {
     if (ir->status != WF_OK)
         return;
     ir->status = status;
     ir->table_most = 0;
+    vsnprintf(ir->error, sizeof ir->error, format, args);
+    bool recorded = n >= ir->node && n < ir->node + ir->n;
+    if (n)
+        ir->about = (wf__culprit){ recorded ? (wf__ref)(n - ir->node) : 0, *n };
+}
+
+void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(ir->error, sizeof ir->error, format, args);
+    fail(ir, NULL, status, format, args);
+    va_end(args);
+}
+
+void wf__ir_fail_at(wf__ir *ir, const wf__node *n, wf_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fail(ir, n, status, format, args);
     va_end(args);
 }
 
@@ -156,33 +173,21 @@ const char *wf__label_of(const wf__ir *ir, wf__ref r)
 
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
 {
+    wf__label label = { .ref = r }; /* the text may be another label's, which growing moves */
     if (ir->status != WF_OK || !r || !text)
         return;
+    snprintf(label.text, sizeof label.text, "%s", text);
     if (!wf__grow(&ir->label, &ir->label_cap, ir->label_n + 1, sizeof *ir->label)) {
         no_memory(ir);
         return;
     }
-    wf__label *label = &ir->label[ir->label_n++];
-    label->ref = r;
-    snprintf(label->text, sizeof label->text, "%s", text);
+    ir->label[ir->label_n++] = label;
 }
 
 void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to)
 {
     if (in->label_n && out->flags & WF_DEBUG && to)
         wf__set_label(out, to, wf__label_of(in, from));
-}
-
-/* What the user calls the operands, behind the error that names their shapes. */
-static void name_operands(wf__ir *ir, const wf__node *n)
-{
-    const wf__ref x[3] = { n->a, n->b, n->c };
-    for (unsigned i = 0, named = 0; ir->label_n && i < wf__op_table[n->op].arity; ++i) {
-        const char *label = wf__label_of(ir, x[i]);
-        size_t at = strlen(ir->error);
-        if (label)
-            snprintf(ir->error + at, sizeof ir->error - at, "%s operand %u is '%s'", named++ ? "," : ":", i + 1, label);
-    }
 }
 
 /* ---- leaves ---- */
@@ -251,17 +256,14 @@ wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype) { return leaf(ir, W
 static wf__ref emit(wf__ir *ir, wf__node *n)
 {
     if (ir->arrays) {
-        const char *what = wf__op_table[n->op].name;
         unsigned arity = wf__op_table[n->op].arity;
         n->shape = ir->node[n->a].shape;
         if (arity > 1 && ir->node[n->b].shape != n->shape)
-            n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->b].shape);
+            n->shape = wf__broadcast_id(ir, n, n->shape, ir->node[n->b].shape);
         if (arity > 2 && ir->node[n->c].shape != n->shape)
-            n->shape = wf__broadcast_id(ir, what, n->shape, ir->node[n->c].shape);
-        if (ir->status != WF_OK) {
-            name_operands(ir, n);
+            n->shape = wf__broadcast_id(ir, n, n->shape, ir->node[n->c].shape);
+        if (ir->status != WF_OK)
             return 0;
-        }
     }
     uint32_t nodes = ir->n, numbered = ir->numbered;
     wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
@@ -284,7 +286,7 @@ static inline bool beyond_folding(const wf__node *x, const wf__node *y)
 static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
     if (ir->status != WF_OK || !a || (arity > 1 && !b) || (arity > 2 && !c)) {
-        wf__ir_fail(ir, WF_ERR_ARG, "%s: an operand is missing", wf__op_table[op].name);
+        wf__ir_fail(ir, WF_ERR_ARG, "%s: an operand is missing", wf__function_name(op));
         return false;
     }
     unsigned types = wf__op_table[op].types, ta = wf__dtype(ir, a);
@@ -298,10 +300,10 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
                 (arity > 2 && wf__is_complex(wf__dtype(ir, b)))))
         return false; /* not here, but in complex.c */
     if (!ok)
-        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s%s%s", wf__op_table[op].name,
-                    wf_dtype_name((wf_dtype)ta), arity > 1 ? ", " : "",
-                    arity > 1 ? wf_dtype_name((wf_dtype)wf__dtype(ir, b)) : "", arity > 2 ? ", " : "",
-                    arity > 2 ? wf_dtype_name((wf_dtype)last) : "");
+        wf__ir_fail_at(ir, &(wf__node){ .op = (uint16_t)op, .a = a, .b = b, .c = c }, WF_ERR_DTYPE,
+                       "%s: not for dtypes %s%s%s%s%s", wf__function_name(op), wf_dtype_name((wf_dtype)ta),
+                       arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)wf__dtype(ir, b)) : "",
+                       arity > 2 ? ", " : "", arity > 2 ? wf_dtype_name((wf_dtype)last) : "");
     return ok;
 }
 
@@ -377,13 +379,13 @@ wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
 {
     if (ir->status != WF_OK || !a) {
-        wf__ir_fail(ir, WF_ERR_ARG, "cast: an operand is missing");
+        wf__ir_fail(ir, WF_ERR_ARG, "wf_cast: an operand is missing");
         return 0;
     }
     if (wf__dtype(ir, a) == dtype)
         return a;
     if (!wf__computable((wf_dtype)dtype)) {
-        wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "cast: dtype %s is not supported", wf_dtype_name((wf_dtype)dtype));
+        wf__ir_fail(ir, WF_ERR_UNSUPPORTED, "wf_cast: dtype %s is not supported", wf_dtype_name((wf_dtype)dtype));
         return 0;
     }
     if (wf__is_complex(dtype) || wf__is_complex(wf__dtype(ir, a)))
@@ -404,34 +406,35 @@ wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index
     wf__node n = *like; /* not folded: a constant index that is wrong is still to be told */
     n.a = right;
     n.b = index;
-    n.shape = ir->arrays ? wf__broadcast_id(ir, "check", ir->node[right].shape, ir->node[index].shape) : 0;
+    n.shape = ir->arrays ? wf__broadcast_id(ir, &n, ir->node[right].shape, ir->node[index].shape) : 0;
     return wf__append(ir, &n);
 }
 
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
 {
     if (ir->status != WF_OK || !a) {
-        wf__ir_fail(ir, WF_ERR_ARG, "bitcast: an operand is missing");
+        wf__ir_fail(ir, WF_ERR_ARG, "wf_bitcast: an operand is missing");
         return 0;
     }
+    wf__node n = { .op = WF__BITCAST, .dtype = (uint8_t)dtype, .a = a };
     unsigned from = wf__dtype(ir, a);
     if (from == dtype)
         return a;
     if (from == WF_BOOL || dtype == WF_BOOL || !wf__computable((wf_dtype)dtype) || wf__size(from) != wf__size(dtype)) {
-        wf__ir_fail(ir, WF_ERR_DTYPE, "bitcast: %s to %s: the sizes differ", wf_dtype_name((wf_dtype)from),
-                    wf_dtype_name((wf_dtype)dtype));
+        wf__ir_fail_at(ir, &n, WF_ERR_DTYPE, "wf_bitcast: %s to %s: the sizes differ", wf_dtype_name((wf_dtype)from),
+                       wf_dtype_name((wf_dtype)dtype));
         return 0;
     }
-    wf__node n = { .op = WF__BITCAST, .dtype = (uint8_t)dtype, .a = a };
     return emit(ir, &n);
 }
 
 /* ---- memory, reductions, cold paths ---- */
-static uint32_t tuple_shape(wf__ir *ir, uint32_t tuple)
+/* Of the indices of n. */
+static uint32_t tuple_shape(wf__ir *ir, const wf__node *n)
 {
-    uint32_t shape = 0;
+    uint32_t shape = 0, tuple = n->b;
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
-        shape = wf__broadcast_id(ir, "index", shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
+        shape = wf__broadcast_id(ir, n, shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
     return shape;
 }
 
@@ -455,9 +458,9 @@ wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border borde
     if (ir->arrays) {
         if (border == WF_BORDER_NONE)
             n.c = when;
-        n.shape = tuple ? tuple_shape(ir, tuple) : s->shape;
+        n.shape = tuple ? tuple_shape(ir, &n) : s->shape;
         if (n.c)
-            n.shape = wf__broadcast_id(ir, "read", n.shape, ir->node[n.c].shape);
+            n.shape = wf__broadcast_id(ir, &n, n.shape, ir->node[n.c].shape);
     } else
         n.when = when;
     return wf__append(ir, &n);
@@ -480,9 +483,9 @@ void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref
     wf__node n = { .op = WF__STORE, .dtype = s->dtype, .a = slot, .b = tuple, .c = value, .d = predicate };
     n.shape = ir->arrays ? s->shape : 0;
     if (ir->arrays && tuple) {
-        n.shape = wf__broadcast_id(ir, "write", tuple_shape(ir, tuple), ir->node[value].shape);
+        n.shape = wf__broadcast_id(ir, &n, tuple_shape(ir, &n), ir->node[value].shape);
         if (predicate)
-            n.shape = wf__broadcast_id(ir, "write", n.shape, ir->node[predicate].shape);
+            n.shape = wf__broadcast_id(ir, &n, n.shape, ir->node[predicate].shape);
     }
     s->written = true;
     ++s->epoch;
@@ -512,12 +515,11 @@ static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
     wf__slot *s = &ir->slot[n.a];
     n.dtype = s->dtype;
     if (ir->arrays) {
-        const char *what = wf__op_table[n.op].name;
         const wf__ref with[3] = { x, y, n.d };
-        n.shape = tuple_shape(ir, n.b);
+        n.shape = tuple_shape(ir, &n);
         for (int i = 0; i < 3; ++i)
             if (with[i])
-                n.shape = wf__broadcast_id(ir, what, n.shape, ir->node[with[i]].shape);
+                n.shape = wf__broadcast_id(ir, &n, n.shape, ir->node[with[i]].shape);
     }
     wf__ref r = wf__append(ir, &n);
     s = &ir->slot[n.a];

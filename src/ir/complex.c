@@ -51,7 +51,7 @@ wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im)
         return a->a;
     wf__node n = { .op = WF__OP_complex, .dtype = (uint8_t)wf__complex_dtype(a->dtype), .a = re, .b = im };
     if (ir->arrays)
-        n.shape = wf__broadcast_id(ir, "complex", a->shape, b->shape);
+        n.shape = wf__broadcast_id(ir, &n, a->shape, b->shape);
     return wf__append(ir, &n);
 }
 
@@ -471,8 +471,9 @@ wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
     fits = fits && (wf__is_complex(t[arity - 1]) || wf__complex_dtype(t[arity - 1]));
     bool makes = op == WF__OP_complex || op == WF__OP_polar;
     if (!fits || (any ? makes || !wf__op_allows(op, t[arity - 1]) : info->types != WF__T_CPLX)) {
-        wf__ir_fail(ir, WF_ERR_DTYPE, "%s: not for dtypes %s%s%s", info->name, wf_dtype_name((wf_dtype)t[0]),
-                    arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)t[arity - 1]) : "");
+        wf__ir_fail_at(ir, &(wf__node){ .op = (uint16_t)op, .a = x[0], .b = x[1], .c = x[2] }, WF_ERR_DTYPE,
+                       "%s: not for dtypes %s%s%s", wf__function_name(op), wf_dtype_name((wf_dtype)t[0]),
+                       arity > 1 ? ", " : "", arity > 1 ? wf_dtype_name((wf_dtype)t[arity - 1]) : "");
         return 0;
     }
     if (makes)
@@ -499,8 +500,9 @@ wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to)
         wf__ref re = wf__cast(ir, wf__real(ir, z), to);
         return either(ir, re, wf__cast(ir, wf__imag(ir, z), to));
     }
-    wf__ir_fail(ir, WF_ERR_DTYPE, "cast: %s to %s would lose the imaginary part; say wf_real or wf_abs",
-                wf_dtype_name((wf_dtype)from), wf_dtype_name((wf_dtype)to));
+    wf__ir_fail_at(ir, &(wf__node){ .op = WF__CAST, .a = z }, WF_ERR_DTYPE,
+                   "wf_cast: %s to %s would lose the imaginary part; say wf_real or wf_abs",
+                   wf_dtype_name((wf_dtype)from), wf_dtype_name((wf_dtype)to));
     return 0;
 }
 

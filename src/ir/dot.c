@@ -12,7 +12,7 @@ static void escaped(const char *text, wf__str *out)
     }
 }
 
-static void constant(const wf__node *n, wf__str *out)
+void wf__number_text(const wf__node *n, wf__str *out)
 {
     uint64_t bits = wf__bits(n);
     double x = 0;
@@ -30,7 +30,7 @@ static void node_text(const wf__ir *ir, wf__ref r, wf__str *out)
 {
     const wf__node *n = &ir->node[r];
     if (n->op == WF__CONST)
-        constant(n, out);
+        wf__number_text(n, out);
     else
         wf__str_add(out, wf__op_table[n->op].name);
     if (n->op == WF__INDEX || n->op == WF__EXTENT || n->op == WF__IOTA || n->op == WF__PARAM || n->op == WF__RED)

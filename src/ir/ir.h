@@ -194,6 +194,12 @@ static inline unsigned wf__node_mode(const wf__node *n) { return n->aux >> 4; }
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
 typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT, WF__STEP_BACK } wf__step; /* BACK: -1 */
 
+/* The operation that an error is about: of what was recorded, or that which could not be. */
+typedef struct wf__culprit {
+    wf__ref ref;   /* 0: it is not in the recording */
+    wf__node node; /* NOP: the error is about none */
+} wf__culprit;
+
 typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;
     bool read, written;
@@ -277,6 +283,7 @@ typedef struct wf__ir {
     uint32_t hidden, unused, invariant, written_out, in_lockstep;
     wf_status status; /* first error; WF_OK while none. Builders return 0 from then on */
     char error[768];
+    wf__culprit about;
 } wf__ir;
 
 enum {
@@ -288,6 +295,8 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps it
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes); /* memory for so many, all at once; without it, it is said later */
 void wf__ir_free(wf__ir *ir);
 void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* the first wins */
+/* The same about an operation, recorded or to be. */
+void wf__ir_fail_at(wf__ir *ir, const wf__node *n, wf_status status, const char *format, ...) WF__PRINTF(4, 5);
 
 /* ---- builder ----
  * Operands must be live refs of this ir; a 0 operand poisons silently (its error is set already).
@@ -346,8 +355,8 @@ bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 /* NumPy's rule; an extent of -1 is unknown and fits anything. false: they do not fit. */
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
-/* The same on interned shapes; fails the ir, naming `what`, and gives 0. */
-uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b);
+/* The same on interned shapes of operands of n; fails the ir, and gives 0. */
+uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b);
 void wf__shape_text(const wf_shape *shape, char *buf, size_t cap);     /* "(3, 4)"; of open extents "?" */
 void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap); /* as the caller gave it: "(3, -4)" */
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
@@ -482,6 +491,7 @@ bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this he
 void wf__print(const wf__ir *ir, wf__str *out);
 /* The nodes and edges of a Graphviz graph. slot_name: [slot_n], NULL where there is none, or NULL; `id` begins every
  * name. */
+void wf__number_text(const wf__node *n, wf__str *out); /* of a CONST, as drawings and messages have it */
 void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *id, wf__str *out);
 bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
 

@@ -36,7 +36,7 @@ void wf__next(wf__ir *ir, wf__ref state, wf__ref value)
 static bool widen(wf__ir *ir, wf__ref r, wf__ref by)
 {
     const wf__node *n = &ir->node[r];
-    uint32_t shape = wf__broadcast_id(ir, wf__op_table[n->op].name, n->shape, ir->node[by].shape);
+    uint32_t shape = wf__broadcast_id(ir, n, n->shape, ir->node[by].shape);
     bool wider = ir->status == WF_OK && shape != n->shape;
     if (wider)
         ir->node[r].shape = shape;
@@ -60,6 +60,15 @@ static bool is_left_alone(const wf__ir *ir, wf__ref next, wf__ref guard)
     return n->a == n->b && !wf__broadcast(&ir->shape[ir->node[n->a].shape], &ir->shape[ir->node[guard].shape], &both);
 }
 
+static void fail_to_fit(wf__ir *ir, const wf__node *n, const wf_shape *grown)
+{
+    char have[160], want[160];
+    wf__shape_text(grown, have, sizeof have);
+    wf__shape_text(&ir->shape[n->shape], want, sizeof want);
+    wf__ir_fail_at(ir, n, WF_ERR_SHAPE, "%s: what is assigned, or its lanes, grows to shape %s, beyond the array's, %s",
+                   wf__function_of(n), have, want);
+}
+
 /* The shape of node r, now that its operands may have grown. */
 static bool widen_node(wf__ir *ir, wf__ref r)
 {
@@ -81,7 +90,7 @@ static bool widen_node(wf__ir *ir, wf__ref r)
         if (!element)
             wider |= widen(ir, r, operand[i]);
         else if (!fits_into(&ir->shape[ir->node[operand[i]].shape], &ir->shape[n->shape]))
-            wf__ir_fail(ir, WF_ERR_SHAPE, "wf_out: what is assigned grows beyond the array, or its lanes do");
+            fail_to_fit(ir, n, &ir->shape[ir->node[operand[i]].shape]);
     return wider;
 }
 

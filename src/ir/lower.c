@@ -82,6 +82,8 @@ static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
         if (a > loop)
             x[i] = w->bits[a];
     }
+    if (n->op == WF__CHECK && !x[0]) /* it is still to be told */
+        return false;
     if (n->op == WF__CAST)
         wf__eval_cast(n->dtype, from, &out, &x[0], 1);
     else if (n->op == WF__CHECK)

@@ -45,7 +45,9 @@ const char *wf__function_name(unsigned op)
         [WF__LOAD] = "wf_read",     [WF__STORE] = "wf_write",     [WF__ACCUM] = "wf_accumulate",
         [WF__ATOMIC] = "wf_atomic", [WF__CAS] = "wf_cas",         [WF__REDUCE] = "wf_reduce",
         [WF__SCAN] = "wf_scan",     [WF__LOOP] = "a block",       [WF__STATE] = "a variable of a block",
-        [WF__CAST] = "wf_cast",     [WF__BITCAST] = "wf_bitcast",
+        [WF__CAST] = "wf_cast",     [WF__BITCAST] = "wf_bitcast", [WF__IOTA] = "wf_iota",
+        [WF__INDEX] = "wf_index",   [WF__EXTENT] = "wf_extent",   [WF__DIM] = "wf_dim",
+        [WF__PARAM] = "wf_param",   [WF__BARRIER] = "wf_barrier", [WF__CHECK] = "wf_read",
 #define WF_OP(name, ...) [WF__OP_##name] = "wf_" #name,
 #include "ir/ops.def"
 #undef WF_OP
@@ -59,6 +61,8 @@ const char *wf__function_of(const wf__node *n)
                                          "wf_tile",  "wf_repeat",  "wf_gather" };
     if (n->op == WF__VIEW && n->aux < WF__COUNT(views))
         return views[n->aux];
+    if (n->op == WF__CHECK && n->aux)
+        return "wf_write";
     bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b;
     return !element ? wf__function_name(n->op) : n->op == WF__LOAD ? "wf_in" : "wf_out";
 }

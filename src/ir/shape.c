@@ -75,7 +75,7 @@ bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out)
     return true;
 }
 
-uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b)
+uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b)
 {
     if (a == b || !b)
         return a;
@@ -87,6 +87,6 @@ uint32_t wf__broadcast_id(wf__ir *ir, const char *what, uint32_t a, uint32_t b)
     char sa[128], sb[128];
     wf__shape_text(&ir->shape[a], sa, sizeof sa);
     wf__shape_text(&ir->shape[b], sb, sizeof sb);
-    wf__ir_fail(ir, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", what, sa, sb);
+    wf__ir_fail_at(ir, n, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__function_of(n), sa, sb);
     return 0;
 }

@@ -160,10 +160,12 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
         return 0;
     uint32_t in = ir->node[value].shape, shape;
     wf_shape out;
+    wf__node node = { .op = WF__VIEW, .dtype = ir->node[value].dtype, .aux = (uint8_t)kind, .a = value };
     if (!wf__view_fits(kind, p, n, &ir->shape[in]) || !wf__view_shape(kind, p, n, &ir->shape[in], &out)) {
         char text[160];
         wf__shape_text(&ir->shape[in], text, sizeof text);
-        wf__ir_fail(ir, WF_ERR_SHAPE, "%s: this cannot be made of a value of shape %s", wf__view_names[kind], text);
+        wf__ir_fail_at(ir, &node, WF_ERR_SHAPE, "%s: this cannot be made of a value of shape %s",
+                       wf__function_of(&node), text);
         return 0;
     }
     bool ordered = true; /* a permutation of nothing */
@@ -173,8 +175,8 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
     shape = wf__shape_id(ir, &out);
     if (wf__as_literal(ir, value) != value && wf__shape_known(ir, shape) &&
         ir->status == WF_OK) { /* a literal stays one */
-        value = wf__as_literal(ir, value);
-        kind = WF__VIEW_BROADCAST;
+        node.a = wf__as_literal(ir, value);
+        node.aux = WF__VIEW_BROADCAST;
         p = out.dim;
         n = (uint32_t)out.rank;
         in = 0;
@@ -185,7 +187,6 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
     wf__ref refs[WF_MAX_RANK];
     for (uint32_t k = 0; k < n; ++k)
         refs[k] = wf__const_bits(ir, WF_I64, (uint64_t)p[k]);
-    wf__node node = { .op = WF__VIEW, .dtype = ir->node[value].dtype, .aux = (uint8_t)kind, .a = value };
     node.b = wf__tuple(ir, refs, n);
     node.shape = shape;
     return ir->status == WF_OK ? wf__append(ir, &node) : 0;
@@ -199,9 +200,9 @@ wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other)
     node.b = tuple;
     node.c = other;
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
-        node.shape = wf__broadcast_id(ir, "gather", node.shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
+        node.shape = wf__broadcast_id(ir, &node, node.shape, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
     if (other)
-        node.shape = wf__broadcast_id(ir, "gather", node.shape, ir->node[other].shape);
+        node.shape = wf__broadcast_id(ir, &node, node.shape, ir->node[other].shape);
     return ir->status == WF_OK ? wf__append(ir, &node) : 0;
 }
 

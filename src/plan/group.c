@@ -42,7 +42,7 @@ bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsign
     if (!g->slot_of[key]) {
         g->slot_of[key] = wf__slot_new(&g->ir, dtype, rank, !indexed, object) + 1;
         for (uint32_t k = 0; k < s->ir->slot_n && s->ir->label_n; ++k)
-            if (s->ir->slot[k].object == object)
+            if (s->ir->slot[k].object == wf__plan_original(s->plan, object))
                 wf__copy_label(s->ir, wf__array_ref(k), &g->ir, wf__array_ref(g->slot_of[key] - 1));
     }
     *out = g->slot_of[key] - 1;

@@ -29,26 +29,19 @@ typedef struct layout {
 static bool misfit(layout *l, const wf__slot *slot, const char *how)
 {
     const wf__bind *b = &l->bind[slot->object];
-    char have[160], want[160], called[WF__CALLED];
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
-    wf__shape_text(&shape, have, sizeof have);
+    char want[160], called[WF__CALLED];
     wf__shape_text(l->space, want, sizeof want);
-    wf__plan_fail(l->plan, WF_ERR_SHAPE, "%s: %s of shape %s %s the space %s%s", slot->written ? "wf_out" : "wf_in",
-                  wf__bind_called(b, called), have, how, want, slot->written ? " it is written over" : "");
-    return false;
+    return wf__plan_fail_element(l->plan, slot->object, slot->written, WF_ERR_SHAPE, "%s: %s %s the space %s%s",
+                                 slot->written ? "wf_out" : "wf_in", wf__bind_called(b, called), how, want,
+                                 slot->written ? " it is written over" : "");
 }
 
-static bool written_repeated(layout *l, const wf__bind *b, int axis)
+static bool written_repeated(layout *l, uint32_t object, int axis)
 {
-    char have[160], called[WF__CALLED];
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
-    wf__shape_text(&shape, have, sizeof have);
-    wf__plan_fail(l->plan, WF_ERR_ARG,
-                  "wf_out: %s of shape %s is written, but its axis %d repeats one element (stride 0)",
-                  wf__bind_called(b, called), have, axis);
-    return false;
+    char called[WF__CALLED];
+    return wf__plan_fail_element(l->plan, object, true, WF_ERR_ARG,
+                                 "wf_out: %s is written, but its axis %d repeats one element (stride 0)",
+                                 wf__bind_called(&l->bind[object], called), axis);
 }
 
 /* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
@@ -69,7 +62,7 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
             return misfit(l, s, "does not fit");
         out[d] = n == 1 ? 0 : stride;
         if (s->written && n > 1 && stride == 0)
-            return written_repeated(l, b, axes[d]);
+            return written_repeated(l, s->object, axes[d]);
     }
     return true;
 }

@@ -3,22 +3,88 @@
 #include "plan/plan.h"
 #include <stdio.h>
 
+/* ---- errors ---- */
+const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section)
+{
+    const wf__ir *const of[] = { [WF_CALL] = &rec->ir,
+                                 [WF_POST] = &rec->post,
+                                 [WF_JOIN] = &rec->join,
+                                 [WF_INIT] = &rec->init,
+                                 [WF_DEINIT] = &rec->deinit };
+    return of[section];
+}
+
+static bool fail(wf__plan *plan, wf_status status, const char *format, va_list args)
+{
+    bool first = plan->status == WF_OK;
+    if (first) {
+        plan->status = status;
+        vsnprintf(plan->error, sizeof plan->error, format, args);
+    }
+    return first;
+}
+
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...)
 {
-    if (plan->status != WF_OK)
-        return;
-    plan->status = status;
     va_list args;
     va_start(args, format);
-    vsnprintf(plan->error, sizeof plan->error, format, args);
+    fail(plan, status, format, args);
     va_end(args);
 }
 
-const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED])
+/* A copy may have other numbers: those of equal nodes are right. */
+static void blame(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r)
 {
-    if (!b->name)
-        return "an array";
-    snprintf(text, WF__CALLED, "'%.60s'", b->name);
+    const wf__ir *of = wf__section_of(plan->recorded, section);
+    if (r && r < of->n && !memcmp(&of->node[r], &ir->node[r], sizeof *ir->node)) {
+        plan->about = (wf__culprit){ r, of->node[r] };
+        plan->section = section;
+    }
+}
+
+bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r, wf_status status,
+                      const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (fail(plan, status, format, args))
+        blame(plan, section, ir, r);
+    va_end(args);
+    return false;
+}
+
+bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bool found = !fail(plan, status, format, args);
+    va_end(args);
+    for (wf_section_id section = WF_CALL; section <= WF_POST; ++section) {
+        const wf__ir *ir = wf__section_of(plan->recorded, section);
+        for (wf__ref r = 1; r < ir->n && !found; ++r) {
+            const wf__node *n = &ir->node[r];
+            found = n->op == (written ? WF__STORE : WF__LOAD) && !n->b && ir->slot[n->a].object == object;
+            if (found)
+                blame(plan, section, ir, r);
+        }
+    }
+    return false;
+}
+
+const char *wf__called(const wf__bind *b, const char *instead, char text[WF__CALLED])
+{
+    wf_shape shape = { .rank = b->rank };
+    char of[192];
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    wf__shape_text(&shape, of, sizeof of);
+    const char *dtype = wf_dtype_name((wf_dtype)b->dtype);
+    if (b->name)
+        snprintf(text, WF__CALLED, "'%.60s' (%s of shape %s)", b->name, dtype, of);
+    else if (b->number)
+        snprintf(text, WF__CALLED, "array %u of the recording (in order of first use; %s of shape %s)",
+                 (unsigned)b->number, dtype, of);
+    else
+        snprintf(text, WF__CALLED, "%s (%s of shape %s)", instead, dtype, of);
     return text;
 }
 
@@ -129,6 +195,29 @@ static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
     return (stage->result && ir->status == WF_OK) || wf__plan_no_memory(plan);
 }
 
+/* The first function of a joiner that expands to something with a COLD node; 0: none does. */
+static wf__ref rare_path(const wf__ir *recorded)
+{
+    wf__ref found = 0;
+    for (wf__ref r = 1; r < recorded->n && !found; ++r) {
+        const wf__node *n = &recorded->node[r];
+        const wf__ref operand[3] = { n->a, n->b, n->c };
+        unsigned arity = wf__op_is_pure(n->op) ? wf__op_table[n->op].arity : 0;
+        if (!arity || !wf__expands(n->op, wf__dtype(recorded, operand[arity - 1]), n->dtype))
+            continue;
+        wf__ir alone;
+        wf__ref x[3] = { 0 };
+        wf__ir_init(&alone, 0, recorded->flags);
+        for (unsigned i = 0; i < arity; ++i)
+            x[i] = wf__arg(&alone, i, wf__dtype(recorded, operand[i]));
+        wf__expand(&alone, n->op, n->dtype, x);
+        for (wf__ref q = 1; q < alone.n; ++q)
+            found = alone.node[q].op == WF__COLD ? r : found;
+        wf__ir_free(&alone);
+    }
+    return found;
+}
+
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
 {
     wf__ir *join = wf__alloc0(sizeof *join);
@@ -139,10 +228,10 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
         wf__plan_fail(plan, join->status, "%s", join->error);
     for (wf__ref r = 1; ok && r < join->n; ++r)
         if (join->node[r].op == WF__COLD) {
-            wf__plan_fail(
-                plan, WF_ERR_UNSUPPORTED,
-                "section WF_JOIN: a function with a rare path (sin, cos, tan, erfinv, gamma) cannot be used here");
-            ok = false;
+            wf__ref culprit = rare_path(recorded);
+            ok = wf__plan_fail_at(plan, WF_JOIN, recorded, culprit, WF_ERR_UNSUPPORTED,
+                                  "%s: not in section WF_JOIN, as sin, cos, tan, erfinv and gamma are not",
+                                  culprit ? wf__function_of(&recorded->node[culprit]) : "a function");
         }
     if (join && !ok) {
         wf__ir_free(join);
@@ -213,35 +302,33 @@ static bool name_numbers(wf__plan *plan)
     return true;
 }
 
-/* Debug mode tells arrays of the recording by number, in which scratch does not count. */
-static bool number_arrays(wf__plan *plan, const wf__recording *rec)
+/* Debug mode tells arrays of the recording by number; a copy of one is that one. */
+static void number_arrays(wf__plan *plan, const wf__bind *bind)
 {
-    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit };
-    uint8_t *scratch = wf__alloc0(plan->objects + 1);
-    if (!scratch)
-        return wf__plan_no_memory(plan);
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
-            scratch[section[i]->slot[s].object] |= section[i]->slot[s].scratch != 0;
     for (uint32_t k = 0; k < plan->stage_n; ++k)
         for (uint32_t s = 0; s < plan->stage[k].body.slot_n && plan->stage[k].mem; ++s) {
             wf__mem_layout *mem = &plan->stage[k].mem[s];
-            for (uint32_t o = 0; mem->object < plan->objects && !scratch[mem->object] && o <= mem->object; ++o)
-                mem->number += !scratch[o];
+            uint32_t object = wf__plan_original(plan, mem->object);
+            mem->number = object < plan->objects ? bind[object].number : 0;
         }
-    wf__free(scratch);
-    return true;
 }
 
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     *plan = (wf__plan){
-        .objects = recording->objects, .params = recording->ir.param_n, .gpu = recording->gpu, .cpu = recording->cpu
+        .objects = recording->objects,
+        .params = recording->ir.param_n,
+        .gpu = recording->gpu,
+        .cpu = recording->cpu,
+        .recorded = recording,
     };
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
     ok = ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
-    return ok && (!(recording->ir.flags & WF_DEBUG) || number_arrays(plan, recording));
+    if (ok && recording->ir.flags & WF_DEBUG)
+        number_arrays(plan, bind);
+    plan->recorded = NULL;
+    return ok;
 }
 
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user)

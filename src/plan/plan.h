@@ -17,9 +17,16 @@ typedef struct wf__bind {
     int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
     uint8_t dtype, rank;
     const char *name; /* for messages; may be NULL */
+    uint32_t number;  /* the same: which of the recording's arrays it is, from 1; 0: scratch, or nobody knows */
 } wf__bind;
-enum { WF__CALLED = 64 };
-const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED]); /* in messages: "'x'", "an array" */
+enum { WF__CALLED = 320 };
+/* In messages: "'x' (f32 of shape (3, 4))", "array 2 of the recording (in order of first use; f32 of shape (3, 4))", or
+ * what it is called instead if it has neither name nor number: "an array (f32 of shape (3, 4))". */
+const char *wf__called(const wf__bind *b, const char *instead, char text[WF__CALLED]);
+static inline const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED])
+{
+    return wf__called(b, "an array", text);
+}
 
 typedef enum wf__kind_of_graph {
     WF__ARRAYS,  /* lazy arrays: values have shapes */
@@ -145,6 +152,7 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     wf_shape shape;
     int64_t stride[WF_MAX_RANK]; /* dense, in any order */
     bool shared;                 /* a block's own: needs no memory */
+    uint32_t copy_of;            /* 1 + the object of the recording whose contents it holds; 0: none's */
 } wf__temp;
 
 typedef struct wf__plan {
@@ -155,13 +163,17 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__own_memory own;   /* of a block of a chain of stages */
-    uint8_t gpu;          /* as the recording's */
-    bool cpu;             /* as the recording's */
-    _Atomic bool has_run; /* code for its stages has been asked for */
-    wf_status status;     /* first error */
-    char error[512];
+    wf__own_memory own;            /* of a block of a chain of stages */
+    uint8_t gpu;                   /* as the recording's */
+    bool cpu;                      /* as the recording's */
+    _Atomic bool has_run;          /* code for its stages has been asked for */
+    const wf__recording *recorded; /* while the plan is made */
+    wf_status status;              /* first error */
+    char error[768];
+    wf__culprit about; /* the recording's operation that the error is about, in this section of it */
+    wf_section_id section;
 } wf__plan;
+const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section);
 
 /* The join of partial results as backends get it; the caller frees it. NULL: plan->status says why. */
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
@@ -169,6 +181,12 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+/* The same about operation r of that section, or of a copy of it, which `ir` is; false. */
+bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r, wf_status status,
+                      const char *format, ...) WF__PRINTF(6, 7);
+/* The same about the first wf_in of an object, or (written) wf_out to it; false. */
+bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
+    WF__PRINTF(5, 6);
 bool wf__plan_no_memory(wf__plan *plan); /* the same for want of memory; false */
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
@@ -205,6 +223,11 @@ void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);
+/* Whose contents an object has: its own, or those of the one that it is a copy of; UINT32_MAX: of none. */
+static inline uint32_t wf__plan_original(const wf__plan *plan, uint32_t object)
+{
+    return object < plan->objects ? object : plan->temp[object - plan->objects].copy_of - 1;
+}
 void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* without an address */
 /* The space with extent 1 along the reduced axes. */
 wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);

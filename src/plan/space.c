@@ -31,6 +31,18 @@ typedef struct spacer {
     uint32_t late_n, late_cap;
 } spacer;
 
+/* `all`: the shape of the operands before, or if they meet, with this one. */
+static bool misfit(spacer *s, const wf__slot *slot, bool meet, const wf_shape *all)
+{
+    char called[WF__CALLED], shape[160];
+    wf__shape_text(all, shape, sizeof shape);
+    return wf__plan_fail_element(s->plan, slot->object, !slot->read, WF_ERR_SHAPE,
+                                 meet ? "%s: %s broadcasts with the operands before it to %s, which has too many points"
+                                      : "%s: %s does not broadcast with the operands before it, of shape %s",
+                                 slot->read ? "wf_in" : "wf_out", wf__bind_called(&s->bind[slot->object], called),
+                                 shape);
+}
+
 static bool find_space(spacer *s)
 {
     s->space = s->rec->space;
@@ -42,14 +54,12 @@ static bool find_space(spacer *s)
         const wf__bind *b = &s->bind[ir->slot[k].object];
         wf_shape shape = { .rank = b->rank };
         memcpy(shape.dim, b->dim, sizeof shape.dim);
-        if (ir->slot[k].element && !wf__broadcast(&s->space, &shape, &s->space)) {
-            char have[160], want[160];
-            wf__shape_text(&shape, have, sizeof have);
-            wf__shape_text(&s->space, want, sizeof want);
-            wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: operands of shapes %s and %s do not broadcast",
-                          ir->slot[k].read ? "wf_in" : "wf_out", want, have);
-            return false;
-        }
+        if (!ir->slot[k].element)
+            continue;
+        int64_t points;
+        bool meets = wf__broadcast(&s->space, &shape, &s->space);
+        if (!meets || !wf__shape_count(&s->space, &points))
+            return misfit(s, &ir->slot[k], meets, &s->space);
     }
     return true;
 }
@@ -158,6 +168,8 @@ static uint32_t add_copy(spacer *s, uint32_t from)
 {
     const wf__bind b = bind_of(s, from);
     uint32_t to = temp_like(s, &b);
+    if (to != UINT32_MAX && from < s->plan->objects)
+        s->plan->temp[to - s->plan->objects].copy_of = from + 1;
     return to != UINT32_MAX && add_copy_stage(s, &b, from, to) ? to : UINT32_MAX;
 }
 
@@ -182,12 +194,12 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
             if (ir->node[r].op != WF__STORE ||
                 meeting(s, ir->slot[ir->node[q].a].object, ir->slot[ir->node[r].a].object) == WF__APART)
                 continue;
-            const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object), *a = &b;
+            const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object);
             char called[WF__CALLED];
-            wf__plan_fail(s->plan, WF_ERR_CONTRACT,
-                          "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
-                          wf__bind_called(a, called));
-            return false;
+            return wf__plan_fail_at(
+                s->plan, WF_CALL, ir, q, WF_ERR_CONTRACT,
+                "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
+                wf__bind_called(&b, called));
         }
     return true;
 }
@@ -211,8 +223,10 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         if (!copy_of[k])
             copy_of[k] = add_copy(s, object) + 1;
         ok = copy_of[k] != 0;
-        if (ok && !slot_of[k])
+        if (ok && !slot_of[k]) {
             slot_of[k] = wf__slot_new(ir, ir->slot[k].dtype, ir->slot[k].rank, ir->slot[k].element, copy_of[k] - 1) + 1;
+            wf__copy_label(ir, wf__array_ref(k), ir, wf__array_ref(slot_of[k] - 1));
+        }
         ok = ok && ir->status == WF_OK;
         if (ok)
             load->a = slot_of[k] - 1;
@@ -404,8 +418,11 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     const wf_shape *block = &s->rec->block;
     *out = wf__kept_shape(&s->space, reduce);
     if (block->rank && block->rank != s->space.rank) {
-        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block has %d axes, the operands have %d", (int)block->rank,
-                      (int)s->space.rank);
+        char have[160], want[160];
+        wf__shape_text(block, have, sizeof have);
+        wf__shape_text(&s->space, want, sizeof want);
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, has %d axes, the operands' shape %s has %d", have,
+                      (int)block->rank, want, (int)s->space.rank);
         return false;
     }
     for (int d = 0; d < block->rank; ++d)
@@ -501,7 +518,10 @@ static bool count_blocks(spacer *s, wf_shape *out)
         *out = (wf_shape){ .rank = 1 };
         if (find_blocks(s, (1u << s->space.rank) - 1, &blocks) && wf__shape_count(&blocks, &out->dim[0]))
             return true;
-        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block makes too many blocks");
+        char block[160], space[160];
+        wf__shape_text(&s->rec->block, block, sizeof block);
+        wf__shape_text(&s->space, space, sizeof space);
+        wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, makes too many blocks of %s", block, space);
         return false;
     }
     for (int d = 0; s->rec->reduce && d < s->space.rank; ++d)

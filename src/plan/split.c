@@ -19,12 +19,6 @@ static bool is_root(const splitter *s, wf__ref r)
 
 static bool writes(const wf__node *root) { return root->op == WF__STORE || wf__op_is_update(root->op); }
 
-bool wf__split_fail(splitter *s, wf_status status, const char *text)
-{
-    wf__plan_fail(s->plan, status, "%s", text);
-    return false;
-}
-
 /* ---- shapes, now that formals have extents ---- */
 static wf_shape bind_shape(const wf__bind *b)
 {
@@ -42,9 +36,8 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
     wf__shape_text(with, b, sizeof b);
-    wf__plan_fail(s->plan, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__function_of(&s->ir->node[r]), a,
-                  b);
-    return false;
+    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
+                            wf__function_of(&s->ir->node[r]), a, b);
 }
 
 /* A state has the shape of all that it holds, and of the lanes that go on. *wider: one has grown. */
@@ -83,10 +76,10 @@ static bool infer_view(splitter *s, wf__ref r)
         return true;
     char text[160];
     wf__shape_text(in, text, sizeof text);
-    wf__plan_fail(s->plan, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
-                  gathers ? "%s: there is no element in a value of shape %s" : "%s: not of a value of shape %s",
-                  wf__function_of(n), text);
-    return false;
+    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
+                            gathers ? "%s: there is no element in a value of shape %s"
+                                    : "%s: not of a value of shape %s",
+                            wf__function_of(n), text);
 }
 
 static bool infer_node(splitter *s, wf__ref r, bool *wider)
@@ -113,12 +106,11 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
         wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
         if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
             memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
-            char want[160], have[160];
-            wf__shape_text(&target, want, sizeof want);
+            char to[WF__CALLED], have[160];
             wf__shape_text(&s->shape[r], have, sizeof have);
-            wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_out: a value of shape %s does not fit the array of shape %s", have,
-                          want);
-            return false;
+            return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+                                    "wf_out: a value of shape %s does not fit %s", have,
+                                    wf__bind_called(&s->bind[s->ir->slot[n->a].object], to));
         }
         s->shape[r] = target;
     }
@@ -151,6 +143,8 @@ static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
     const wf__bind *b = &s->bind[from];
     wf_shape shape = bind_shape(b);
     uint32_t temp = wf__plan_add_temp(s->plan, b->dtype, &shape), source;
+    if (temp != UINT32_MAX)
+        s->plan->temp[temp - s->plan->objects].copy_of = from + 1;
     group *g = temp == UINT32_MAX ? NULL : wf__group_add(s, at, &shape);
     if (!g || !wf__split_slot(s, g, from, false, b->dtype, b->rank, &source))
         return UINT32_MAX;
@@ -259,8 +253,27 @@ uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t boun
     return after_seen_stores(s, effect, bound);
 }
 
+/* Broadcasting can make spaces that no array has: what first has that shape is at fault. */
+static bool countable(splitter *s, const wf_shape *shape)
+{
+    int64_t points;
+    if (wf__shape_count(shape, &points))
+        return true;
+    wf__ref r = 1;
+    while (r < s->last && (!s->live[r] || s->shape[r].rank != shape->rank ||
+                           memcmp(s->shape[r].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)))
+        ++r;
+    char text[160];
+    wf__shape_text(shape, text, sizeof text);
+    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+                            "%s: operands broadcast to %s, which has too many points", wf__function_of(&s->ir->node[r]),
+                            text);
+}
+
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
 {
+    if (!countable(s, shape))
+        return UINT32_MAX;
     for (uint32_t g = bound; g < s->group_n; ++g) {
         const group *to = &s->group[g];
         bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);

@@ -100,7 +100,6 @@ static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other e
 }
 
 /* ---- split.c ---- */
-bool wf__split_fail(splitter *s, wf_status status, const char *text); /* false */
 bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out);
 /* A store of a whole value of group g, at its end. */
 bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value);

@@ -80,8 +80,8 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
         for (wf__ref r = 1; r < section[i]->n; ++r) {
             wf__node *n = &section[i]->node[r];
             if (n->op == WF__BARRIER && section[i] == &rec->ir) {
-                wf__plan_fail(plan, WF_ERR_UNSUPPORTED, "wf_barrier: not on a GPU where %s", why);
-                return false;
+                return wf__plan_fail_at(plan, WF_CALL, section[i], r, WF_ERR_UNSUPPORTED,
+                                        "wf_barrier: not on a GPU where %s", why);
             }
             if (n->op == WF__BARRIER)
                 *n = (wf__node){ .op = WF__NOP };

@@ -57,16 +57,11 @@ static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
 {
     const wf__mem_layout *layout = &w->stage->mem[slot];
     const wf__slot *s = &w->stage->body.slot[slot];
-    const char *name = wf__label_of(&w->stage->body, wf__array_ref(slot));
-    if (name)
-        wf__str_addf(out, "'%s', ", name);
-    if (layout->number)
-        wf__str_addf(out, "array %u of the recording (in order of first use; ", (unsigned)layout->number);
-    else
-        wf__str_add(out, s->scratch ? "scratch of the recording (" : "a temporary of the recording (");
-    wf__str_addf(out, "%s of shape ", wf_dtype_name((wf_dtype)s->dtype));
-    add_tuple(out, layout->dim, s->rank);
-    wf__str_add(out, ")");
+    wf__bind b = { .dtype = s->dtype, .rank = s->rank, .number = layout->number };
+    char text[WF__CALLED];
+    b.name = wf__label_of(&w->stage->body, wf__array_ref(slot));
+    memcpy(b.dim, layout->dim, sizeof b.dim);
+    wf__str_add(out, wf__called(&b, s->scratch ? "scratch of the recording" : "a temporary of the recording", text));
 }
 
 static int64_t number_of(const wf__watch *w, const int64_t *point)
