@@ -6,7 +6,7 @@
  * What is computed more often through views than it is worth (tiles, repetitions, many shifted copies of something
  * expensive) goes to a temporary once, which is then what is viewed.
  */
-#include "plan/affine.h"
+#include "ir/affine.h"
 #include "plan/split.h"
 
 /* ---- what is worth a temporary ---- */
