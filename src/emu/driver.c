@@ -101,15 +101,15 @@ bool wf__emu_known(const void *at, emu_object kind)
             return true;
     return false;
 }
-void wf__emu_forget(void *at)
+void wf__emu_free_handle(void *at)
 {
     emu_driver *d = &wf__emu_driver;
-    for (uint32_t i = d->n_handles; i-- > 0;) {
-        if (d->handles[i].at == at) {
-            d->handles[i] = d->handles[--d->n_handles];
-            return;
-        }
-    }
+    uint32_t i = d->n_handles;
+    while (i > 0 && d->handles[i - 1].at != at)
+        i--;
+    if (i > 0)
+        d->handles[i - 1] = d->handles[--d->n_handles];
+    wf__free(at);
 }
 void wf__emu_set_report(const char *text)
 {

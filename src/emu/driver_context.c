@@ -49,8 +49,7 @@ void wf__emu_context_drop(CUcontext c)
             i = d->n_handles;
         } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
                    (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
-            wf__emu_forget(h.at);
-            wf__free(h.at);
+            wf__emu_free_handle(h.at);
             i = d->n_handles;
         }
     }
@@ -64,8 +63,7 @@ void wf__emu_context_drop(CUcontext c)
         wf__emu_heap_drop(&d->heap, m);
         free(host);
     }
-    wf__emu_forget(c);
-    wf__free(c);
+    wf__emu_free_handle(c);
 }
 
 EMU_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
