@@ -13,19 +13,12 @@ typedef struct launch_row {
     wf_stream *stream;
 } launch_row;
 
-static wf_val ten(wf_val a, wf_val b, wf_val c)
-{
-    for (int k = 0; k < 5; ++k)
-        a = wf_add(wf_mul(a, b), c);
-    return a;
-}
-
 static void weft_traced(void *data)
 {
     launch_row *r = data;
     wf_graph *g = wf_begin(r->s.b->ctx);
     wf_val a = wf_in(g, r->s.array[0]), b = wf_in(g, r->s.array[1]), c = wf_in(g, r->s.array[2]);
-    wf_out(g, r->s.array[3], ten(a, b, c));
+    wf_out(g, r->s.array[3], bench_ten(a, b, c));
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
@@ -83,7 +76,7 @@ static launch_row *setup(bench *b, bench_case *c, void (*weft)(void *))
     wf_graph *g = wf_begin(b->ctx, .name = "ten");
     wf_val x = wf_in(g, wf_formal(g, "a", WF_F32, 1)), y = wf_in(g, wf_formal(g, "b", WF_F32, 1));
     wf_val z = wf_in(g, wf_formal(g, "c", WF_F32, 1));
-    wf_out(g, wf_formal(g, "out", WF_F32, 1), ten(x, y, z));
+    wf_out(g, wf_formal(g, "out", WF_F32, 1), bench_ten(x, y, z));
     r->kernel = c->kernel = wf_compile(g);
     bench_add(c, "weft", "", weft);
     bench_add_parts(c, "plain", "1 thread", part, &plain)->alone = true;

@@ -1,6 +1,7 @@
 /* rows_loop.c - the Mandelbrot set, written as a plain while: each point leaves the loop when it likes. */
 #include "bench.h"
 #include "kernels.h"
+#include "program.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +17,7 @@ static void weft(void *data)
 {
     loop_row *r = data;
     wf_graph *g = wf_begin(r->b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .name = "mandelbrot");
-    const float scale = MANDELBROT_SIZE / SIDE;
-    wf_val cx = wf_fma(wf_cast(wf_index(g, 1), WF_F32), scale, MANDELBROT_X);
-    wf_val cy = wf_fma(wf_cast(wf_index(g, 0), WF_F32), scale, MANDELBROT_Y);
-    wf_var x = wf_local(g, WF_F32, 0), y = wf_local(g, WF_F32, 0), n = wf_local(g, WF_I32, 0);
-    WF_WHILE (g, wf_and(wf_lt(n, LIMIT), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4))) {
-        wf_val t = wf_add(wf_sub(wf_mul(x, x), wf_mul(y, y)), cx);
-        wf_set(y, wf_fma(wf_mul(x, 2), y, cy));
-        wf_set(x, t);
-        wf_inc(n, 1);
-    }
-    WF_END(g);
-    wf_out(g, r->count, n);
+    wf_out(g, r->count, bench_escape(g, SIDE, LIMIT));
     bench_ok(r->b, wf_run(g), r->b->ctx, "wf_run");
 }
 

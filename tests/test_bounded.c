@@ -1,8 +1,7 @@
 /* test_bounded.c - a context that has run thousands of kernels holds no more than its bound: plans and code that were
  * not used for long leave, what kernels and launches in flight use stays, and what has left is made again.
  */
-#include <stdatomic.h>
-#include "weft_test.h"
+#include "side_by_side.h"
 #include "api/api.h"
 
 enum { PLANS = 20 * 6000, CODE = 20 * 4096 };
@@ -112,7 +111,6 @@ typedef struct worker {
     wf_kernel *shared;
     int number, rounds;
 } worker;
-static atomic_int wrong;
 
 static void *work(void *user)
 {
@@ -127,8 +125,7 @@ static void *work(void *user)
             ok = ok && k && wf_launch(k, WF_NAMED(x, y)) == WF_OK && all_are(y, (float)(3 * (number + 5000)));
             wf_kernel_free(k);
         }
-        if (!ok)
-            atomic_fetch_add(&wrong, 1);
+        must(ok, "a launch computed something else");
     }
     wf_release(x);
     wf_release(y);
@@ -139,15 +136,10 @@ static void check_threads(wf_device device, int rounds)
 {
     wf_context *ctx = bounded(device);
     wf_kernel *shared = line_kernel(ctx, 77);
-    wf__thread thread[THREADS];
     worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i) {
-        w[i] = (worker){ ctx, shared, i, rounds };
-        assert_true(wf__thread_start(&thread[i], work, &w[i]));
-    }
     for (int i = 0; i < THREADS; ++i)
-        wf__thread_join(thread[i]);
-    assert_int_equal(atomic_load(&wrong), 0);
+        w[i] = (worker){ ctx, shared, i, rounds };
+    run_at_once(THREADS, work, w, sizeof *w);
     within(ctx, 1);
     wf_kernel_free(shared);
     wf_context_free(ctx);

@@ -466,54 +466,14 @@ static void test_two_names(void **state)
         }
 }
 
-/* What a turn stores is what the next one reads, also where turns are written out: through the array itself, its
- * elements, and another array in the same memory; in the space, and in scratch. */
-static void test_turns_in_memory(void **state)
-{
-    (void)state;
-    for (int how = 0; how < 5; ++how) {
-        int32_t x[6] = { 0 };
-        wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(6), 0), *same = wf_view_slice(a, 0, 0, 6, 1);
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6), .block = WF_SHAPE(3));
-        wf_val k, l, i = wf_index(g, 0);
-        wf_array *to = how == 4 ? wf_scratch(g, WF_I32, WF_SHAPE(4), true) : a, *from = how == 3 ? same : to;
-        wf_val at = how == 4 ? WF_V(2) : i;
-        if (how == 4)
-            wf_section(g, WF_INIT);
-        WF_FOR (g, k, 0, 2, 1) {
-            WF_FOR (g, l, 0, 3, 1) {
-                wf_val old = how == 1 ? wf_in(g, a) : wf_read(g, from, at), now = wf_add(old, wf_cast(l, WF_I32));
-                if (how == 2)
-                    wf_out(g, a, wf_add(now, 1));
-                else
-                    wf_write(g, to, wf_add(now, 1), at);
-                wf_write(g, to, wf_add(wf_read(g, from, at), wf_cast(k, WF_I32)), at);
-            }
-            WF_END(g);
-        }
-        WF_END(g);
-        if (how == 4) {
-            wf_section(g, WF_CALL);
-            wf_write(g, a, wf_read(g, to, at), i);
-        }
-        OK(ctx, wf_run(g));
-        OK(ctx, wf_download(a, x, sizeof x));
-        for (int e = 0; e < 6; ++e)
-            assert_int_equal(x[e], 15);
-        wf_release(a), wf_release(same);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_names),     cmocka_unit_test(test_while),
-        cmocka_unit_test(test_mandelbrot),    cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_window),        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_uniform),       cmocka_unit_test(test_reduced),
-        cmocka_unit_test(test_states),        cmocka_unit_test(test_dtypes_in_loops),
-        cmocka_unit_test(test_complex_state), cmocka_unit_test(test_handle),
-        cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_turns_in_memory),
+        cmocka_unit_test(test_two_names),       cmocka_unit_test(test_while),         cmocka_unit_test(test_mandelbrot),
+        cmocka_unit_test(test_nested),          cmocka_unit_test(test_window),        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_uniform),         cmocka_unit_test(test_reduced),       cmocka_unit_test(test_states),
+        cmocka_unit_test(test_dtypes_in_loops), cmocka_unit_test(test_complex_state), cmocka_unit_test(test_handle),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

@@ -461,12 +461,10 @@ static void test_threads(void **state)
     (void)state;
     wf_array *a = ramp(0), *b = wf_like(a);
     worker w[3];
-    pthread_t thread[3];
     wf_frozen *f = frozen_three(a, b);
     for (int i = 0; i < 3; ++i)
         w[i] = (worker){ f, 100.0 * i };
-    start_threads(thread, 3, replay_many, w, sizeof *w);
-    join_threads(thread, 3);
+    run_at_once(3, replay_many, w, sizeof *w);
     wf_frozen_free(f);
     wf_release(a);
     wf_release(b);

@@ -509,9 +509,7 @@ static void test_threads(void **state)
 {
     (void)state;
     wf_kernel *k = copies("threads");
-    pthread_t thread[3];
-    start_threads(thread, WF__COUNT(thread), launch_many, k, 0);
-    join_threads(thread, WF__COUNT(thread));
+    run_at_once(3, launch_many, k, 0);
     ran();
     wf_kernel_free(k);
 }

@@ -105,9 +105,7 @@ static void test_first_launches(void **state)
         wf_val x = wf_in(g, wf_formal(g, "in", WF_F32, 1));
         wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_sub(x, wf_reduce(WF_MAX, x, WF_AXES(0))));
         wf_kernel *k = wf_compile(g);
-        pthread_t thread[3];
-        start_threads(thread, WF__COUNT(thread), launch_first, k, 0);
-        join_threads(thread, WF__COUNT(thread));
+        run_at_once(3, launch_first, k, 0);
         wf_kernel_free(k);
         wf_context_free(ctx);
     }
@@ -135,9 +133,7 @@ static void test_contexts_share_no_lock(void **state)
     run_stages(locked, a, b, 0.125); /* so that it has whatever it can have */
     wf__mutex_lock(&locked->lock);
     wf__mutex_lock(&locked->engine->lock);
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, work, free_one), 0);
-    pthread_join(thread, NULL); /* comes back: nothing of the locked one was waited for */
+    run_at_once(1, work, free_one, 0); /* comes back: nothing of the locked one was waited for */
     wf__mutex_unlock(&locked->engine->lock);
     wf__mutex_unlock(&locked->lock);
     expect_results(b, 0.125f);

@@ -236,6 +236,23 @@ static void running_plain(const plain *p, int32_t y, int32_t x)
     p->out[y * p->w + x] = sum;
 }
 
+/* Turns that have elements of their own in one block and meet in the next, where their number and the block's are
+ * multiplied. */
+static void meeting(const blocks *b)
+{
+    wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(BINS), true);
+    wf_val k;
+    wf_section(b->g, WF_INIT);
+    wf_val odd = wf_and(linear(b), 1);
+    WF_FOR (b->g, k, 0, BINS, 1) {
+        wf_accumulate(b->g, WF_ADD, mine, 1, wf_sub(k, wf_mul(k, odd)));
+    }
+    WF_END(b->g);
+    wf_section(b->g, WF_CALL);
+    put(b, wf_read(b->g, mine, 0));
+}
+static void meeting_plain(const plain *p, int32_t y, int32_t x) { p->out[y * p->w + x] = p->block & 1 ? BINS : 1; }
+
 /* Scratch that the points write and read, each its own element, by the same index and by another. */
 static void to_and_fro(const blocks *b)
 {
@@ -261,6 +278,7 @@ static const op_case cases[] = {
     { "counts", counts, counts_plain, 2 },        { "atomic counts", counts_atomic, counts_plain, 2 },
     { "largest", largest, largest_plain, 2 },     { "last turn", last_turn, last_turn_plain, 0 },
     { "running sum", running, running_plain, 0 }, { "to and fro", to_and_fro, to_and_fro_plain, 1 },
+    { "meeting", meeting, meeting_plain, 0 },
 };
 
 /* ---- comparing ---- */

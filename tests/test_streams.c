@@ -3,7 +3,7 @@
  */
 #include "api/api.h" /* before on_devices.h: its `ctx` is a global */
 #include "on_devices.h"
-#include <stdatomic.h>
+#include "side_by_side.h"
 #include <unistd.h>
 
 /* ---- a gate: work that ends when it is opened ---- */
@@ -477,13 +477,6 @@ static void test_streams_at_once(void **state)
 }
 
 /* ---- threads ---- */
-static atomic_int failures;
-static void must(bool ok)
-{
-    if (!ok)
-        atomic_fetch_add(&failures, 1);
-}
-
 typedef struct sharer {
     wf_stream *stream;
     wf_array *shared, *own;
@@ -497,12 +490,12 @@ static void *share_stream(void *user)
             wf_array *a = which ? h->shared : h->own;
             wf_graph *g = wf_begin(ctx, .stream = h->stream);
             wf_out(g, a, wf_add(wf_in(g, a), 1));
-            must(wf_run(g) == WF_OK);
+            must(wf_run(g) == WF_OK, "a recording failed");
             wf_event *e = i % 20 ? NULL : wf_event_record(h->stream);
-            must(!e || wf_event_sync(e) == WF_OK);
+            must(!e || wf_event_sync(e) == WF_OK, "no wait for an event");
             wf_event_free(e);
         }
-    must(wf_stream_sync(h->stream) == WF_OK);
+    must(wf_stream_sync(h->stream) == WF_OK, "no wait for the stream");
     return NULL;
 }
 
@@ -510,20 +503,15 @@ static void test_shared_stream(void **state)
 {
     (void)state;
     sharer h[2];
-    wf__thread thread[2];
     wf_stream *s = new_stream();
     wf_array *shared = ones(2);
-    atomic_store(&failures, 0);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; ++i)
         h[i] = (sharer){ s, shared, ones(2) };
-        assert_true(wf__thread_start(&thread[i], share_stream, &h[i]));
-    }
+    run_at_once(2, share_stream, h, sizeof *h);
     for (int i = 0; i < 2; ++i) {
-        wf__thread_join(thread[i]);
         EXPECT_F32(h[i].own, 61, 61);
         wf_release(h[i].own);
     }
-    assert_int_equal(atomic_load(&failures), 0);
     EXPECT_F32(shared, 121, 121);
     wf_release(shared);
     wf_stream_free(s);
@@ -532,11 +520,11 @@ static void test_shared_stream(void **state)
 static void *without_stream(void *user)
 {
     wf_array *a = user;
-    must(wf_get_stream(ctx, 0) == NULL);
+    must(wf_get_stream(ctx, 0) == NULL, "another thread's stream");
     wf_graph *g = wf_begin(ctx);
     wf_array *kept = wf_keep(wf_add(wf_in(g, a), 1));
-    must(wf_run(g) == WF_OK);
-    must(wf_array_state(kept) == WF_READY);
+    must(wf_run(g) == WF_OK, "a recording failed");
+    must(wf_array_state(kept) == WF_READY, "a launch was queued");
     wf_release(kept);
     return NULL;
 }
@@ -559,16 +547,12 @@ static void test_current_stream(void **state)
     wf_array *y = ones(2);
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", kept), WF_ARG("y", y), WF_ARG("by", 4))));
     wf_array *lazy = wf_full(ctx, WF_F32, WF_SHAPE(3), 8); /* whatever records */
-    wf__thread other;
-    atomic_store(&failures, 0);
     wf_array *b = NULL;
     OK(ctx, wf_set_stream(ctx, 0, t)); /* the other one is free */
     b = ones(2);
     change(NULL, b, 1, 1);
     EXPECT_F32(b, 2, 2);
-    assert_true(wf__thread_start(&other, without_stream, b));
-    wf__thread_join(other);
-    assert_int_equal(atomic_load(&failures), 0);
+    run_at_once(1, without_stream, b, 0);
     OK(ctx, wf_set_stream(ctx, 0, NULL));
     assert_null(wf_get_stream(ctx, 0));
     assert_int_equal(wf_array_state(kept), WF_LAZY);

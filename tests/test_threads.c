@@ -2,21 +2,9 @@
  * kernel launched from everywhere, arrays shared and released, errors of each thread its own. Meant for ThreadSanitizer
  * too.
  */
-#include <stdatomic.h>
-#include "weft_test.h"
-#include "base/os.h"
+#include "side_by_side.h"
 
 enum { THREADS = 4 };
-
-/* cmocka's assertions belong to the main thread: workers count failures instead. */
-static atomic_int failures;
-static void must(bool ok, const char *what)
-{
-    if (!ok) {
-        atomic_fetch_add(&failures, 1);
-        fprintf(stderr, "%s\n", what);
-    }
-}
 
 typedef struct worker {
     wf_context *ctx;
@@ -25,17 +13,15 @@ typedef struct worker {
     int number;
 } worker;
 
-static void run_workers(void *(*body)(void *), worker *w, int n)
+/* n workers that differ in their number. */
+static void run_workers(int n, void *(*body)(void *), worker all)
 {
-    wf__thread thread[THREADS];
-    atomic_store(&failures, 0);
+    worker w[THREADS];
     for (int i = 0; i < n; ++i) {
+        w[i] = all;
         w[i].number = i;
-        assert_true(wf__thread_start(&thread[i], body, &w[i]));
     }
-    for (int i = 0; i < n; ++i)
-        wf__thread_join(thread[i]);
-    assert_int_equal(atomic_load(&failures), 0);
+    run_at_once((size_t)n, body, w, sizeof *w);
 }
 
 static bool all_are(wf_array *a, float want)
@@ -83,8 +69,7 @@ static void *own_context(void *user)
 static void test_contexts_side_by_side(void **state)
 {
     (void)state;
-    worker w[2] = { 0 };
-    run_workers(own_context, w, 2);
+    run_workers(2, own_context, (worker){ 0 });
 }
 
 static void *shared_context(void *user)
@@ -99,10 +84,7 @@ static void test_recordings_at_once(void **state)
 {
     (void)state;
     wf_context *ctx = test_context(WF_CPU, 3);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx };
-    run_workers(shared_context, w, THREADS);
+    run_workers(THREADS, shared_context, (worker){ .ctx = ctx });
     wf_context_free(ctx);
 }
 
@@ -132,10 +114,7 @@ static void test_one_kernel_everywhere(void **state)
     wf_out(g, dst, wf_add(wf_mul(wf_in(g, src), wf_param(g, "gain", WF_F32, 1)), wf_in(g, table)));
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx, .kernel = k };
-    run_workers(launch_kernel, w, THREADS);
+    run_workers(THREADS, launch_kernel, (worker){ .ctx = ctx, .kernel = k });
     wf_release(table);
     wf_kernel_free(k);
     wf_context_free(ctx);
@@ -168,10 +147,7 @@ static void test_shared_handles(void **state)
     static float memory[100];
     wf_context *ctx = test_context(WF_INTERP, 1);
     wf_array *a = wf_wrap(ctx, memory, WF_F32, WF_SHAPE(100), note_release, &released);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx, .shared = a };
-    run_workers(share_handles, w, THREADS);
+    run_workers(THREADS, share_handles, (worker){ .ctx = ctx, .shared = a });
     assert_int_equal(released, 0);
     wf_release(a);
     assert_int_equal(released, 1);
@@ -199,10 +175,7 @@ static void test_errors_of_each_thread(void **state)
 {
     (void)state;
     wf_context *ctx = test_context(WF_INTERP, 1);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx };
-    run_workers(own_errors, w, THREADS);
+    run_workers(THREADS, own_errors, (worker){ .ctx = ctx });
     assert_int_equal(wf_check(ctx), WF_OK);
     wf_context_free(ctx);
 }
@@ -228,10 +201,7 @@ static void test_settings_meanwhile(void **state)
 {
     (void)state;
     wf_context *ctx = test_context(WF_CPU, 2);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx };
-    run_workers(change_settings, w, THREADS);
+    run_workers(THREADS, change_settings, (worker){ .ctx = ctx });
     wf_context_free(ctx);
 }
 
@@ -255,10 +225,7 @@ static void test_interpreted_kernel_everywhere(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_out(g, wf_formal(g, "dst", WF_F32, 1), wf_param(g, "p", WF_F32, 1));
     wf_kernel *k = wf_compile(g);
-    worker w[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        w[i] = (worker){ .ctx = ctx, .kernel = k };
-    run_workers(launch_interpreted, w, THREADS);
+    run_workers(THREADS, launch_interpreted, (worker){ .ctx = ctx, .kernel = k });
     wf_kernel_free(k);
     wf_context_free(ctx);
 }

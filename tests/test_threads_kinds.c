@@ -2,22 +2,11 @@
  * their own and in one: array graphs with scatters, scans, views, loops, calls and evaluations, index spaces, prepared
  * kernels, frozen sequences, streams, the history. What each computes is known. Meant for ThreadSanitizer too.
  */
-#include <stdatomic.h>
 #include "side_by_side.h"
 #include "weft/array.h"
 #include "weft/traced.h"
 
 enum { N = 300, THREADS = 3, ROUNDS = 4 };
-
-/* cmocka's assertions belong to the main thread: workers count failures instead. */
-static atomic_int failures;
-static void must(bool ok, const char *what)
-{
-    if (!ok) {
-        atomic_fetch_add(&failures, 1);
-        fprintf(stderr, "%s\n", what);
-    }
-}
 
 typedef struct worker {
     wf_context *ctx; /* NULL: one of its own */
@@ -230,13 +219,9 @@ static void *do_all(void *user)
 static void all_at_once(wf_context *ctx)
 {
     worker w[THREADS];
-    pthread_t thread[THREADS];
-    atomic_store(&failures, 0);
     for (int i = 0; i < THREADS; ++i)
         w[i] = (worker){ ctx, i + 1 };
-    start_threads(thread, THREADS, do_all, w, sizeof *w);
-    join_threads(thread, THREADS);
-    assert_int_equal(atomic_load(&failures), 0);
+    run_at_once(THREADS, do_all, w, sizeof *w);
 }
 
 static void test_own_contexts(void **state)

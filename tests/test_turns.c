@@ -147,9 +147,49 @@ static void nested(void **state)
     }
 }
 
+/* Two accesses in each turn of loops in loops that are written out, not all by index of the array itself: the element,
+ * another array of the same memory, and scratch before the points. */
+static void mixed(void **state)
+{
+    (void)state;
+    enum { ELEMENT_READ, ELEMENT_WRITTEN, VIEW, SCRATCH, WAYS };
+    for (int way = 0; way < WAYS; ++way) {
+        wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(N), 0), *same = wf_view_slice(a, 0, 0, N, 1);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .block = WF_SHAPE(3));
+        wf_val k, l, i = wf_index(g, 0);
+        wf_array *to = way == SCRATCH ? wf_scratch(g, WF_I32, WF_SHAPE(4), true) : a, *from = way == VIEW ? same : to;
+        wf_val at = way == SCRATCH ? WF_V(2) : i;
+        if (way == SCRATCH)
+            wf_section(g, WF_INIT);
+        WF_FOR (g, k, 0, 2, 1) {
+            WF_FOR (g, l, 0, 3, 1) {
+                wf_val old = way == ELEMENT_READ ? wf_in(g, a) : wf_read(g, from, at);
+                wf_val now = wf_add(wf_add(old, wf_cast(l, WF_I32)), 1);
+                if (way == ELEMENT_WRITTEN)
+                    wf_out(g, a, now);
+                else
+                    wf_write(g, to, now, at);
+                wf_write(g, to, wf_add(wf_read(g, from, at), wf_cast(k, WF_I32)), at);
+            }
+            WF_END(g);
+        }
+        WF_END(g);
+        if (way == SCRATCH) {
+            wf_section(g, WF_CALL);
+            wf_write(g, a, wf_read(g, to, at), i);
+        }
+        OK(ctx, wf_run(g));
+        int32_t want[N];
+        for (int e = 0; e < N; ++e)
+            want[e] = 2 * (0 + 1 + 2) + 6 + 3 * (0 + 1);
+        wf_release(same);
+        expect(a, want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(in_place), cmocka_unit_test(through_views),
-                                        cmocka_unit_test(nested) };
+                                        cmocka_unit_test(nested), cmocka_unit_test(mixed) };
     return RUN_ON_ALL(tests);
 }

@@ -26,6 +26,20 @@ wf_array *gpu_numbers(gpu_case *c, int64_t n)
     return a;
 }
 
+double gpu_same(const gpu_case *c, int64_t i)
+{
+    (void)c;
+    return gpu_number(i);
+}
+
+wf_kernel *gpu_copying(gpu_case *c)
+{
+    wf_graph *g = GPU_RECORD(c, .name = "copy");
+    wf_array *a = wf_formal(g, "a", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1);
+    wf_out(g, out, wf_in(g, a));
+    return wf_compile(g);
+}
+
 double gpu_number(int64_t i) { return (double)(i % GPU_PERIOD); }
 
 double gpu_sum(int64_t first, int64_t step, int64_t count)

@@ -90,6 +90,9 @@ struct gpu_case {
     char error[256];
 };
 
+/* A recording for the row's device; options as wf_begin has them. */
+#define GPU_RECORD(c, ...) wf_begin((c)->b->ctx, .device = (c)->b->device, __VA_ARGS__)
+
 /* measure.c */
 double gpu_now(void);
 /* A way to do the row by Weft: launches of a kernel (NULL: the context says why). Of several the fastest counts. */
@@ -115,6 +118,8 @@ double gpu_number(int64_t i);                                /* the same */
 double gpu_sum(int64_t first, int64_t step, int64_t count);  /* of number(first + k step) */
 wf_array *gpu_random(gpu_case *c, int64_t n, uint32_t salt); /* u32: evenly over all values */
 uint32_t gpu_random_at(int64_t i, uint32_t salt);            /* the same */
+double gpu_same(const gpu_case *c, int64_t i);               /* expected of a copy of numbers */
+wf_kernel *gpu_copying(gpu_case *c);                         /* out = a */
 void *gpu_at(const gpu_case *c, wf_array *array);            /* its address; NULL where nobody works by hand */
 bool gpu_right(gpu_case *c);                                 /* looks at the result */
 

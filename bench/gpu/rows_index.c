@@ -5,8 +5,6 @@
 
 enum { BINS = HISTOGRAM_BINS, INDICES = 100000000 };
 
-#define RECORD(...) wf_begin(c->b->ctx, .device = c->b->device, __VA_ARGS__)
-
 /* ---- histograms of [rows, side]: one for each row, or (rows == 1) one of all --------------------------------------- */
 
 /* f32 in [-1, 1): multiples of 2^-20, which no rounding moves to another bin. */
@@ -30,7 +28,7 @@ static double counted(const gpu_case *c, int64_t i)
 
 static wf_kernel *accumulated(gpu_case *c, int64_t rows, int64_t width)
 {
-    wf_graph *g = RECORD(.shape = WF_SHAPE(rows, width), .name = "histogram");
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .name = "histogram");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
     wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), bin_of(wf_in(g, in)));
     return wf_compile(g);
@@ -38,7 +36,7 @@ static wf_kernel *accumulated(gpu_case *c, int64_t rows, int64_t width)
 
 static wf_kernel *in_scratch(gpu_case *c, int64_t rows, int64_t width)
 {
-    wf_graph *g = RECORD(.shape = WF_SHAPE(rows, width), .reduce = WF_AXES(1), .name = "histogram in scratch");
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .reduce = WF_AXES(1), .name = "histogram in scratch");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), true);
     wf_accumulate(g, WF_ADD, mine, 1, bin_of(wf_in(g, in)));
@@ -58,7 +56,7 @@ static void histogram(gpu_case *c)
     wf_array *random = gpu_random(c, c->b->n, 0), *values = gpu_empty(c, WF_F32, WF_SHAPE(c->b->n));
     wf_array *in = gpu_keep(c, wf_view_reshape(values, WF_SHAPE(rows, width)));
     wf_array *hist = gpu_empty(c, WF_I32, WF_SHAPE(rows, BINS));
-    wf_graph *g = RECORD(.name = "points");
+    wf_graph *g = GPU_RECORD(c, .name = "points");
     wf_out(g, values, wf_sub(wf_mul(wf_cast(wf_shr(wf_in(g, random), 11), WF_F32), 0x1p-20), 1));
     gpu_ok(c, wf_run(g));
     gpu_launches(c, "", c->row->of == 2 ? in_scratch(c, rows, width) : accumulated(c, rows, width), WF_NAMED(in, hist));
@@ -98,7 +96,7 @@ static bool sum_by_key(gpu_case *c, int64_t count, bool is_float)
 static wf_array *make_keys(gpu_case *c, int64_t count)
 {
     wf_array *random = gpu_random(c, count, 1), *keys = gpu_empty(c, WF_U32, WF_SHAPE(count));
-    wf_graph *g = RECORD(.name = "keys");
+    wf_graph *g = GPU_RECORD(c, .name = "keys");
     wf_val wide = wf_mul(wf_cast(wf_in(g, random), WF_U64), wf_const(g, WF_U64, (double)c->m));
     wf_out(g, keys, wf_cast(wf_shr(wide, 32), WF_U32));
     gpu_ok(c, wf_run(g));
@@ -108,7 +106,7 @@ static wf_array *make_keys(gpu_case *c, int64_t count)
 static wf_array *make_signs(gpu_case *c, int64_t count)
 {
     wf_array *random = gpu_random(c, count, 2), *signs = gpu_empty(c, WF_F32, WF_SHAPE(count));
-    wf_graph *g = RECORD(.name = "signs");
+    wf_graph *g = GPU_RECORD(c, .name = "signs");
     wf_out(g, signs, wf_select(wf_ne(wf_and(wf_in(g, random), 1), 0), 1.0, -1.0));
     gpu_ok(c, wf_run(g));
     return signs;
@@ -116,7 +114,7 @@ static wf_array *make_signs(gpu_case *c, int64_t count)
 
 static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, int mode)
 {
-    wf_graph *g = RECORD(.shape = WF_SHAPE(count), .name = "scatter_add");
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(count), .name = "scatter_add");
     wf_array *key = wf_formal(g, "keys", WF_U32, 1), *out = wf_formal(g, "out", is_float ? WF_F32 : WF_U32, 1);
     wf_val v = is_float ? wf_in(g, wf_formal(g, "signs", WF_F32, 1)) : WF_V(1);
     wf_accumulate(g, WF_ADD | mode, out, v, wf_in(g, key));
@@ -188,7 +186,7 @@ static double added(const gpu_case *c, int64_t i)
 
 static wf_kernel *moving(gpu_case *c)
 {
-    wf_graph *g = RECORD(.shape = WF_SHAPE(c->m), .name = c->row->name);
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(c->m), .name = c->row->name);
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *out = wf_formal(g, "out", WF_F32, 2);
     wf_val place = wf_in(g, wf_formal(g, "places", WF_U32, 1)), i = wf_index(g, 0);
     for (int k = 0; k < FIELDS; ++k)
@@ -216,7 +214,7 @@ static void records(gpu_case *c)
     wf_array *flat = gpu_numbers(c, n * FIELDS), *places = gpu_empty(c, WF_U32, WF_SHAPE(n));
     wf_array *in = gpu_keep(c, wf_view_reshape(flat, WF_SHAPE(n, FIELDS)));
     wf_array *out = gpu_empty(c, WF_F32, WF_SHAPE(targets, FIELDS));
-    wf_graph *g = RECORD(.name = "places");
+    wf_graph *g = GPU_RECORD(c, .name = "places");
     wf_out(g, places, wf_and(wf_mul(wf_iota(g, WF_SHAPE(n), 0), (double)SPREAD), (double)(targets - 1)));
     gpu_ok(c, wf_run(g));
     gpu_launches(c, "", moving(c), WF_NAMED(in, out, places));

@@ -5,31 +5,15 @@
 
 enum { SMALL = 1024, QUEUED = 100, OPERATIONS = 1000 };
 
-#define RECORD(...) wf_begin(c->b->ctx, .device = c->b->device, __VA_ARGS__)
-
-static double same(const gpu_case *c, int64_t i)
-{
-    (void)c;
-    return gpu_number(i);
-}
-
 /* ---- prepared ----------------------------------------------------------------------------------------------------- */
-
-static wf_kernel *copying(gpu_case *c)
-{
-    wf_graph *g = RECORD(.name = "copy");
-    wf_array *a = wf_formal(g, "a", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1);
-    wf_out(g, out, wf_in(g, a));
-    return wf_compile(g);
-}
 
 static void launch(gpu_case *c)
 {
     wf_array *a = gpu_numbers(c, SMALL), *out = gpu_empty(c, WF_F32, WF_SHAPE(SMALL));
-    gpu_launches(c, "", copying(c), WF_NAMED(a, out));
+    gpu_launches(c, "", gpu_copying(c), WF_NAMED(a, out));
     gpu_by_hand(c, "launch", (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = SMALL });
     c->result = out;
-    c->expected = same;
+    c->expected = gpu_same;
     c->waits = c->row->of;
 }
 
@@ -46,11 +30,9 @@ static double tenfold(const gpu_case *c, int64_t i)
 
 static bool traced(gpu_case *c)
 {
-    wf_graph *g = RECORD(.name = "ten");
+    wf_graph *g = GPU_RECORD(c, .name = "ten");
     wf_val v = wf_in(g, c->kept[0]), b = wf_in(g, c->kept[1]), add = wf_in(g, c->kept[2]);
-    for (int k = 0; k < 5; ++k)
-        v = wf_add(wf_mul(v, b), add);
-    wf_out(g, c->kept[3], v);
+    wf_out(g, c->kept[3], bench_ten(v, b, add));
     return gpu_ok(c, wf_run(g));
 }
 
@@ -175,7 +157,7 @@ static void first_from_disk(gpu_case *c)
 /* Seconds for the PTX of a kernel of a thousand operations, each time another one. Again: it is planned already. */
 static double generate(gpu_case *c, bool again)
 {
-    wf_graph *g = RECORD(.name = "long");
+    wf_graph *g = GPU_RECORD(c, .name = "long");
     wf_array *out = wf_formal(g, "out", WF_F32, 1);
     wf_val start = wf_in(g, c->kept[0]), v = start;
     ++c->m;

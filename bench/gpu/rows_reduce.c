@@ -42,7 +42,7 @@ static void sum(gpu_case *c)
     wf_array *a = gpu_keep(c, wf_view_reshape(flat, WF_SHAPE(s.rows, s.columns)));
     wf_array *out =
         gpu_empty(c, WF_F32, WF_SHAPE(s.axes == WF_AXES(1) ? s.rows : 1, s.axes == WF_AXES(0) ? s.columns : 1));
-    wf_graph *g = wf_begin(c->b->ctx, .device = c->b->device, .name = c->row->name);
+    wf_graph *g = GPU_RECORD(c, .name = c->row->name);
     wf_array *in = wf_formal(g, "a", WF_F32, 2), *to = wf_formal(g, "out", WF_F32, 2);
     wf_out(g, to, wf_sum(wf_in(g, in), s.axes));
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
@@ -124,7 +124,7 @@ static void scan(gpu_case *c)
 {
     int64_t n = c->b->n;
     wf_array *a = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
-    wf_graph *g = wf_begin(c->b->ctx, .device = c->b->device, .name = "scan");
+    wf_graph *g = GPU_RECORD(c, .name = "scan");
     wf_array *in = wf_formal(g, "a", WF_F32, 1), *to = wf_formal(g, "out", WF_F32, 1);
     wf_out(g, to, wf_scan(WF_ADD, wf_in(g, in), 0, false, false));
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
@@ -145,7 +145,7 @@ static void sort(gpu_case *c)
         n *= 2;
     c->m = n < 1 << 24 ? n : 1 << 24;
     wf_array *a = gpu_empty(c, WF_F32, WF_SHAPE(n)), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
-    wf_graph *g = wf_begin(c->b->ctx, .device = c->b->device, .name = "shuffled");
+    wf_graph *g = GPU_RECORD(c, .name = "shuffled");
     wf_val i = wf_iota(g, WF_SHAPE(n), 0);
     wf_out(g, a, wf_and(wf_mul(wf_xor(i, wf_shr(i, 11)), 0x9e3779b1), (double)(c->m - 1)));
     gpu_ok(c, wf_run(g));

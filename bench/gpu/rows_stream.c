@@ -1,23 +1,7 @@
 /* rows_stream.c - one pass over memory: copies, arithmetic on elements, a transposition. And a loop. */
 #include "gpu.h"
-#include "../kernels.h"
+#include "../program.h"
 #include <math.h>
-
-#define RECORD(...) wf_begin(c->b->ctx, .device = c->b->device, __VA_ARGS__)
-
-static double same(const gpu_case *c, int64_t i)
-{
-    (void)c;
-    return gpu_number(i);
-}
-
-static wf_kernel *copying(gpu_case *c)
-{
-    wf_graph *g = RECORD(.name = "copy");
-    wf_array *a = wf_formal(g, "a", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1);
-    wf_out(g, out, wf_in(g, a));
-    return wf_compile(g);
-}
 
 static void copy(gpu_case *c)
 {
@@ -25,9 +9,9 @@ static void copy(gpu_case *c)
     wf_array *a = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
     hand_args by_hand = { .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = n };
     c->result = out;
-    c->expected = same;
+    c->expected = gpu_same;
     c->bytes = 8 * (double)n;
-    gpu_launches(c, "", copying(c), WF_NAMED(a, out));
+    gpu_launches(c, "", gpu_copying(c), WF_NAMED(a, out));
     gpu_by_hand(c, "copy", by_hand);
     gpu_by_driver(c, by_hand);
 }
@@ -49,19 +33,19 @@ static void copy_odd(gpu_case *c)
     c->result = out;
     c->expected = shifted;
     c->bytes = 8 * (double)n;
-    gpu_launches(c, "", copying(c), WF_NAMED(a, out));
+    gpu_launches(c, "", gpu_copying(c), WF_NAMED(a, out));
     gpu_by_hand(c, "copy_odd", by_hand);
     gpu_by_driver(c, by_hand);
 }
 
-static double triple(const gpu_case *c, int64_t i) { return 2 * same(c, i) + 3; }
+static double triple(const gpu_case *c, int64_t i) { return 2 * gpu_same(c, i) + 3; }
 
 static void triad(gpu_case *c)
 {
     int64_t n = c->b->n;
     wf_array *a = gpu_numbers(c, n), *b = gpu_keep(c, wf_full(c->b->ctx, WF_F32, WF_SHAPE(n), 3)),
              *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
-    wf_graph *g = RECORD(.name = "triad");
+    wf_graph *g = GPU_RECORD(c, .name = "triad");
     wf_val x = wf_in(g, wf_formal(g, "a", WF_F32, 1)), y = wf_in(g, wf_formal(g, "b", WF_F32, 1));
     wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_add(wf_mul(x, 2), y));
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, b, out));
@@ -73,7 +57,7 @@ static void triad(gpu_case *c)
 
 static double wave(const gpu_case *c, int64_t i)
 {
-    double x = same(c, i) / 32;
+    double x = gpu_same(c, i) / 32;
     return cos(x / 1.5 + 0.3) + exp(-x * x) * sqrt(x);
 }
 
@@ -81,10 +65,10 @@ static void math(gpu_case *c)
 {
     int64_t n = c->b->n;
     wf_array *x = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
-    wf_graph *scale = RECORD(.name = "arguments");
+    wf_graph *scale = GPU_RECORD(c, .name = "arguments");
     wf_out(scale, x, wf_mul(wf_in(scale, x), 1.0 / 32));
     gpu_ok(c, wf_run(scale));
-    wf_graph *g = RECORD(.name = "math");
+    wf_graph *g = GPU_RECORD(c, .name = "math");
     wf_val v = wf_in(g, wf_formal(g, "x", WF_F32, 1));
     wf_val a = wf_param(g, "a", WF_F32, 1), b = wf_param(g, "b", WF_F32, 0);
     wf_val left = wf_cos(wf_add(wf_div(v, a), b)), right = wf_exp(wf_neg(wf_mul(v, v)));
@@ -109,7 +93,7 @@ static void transpose(gpu_case *c)
     int64_t side = c->b->side;
     wf_array *flat = gpu_numbers(c, c->b->n), *out = gpu_empty(c, WF_F32, WF_SHAPE(side, side));
     wf_array *a = gpu_keep(c, wf_view_reshape(flat, WF_SHAPE(side, side)));
-    wf_graph *g = RECORD(.name = "transpose");
+    wf_graph *g = GPU_RECORD(c, .name = "transpose");
     wf_array *in = wf_formal(g, "a", WF_F32, 2), *to = wf_formal(g, "out", WF_F32, 2);
     wf_out(g, to, wf_permute(wf_in(g, in), ((const int[]){ 1, 0 })));
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
@@ -139,19 +123,8 @@ static void mandelbrot(gpu_case *c)
 {
     int64_t side = c->m = c->b->side < 4096 ? c->b->side : 4096;
     wf_array *count = gpu_empty(c, WF_I32, WF_SHAPE(side, side));
-    const float scale = MANDELBROT_SIZE / (float)side;
-    wf_graph *g = RECORD(.shape = WF_SHAPE(side, side), .name = "mandelbrot");
-    wf_val cx = wf_fma(wf_cast(wf_index(g, 1), WF_F32), scale, MANDELBROT_X);
-    wf_val cy = wf_fma(wf_cast(wf_index(g, 0), WF_F32), scale, MANDELBROT_Y);
-    wf_var x = wf_local(g, WF_F32, 0), y = wf_local(g, WF_F32, 0), n = wf_local(g, WF_I32, 0);
-    WF_WHILE (g, wf_and(wf_lt(n, LIMIT), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4))) {
-        wf_val t = wf_add(wf_sub(wf_mul(x, x), wf_mul(y, y)), cx);
-        wf_set(y, wf_fma(wf_mul(x, 2), y, cy));
-        wf_set(x, t);
-        wf_inc(n, 1);
-    }
-    WF_END(g);
-    wf_out(g, wf_formal(g, "count", WF_I32, 2), n);
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(side, side), .name = "mandelbrot");
+    wf_out(g, wf_formal(g, "count", WF_I32, 2), bench_escape(g, side, LIMIT));
     gpu_launches(c, "", wf_compile(g), WF_NAMED(count));
     gpu_by_hand(c, "mandelbrot", (hand_args){ .out = { gpu_at(c, count) }, .side = side, .m = LIMIT });
     c->result = count;

@@ -5,8 +5,6 @@
 
 enum { K = CONV_K, HALO = CONV_HALO };
 
-#define RECORD(...) wf_begin(c->b->ctx, .device = c->b->device, __VA_ARGS__)
-
 static float weight(int64_t k) { return (float)(k * 31 % 17 + 1) / 17; }
 
 static double convolved(const gpu_case *c, int64_t i)
@@ -32,7 +30,7 @@ static images formals(wf_graph *g)
 
 static wf_kernel *by_index(gpu_case *c)
 {
-    wf_graph *g = RECORD(.shape = WF_SHAPE(c->m, c->m), .name = "convolve");
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(c->m, c->m), .name = "convolve");
     const images a = formals(g);
     wf_val y = wf_index(g, 0), x = wf_index(g, 1), sum = wf_const(g, WF_F32, 0);
     for (int k = 0; k < K * K; ++k)
@@ -48,8 +46,8 @@ static wf_kernel *in_scratch(gpu_case *c, int high, int rows)
 {
     enum { WIDE = 32 };
     int block = high * rows, tall = block + K - 1, wide = WIDE + K - 1;
-    wf_graph *g = RECORD(.shape = WF_SHAPE((c->m + rows - 1) / rows, c->m), .block = WF_SHAPE(high, WIDE),
-                         .name = "convolve in scratch");
+    wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE((c->m + rows - 1) / rows, c->m), .block = WF_SHAPE(high, WIDE),
+                             .name = "convolve in scratch");
     const images a = formals(g);
     wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(tall, wide), false);
     wf_val ty = wf_thread_id(g, 0), tx = wf_thread_id(g, 1), ly, lx;

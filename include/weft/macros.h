@@ -1,4 +1,5 @@
-/* macros.h - the C side of weft.h: lists, named captures, options as named arguments. Included by ops.h. */
+/* macros.h - the C side of weft.h: lists, named captures, options as named arguments. Included by ops.h. What is
+ * control.h's stands there. */
 #ifndef WEFT_MACROS_H
 #define WEFT_MACROS_H
 #if defined(__GNUC__)
@@ -47,13 +48,7 @@
 #define WF__AXES7(a, ...) (1u << (a) | WF__AXES6(__VA_ARGS__))
 #define WF__AXES8(a, ...) (1u << (a) | WF__AXES7(__VA_ARGS__))
 #define WF_VALS(...) ((wf_vals){ (wf_val[]){ WF__MAP(WF_V, __VA_ARGS__) }, WF__N(__VA_ARGS__) })
-
 #define WF_NO_VALS ((wf_vals){ 0, 0 })
-#define WF_VARS(...) ((wf_vars){ (const wf_var[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })
-#define WF_NO_VARS ((wf_vars){ 0, 0 })
-#define WF_FUNCTIONS(...)                                  \
-    ((wf_functions){ (const wf_function[]){ __VA_ARGS__ }, \
-                     sizeof((const wf_function[]){ __VA_ARGS__ }) / sizeof(wf_function) })
 
 /* named captures: WF_NAMED(x, y, gain) takes the C names; WF_ARGS(WF_ARG("x", p), ...) gives others. (Made in one
  * piece: gcc copies a local through the stack, and stalls.) */
@@ -108,11 +103,7 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
     wf_atomic_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
 #define wf_cas(g, a, expected, desired, ...) wf_cas_n(g, a, WF_V(expected), WF_V(desired), WF_VALS(__VA_ARGS__))
 #define wf_out(g, a, v) wf_out(g, a, WF_V(v))
-#define wf_local(g, dtype, v) wf_local(g, dtype, WF_V(v))
-#define wf_local_array(g, name, dtype, shape, v) wf_local_array(g, name, dtype, shape, WF_V(v))
 #define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)
-#define wf_set(x, v) wf_set(x, WF_V(v))
-#define wf_inc(x, v) wf_inc(x, WF_V(v))
 #define wf_keep(v) wf_keep(WF_V(v))
 #define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
 #define wf_slice(v, ...) wf_slice(WF_V(v), __VA_ARGS__)
@@ -134,28 +125,6 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_any(v, axes) wf_reduce(WF_OR, v, axes)
 #define wf_write_if(g, condition, a, v, ...) wf_write_if_n(g, WF_V(condition), a, WF_V(v), WF_VALS(__VA_ARGS__))
 #define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
-
-#define wf_call(g, function, in, out) wf_call_(g, WF_HERE, function, in, out)
-#define wf_switch(g, index, functions, in, out) wf_switch_(g, WF_HERE, WF_V(index), functions, in, out)
-
-/* blocks. Each is an `if`: a C break, continue or return means what it says in C and leaves the block open, which
- * WF_END or wf_run reports with the line that opened it; a C `else` after one does not compile. */
-#define WF_IF(g, cond)                     \
-    if (!wf_if_(g, WF_HERE, WF_V(cond))) { \
-    } else
-#define WF_ELSE(g)               \
-    if (!wf_else_(g, WF_HERE)) { \
-    } else
-#define WF_LOOP(g)               \
-    if (!wf_loop_(g, WF_HERE)) { \
-    } else
-#define WF_WHILE(g, cond)                                              \
-    if (!wf_loop_(g, WF_HERE) || !wf_while_(g, WF_HERE, WF_V(cond))) { \
-    } else
-#define WF_FOR(g, i, lo, hi, step)                                    \
-    if (!wf_for_(g, WF_HERE, &(i), WF_V(lo), WF_V(hi), WF_V(step))) { \
-    } else
-#define WF_END(g) wf_end_(g, WF_HERE)
 
 #define wf_expr(g, text, args) wf_expr_n(g, text, args)
 #define wf_text_record(g, text, ...) wf_text_record_n(g, text, WF_NAMED(__VA_ARGS__))

@@ -1,5 +1,5 @@
 /* operators.h - part of weft.h, which includes it: operators in other forms than a recording: text, hooks for functions
- * that take an operator, traced functions and tables of them, and C code that cannot be traced.
+ * that take an operator, and C code that cannot be traced.
  */
 #ifndef WEFT_OPERATORS_H
 #define WEFT_OPERATORS_H
@@ -37,15 +37,14 @@ WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *bu
 WF_API bool wf_text_assigns(wf_context *ctx, const char *text, const char *name);
 
 /* ---- operators as hooks: a thin layer over recording, for functions that take an operator ---------------------- */
-typedef struct wf_site { /* filled by the library, read by the hook */
+struct wf_site { /* filled by the library, read by the hook */
     wf_graph *graph;
     void *user;
     const wf_val *index; /* [rank], with an index space */
     const wf_var *in, *out, *reduced;
     const wf_var *other; /* in join: the partial results to merge into `reduced` */
     int32_t rank, n_in, n_out, n_reduced;
-} wf_site;
-typedef void wf_hook(const wf_site *site);
+};
 typedef struct wf_reduced_spec {
     wf_dtype dtype;
     wf_join join;
@@ -70,34 +69,6 @@ typedef struct wf_op {
  * during this call, to record. Up to 32 inputs, outputs and reduced values. In C: wf_apply(ctx, WF_ARRAYS(a),
  * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
 WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
-
-/* ---- calls -------------------------------------------------------------------------------------------------- A
- * traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It
- * may do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
-typedef struct wf_function {
-    wf_hook *call;
-    void *user;
-} wf_function;
-typedef struct wf_functions {
-    const wf_function *at;
-    size_t n;
-} wf_functions;
-typedef struct wf_vars {
-    const wf_var *at;
-    size_t n;
-} wf_vars;
-/* Records the function here: wf_call(g, f, WF_VALS(x), WF_VARS(y)). */
-WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
-/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing
- * happens and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y),
- * WF_VARS(r)). Each function is called once, during this call, to record; what it does, lanes that did not ask for
- * it do not do. With WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and
- * if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
- * any more. An index that is the same for all points is a real branch. Costs a comparison and a branch per vector
- * for each different function, and the bodies that some lane of the vector asks for. Where control flow is to be
- * had. */
-WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,
-                       wf_vars out);
 
 /* ---- host operators -----------------------------------------------------------------------------------------
  * Code that cannot be traced, called with runs of elements, from several threads at once. */

@@ -15,6 +15,9 @@
  * Verbs: new/free unique, retain/release shared, get borrowed; "consumes" ends the caller's ownership even on error.
  * C macros named like functions only convert operands, count arguments or fill options; the symbols are real
  * functions for other languages. C++17: include weft.hpp for operators.
+ *
+ * Parts of this header, included at its end: control.h (variables, conditions, loops, calls), streams.h, operators.h
+ * (text, hooks, host operators), ops.h (every operation).
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -40,6 +43,9 @@ typedef struct wf_kernel wf_kernel;
 typedef struct wf_frozen wf_frozen;
 typedef struct wf_stream wf_stream;
 typedef struct wf_event wf_event;
+typedef struct wf_site wf_site;
+/* A function that records: an operator's (operators.h), or one that is called (control.h). */
+typedef void wf_hook(const wf_site *site);
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 /* X(name, code, text): the codes are stable. */
@@ -448,48 +454,6 @@ WF_API wf_val wf_param(wf_graph *graph, const char *name, wf_dtype dtype, double
 /* An array to be bound at launch, borrowed from the graph. Every extent is open. */
 WF_API wf_array *wf_formal(wf_graph *graph, const char *name, wf_dtype dtype, int rank);
 
-/* Variables. Reading is implicit; wf_get takes a snapshot. */
-WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
-WF_API wf_val wf_get(wf_var var);
-/* A local array: up to 256 elements that each point (in array graphs: each element of the values) has to itself, all
- * `initial` at first. Borrowed from the graph; read and written by index like any array, and seen at once: wf_read,
- * wf_read_or, wf_read_border, wf_write, wf_write_if, wf_accumulate, wf_accumulate_if (which joins in the array's dtype,
- * without a mode), wf_dim. Any dtype; as a variable it belongs to the block and section that it is made in. Reading
- * outside gives 0, writing outside does nothing; a C number that is outside poisons, and debug mode reports any index.
- * `name` is what messages call it, or NULL.
- * Nothing is in memory. With an index that is a number, or becomes one where a loop is written out, an access costs
- * nothing; another one is looked up among n elements: n operations for a read, 3 n for a write. Loops that are not
- * written out keep what they change of it in registers: 32 elements are fast, 256 are not.
- *     wf_array *w = wf_local_array(g, "w", WF_F32, WF_SHAPE(9), 0);
- *     wf_write(g, w, wf_read(g, w, wf_sub(i, 1)), i);
- * NULL poisons. */
-WF_API wf_array *wf_local_array(wf_graph *graph, const char *name, wf_dtype dtype, wf_shape shape, wf_val initial);
-WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
-WF_API void wf_inc(wf_var var, wf_val value);
-
-/* Control flow; in C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and WF_FOR(g, i, lo,
- * hi, step) (<weft/macros.h>). Each point goes its own way; a condition that is the same for all points is a real
- * branch. Conditions may have any dtype: what is not 0 holds, as in C. All branches are recorded: these functions
- * return true, always. Values of a block are not seen after it, variables are. `here` names the source line for
- * messages and is borrowed until the recording ends. In array graphs a condition is a whole array, of which each
- * element decides for its own; variables broadcast against it: one that a block sets where lanes of shape [h, w] are
- * on has that shape after it, whatever it began with. Effects (wf_out, wf_write, ...) take place once, where lanes
- * are on. In a block memory is as in an index space: what its effects write, its reads see only of the same element
- * or point, wf_accumulate not at all; what comes after the block sees all. A loop, what feeds it and what follows
- * are one kernel as far as they have one shape. Not in a block: wf_reduce, wf_keep. */
-WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
-WF_API bool wf_else_(wf_graph *graph, const char *here);
-WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
-WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
-/* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
- * integer dtype, i64 if all are numbers, to which the bounds are converted. They are computed once. Counters of 8
- * and 16 bits count as i32 and never wrap; wider ones do, as in C, where the end of the dtype is less than a step
- * beyond hi (INT32_MAX - 1 in steps of 5: say an i64 bound). */
-WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
-WF_API void wf_end_(wf_graph *graph, const char *here);
-WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
-WF_API void wf_continue(wf_graph *graph);
-
 /* The handle: where the operator runs. On the CPU a block is one thread that does one point at a time (vector lanes
  * are not seen), so these are numbers, and code for other blocks folds away. axis -1: the linear index or size. On a
  * GPU a block (of .block, or the points with the same kept indices) is a block of threads, as many as it has points
@@ -707,7 +671,8 @@ WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);
 #ifdef __cplusplus
 }
 #endif
+#include "weft/control.h"   /* variables, local arrays, conditions and loops, calls */
 #include "weft/streams.h"   /* queues of launches, events */
-#include "weft/operators.h" /* operators as text, as hooks, as functions of a table, and those that cannot be traced */
+#include "weft/operators.h" /* operators as text, as hooks, and those that cannot be traced */
 #include "weft/ops.h"       /* generated from the op table: prototypes of all operations and, in C, the conversions */
 #endif

@@ -448,6 +448,27 @@ typedef struct wf__request { /* to run a program */
     wf__limits limits;
 } wf__request;
 wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
+/* Room for the arrays and parameters of a launch, in itself as far as there are few. */
+enum { WF__FEW_BOUND = 16 };
+typedef struct wf__bound {
+    wf_array **arrays;
+    uint64_t *param;
+    wf_array *few[WF__FEW_BOUND];
+    uint64_t few_param[WF__FEW_BOUND];
+} wf__bound;
+static inline bool wf__bound_begin(wf__bound *b, const wf__program *p) /* false: without memory. Ends in any case */
+{
+    b->arrays = p->object_n > WF__FEW_BOUND ? wf__alloc(p->object_n * sizeof *b->arrays) : b->few;
+    b->param = p->param_n > WF__FEW_BOUND ? wf__alloc(p->param_n * sizeof *b->param) : b->few_param;
+    return b->arrays && b->param;
+}
+static inline void wf__bound_end(wf__bound *b)
+{
+    if (b->arrays != b->few)
+        wf__free(b->arrays);
+    if (b->param != b->few_param)
+        wf__free(b->param);
+}
 /* The quick way, of a launch without a stream that was made before: false if there is none. */
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space);
 /* The plan, used, and what is to be noted of its run; NULL: *status says why. */

@@ -282,6 +282,36 @@ bool wf__graph_launchable(wf_graph *g, const char *function)
     return true;
 }
 
+/* With the arrays and parameter values of the recording. */
+static wf_status run_recorded(wf_graph *g)
+{
+    const wf__program *p = &g->program;
+    wf__bound b;
+    wf_status status = WF_OK;
+    g->key.len = 0;
+    g->key.failed = false; /* it may have, in an earlier recording */
+    wf__program_key(p, &g->key);
+    if (!wf__bound_begin(&b, p) || g->key.failed)
+        status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+        b.arrays[i] = p->object[i].array;
+    for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
+        b.param[i] = p->param[i].initial;
+    if (status == WF_OK)
+        status = wf__program_run(g->ctx, &(wf__request){ .program = p,
+                                                         .recording_key = &g->key,
+                                                         .arrays = b.arrays,
+                                                         .param = b.param,
+                                                         .space = &p->rec.space,
+                                                         .kept = g->kept,
+                                                         .kept_n = g->kept_n,
+                                                         .here = g->here,
+                                                         .stream = g->stream,
+                                                         .limits = p->limits });
+    wf__bound_end(&b);
+    return status;
+}
+
 wf_status wf_run(wf_graph *g)
 {
     if (!g)
@@ -291,40 +321,8 @@ wf_status wf_run(wf_graph *g)
         status = WF_ERR_ARG;
     if (status == WF_OK && g->evaluated)
         status = wf__graph_evaluate(g);
-    else if (status == WF_OK) {
-        enum { FEW = 16 };
-        wf_array *few[FEW], **arrays = few;
-        uint64_t few_param[FEW], *param = few_param;
-        const wf__program *p = &g->program;
-        if (p->object_n > FEW)
-            arrays = wf__alloc(p->object_n * sizeof *arrays);
-        if (p->param_n > FEW)
-            param = wf__alloc(p->param_n * sizeof *param);
-        g->key.len = 0;
-        g->key.failed = false; /* it may have, in an earlier recording */
-        wf__program_key(p, &g->key);
-        if (!arrays || !param || g->key.failed)
-            status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
-        for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
-            arrays[i] = p->object[i].array;
-        for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
-            param[i] = p->param[i].initial;
-        if (status == WF_OK)
-            status = wf__program_run(g->ctx, &(wf__request){ .program = p,
-                                                             .recording_key = &g->key,
-                                                             .arrays = arrays,
-                                                             .param = param,
-                                                             .space = &p->rec.space,
-                                                             .kept = g->kept,
-                                                             .kept_n = g->kept_n,
-                                                             .here = g->here,
-                                                             .stream = g->stream,
-                                                             .limits = p->limits });
-        if (arrays != few)
-            wf__free(arrays);
-        if (param != few_param)
-            wf__free(param);
-    }
+    else if (status == WF_OK)
+        status = run_recorded(g);
     retire(g);
     return status;
 }

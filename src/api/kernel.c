@@ -125,23 +125,13 @@ typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const ui
 /* Calls `then` with everything bound. */
 static wf_status with_bindings(const wf_kernel *k, wf_args args, const char *function, bound_fn *then, void *user)
 {
-    enum { FEW = 16 };
-    wf_array *few[FEW], **arrays = few;
-    uint64_t few_param[FEW], *param = few_param;
-    const wf__program *p = &k->program;
-    if (p->object_n > FEW)
-        arrays = wf__alloc(p->object_n * sizeof *arrays);
-    if (p->param_n > FEW)
-        param = wf__alloc(p->param_n * sizeof *param);
-    wf_status status = arrays && param ? WF_OK : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    wf__bound b;
+    wf_status status = wf__bound_begin(&b, &k->program)
+                           ? bind_all(k, args, b.arrays, b.param, function)
+                           : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
     if (status == WF_OK)
-        status = bind_all(k, args, arrays, param, function);
-    if (status == WF_OK)
-        status = then(k, arrays, param, user);
-    if (arrays != few)
-        wf__free(arrays);
-    if (param != few_param)
-        wf__free(param);
+        status = then(k, b.arrays, b.param, user);
+    wf__bound_end(&b);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* text.c - operator text: the public interface. It is at the end of weft.h; the language: docs/text.md. */
+/* text.c - operator text: the public interface. It is in operators.h; the language: docs/text.md. */
 #include "api/text_record.h"
 #include "api/api.h"
 #include "ir/pass.h"

@@ -7,16 +7,21 @@
 
 static const char here[] = "operator text";
 
-void wf__text_while(wf__recorder *r, const wf__stmt *s)
+/* A loop, as long as the statement's value holds; without one, for ever. */
+static void loop_while(wf__recorder *r, const wf__stmt *s)
 {
-    if (!wf__text_open(r))
-        return;
     wf_loop_(r->graph, here);
     if (s->value)
         wf__text_evaluate(r, s);
     if (s->value && !r->failed)
         wf_while_(r->graph, here, r->value[s->value].v);
     wf__text_check(r, s->at);
+}
+
+void wf__text_while(wf__recorder *r, const wf__stmt *s)
+{
+    if (wf__text_open(r))
+        loop_while(r, s);
 }
 
 /* ---- counting loops ---- */
@@ -182,11 +187,6 @@ uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s)
     b->stepped = s->body > s->step;
     if (r->failed)
         return s->body;
-    wf_loop_(r->graph, here);
-    if (s->value)
-        wf__text_evaluate(r, s);
-    if (s->value && !r->failed)
-        wf_while_(r->graph, here, r->value[s->value].v);
-    wf__text_check(r, s->at);
+    loop_while(r, s);
     return s->body;
 }

@@ -1,4 +1,4 @@
-/* driver.c - the driver API: start, errors, devices, contexts. Environment:
+/* driver.c - the driver API: start and end, handles, errors, devices. Environment:
  *
  *   WEFT_EMU=races,uninit,registers    what is looked for besides faults; default all; "none" for nothing
  *   WEFT_EMU_SM=90                     compute capability, times ten
@@ -11,9 +11,6 @@
 #include <stdlib.h>
 
 emu_driver wf__emu_driver = { .lock = WF__MUTEX_INIT };
-enum { STACK = 64 };
-static _Thread_local CUcontext stack[STACK];
-static _Thread_local int depth;
 
 static const struct {
     const char *name, *text;
@@ -80,24 +77,6 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
     return devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-CUresult wf__emu_leave(CUresult status)
-{
-    wf__mutex_unlock(&wf__emu_driver.lock);
-    return status;
-}
-CUresult wf__emu_enter(CUcontext *context)
-{
-    *context = NULL;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_driver.ready)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    CUcontext now = depth ? stack[depth - 1] : NULL;
-    *context = now;
-    if (!now)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-}
-
 bool wf__emu_keep_handle(void *at, emu_object kind)
 {
     emu_driver *d = &wf__emu_driver;
@@ -122,15 +101,15 @@ bool wf__emu_known(const void *at, emu_object kind)
             return true;
     return false;
 }
-void wf__emu_forget(void *at)
+void wf__emu_free_handle(void *at)
 {
     emu_driver *d = &wf__emu_driver;
-    for (uint32_t i = d->n_handles; i-- > 0;) {
-        if (d->handles[i].at == at) {
-            d->handles[i] = d->handles[--d->n_handles];
-            return;
-        }
-    }
+    uint32_t i = d->n_handles;
+    while (i > 0 && d->handles[i - 1].at != at)
+        i--;
+    if (i > 0)
+        d->handles[i - 1] = d->handles[--d->n_handles];
+    wf__free(at);
 }
 void wf__emu_set_report(const char *text)
 {
@@ -233,7 +212,7 @@ EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version
 }
 
 /* ---- devices ---- */
-static CUresult device_status(CUdevice device)
+CUresult wf__emu_device_status(CUdevice device)
 {
     wf__mutex_lock(&wf__emu_driver.lock);
     bool ready = wf__emu_driver.ready, good = device >= 0 && device < wf__emu_driver.devices;
@@ -242,7 +221,7 @@ static CUresult device_status(CUdevice device)
 }
 EMU_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult status = device ? device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = device ? wf__emu_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *device = ordinal;
     return status;
@@ -258,14 +237,14 @@ EMU_EXPORT CUresult cuDeviceGetCount(int *count)
 }
 EMU_EXPORT CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    CUresult status = name && size > 0 ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = name && size > 0 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(name, (size_t)size, "Weft PTX emulator");
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    CUresult status = uuid ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = uuid ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS) {
         memcpy(uuid->bytes, "weft-emulator-00", 16);
         uuid->bytes[15] = (char)('0' + device);
@@ -275,14 +254,14 @@ EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 EMU_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 EMU_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    CUresult status = bytes ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = bytes ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *bytes = (size_t)wf__emu_driver.memory[device];
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 {
-    CUresult status = id && size > 12 ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = id && size > 12 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)device + 1);
     return status;
@@ -348,7 +327,7 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
         { 119, 0 },
         { 120, 0 },
     };
-    CUresult status = value ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = value ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
     if (attribute < 1 || attribute > 200)
@@ -366,8 +345,8 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
 
 EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult status = can ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? device_status(peer) : status;
+    CUresult status = can ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? wf__emu_device_status(peer) : status;
     if (status == CUDA_SUCCESS)
         *can = device != peer;
     return status;
@@ -377,220 +356,7 @@ EMU_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice 
     return attribute >= 1 && attribute <= 4 ? cuDeviceCanAccessPeer(value, from, to) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- contexts ---- */
-CUresult wf__emu_context_of(CUcontext context)
-{
-    return wf__emu_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-static CUcontext make_context(int device, bool primary)
-{
-    CUcontext c = wf__emu_new_handle(sizeof *c, EMU_OBJ_CONTEXT);
-    if (!c)
-        return NULL;
-    c->device = device;
-    c->primary = primary;
-    return c;
-}
-
-/* With everything that was made in it. */
-static void drop_context(CUcontext c)
-{
-    emu_driver *d = &wf__emu_driver;
-    for (uint32_t i = d->n_handles; i-- > 0;) {
-        emu_handle h = d->handles[i];
-        if (h.kind == EMU_OBJ_MODULE && ((CUmodule)h.at)->context == c) {
-            wf__emu_module_drop(h.at);
-            i = d->n_handles;
-        } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
-                   (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
-            wf__emu_forget(h.at);
-            wf__free(h.at);
-            i = d->n_handles;
-        }
-    }
-    for (uint32_t i = 0; i < d->heap.n; i++) {
-        emu_memory *m = d->heap.list[i];
-        if (!m->at || m->owner != c)
-            continue;
-        if (m->kind == EMU_MEM_DEVICE)
-            d->used[m->device] -= m->size;
-        void *host = (m->kind == EMU_MEM_MANAGED || m->kind == EMU_MEM_PINNED) && !m->registered ? m->at : NULL;
-        wf__emu_heap_drop(&d->heap, m);
-        free(host);
-    }
-    wf__emu_forget(c);
-    wf__free(c);
-}
-
-EMU_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
-{
-    CUresult status = context ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    if (status != CUDA_SUCCESS)
-        return status;
-    emu_driver *d = &wf__emu_driver;
-    wf__mutex_lock(&d->lock);
-    if (!d->primary[device])
-        d->primary[device] = make_context(device, true);
-    if (!d->primary[device])
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    d->retained[device]++;
-    *context = d->primary[device];
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-static CUresult primary_gone(CUdevice device, bool reset)
-{
-    emu_driver *d = &wf__emu_driver;
-    CUresult status = device_status(device);
-    if (status != CUDA_SUCCESS)
-        return status;
-    wf__mutex_lock(&d->lock);
-    if (!reset && !d->retained[device])
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (reset || --d->retained[device] == 0) {
-        if (d->primary[device])
-            drop_context(d->primary[device]);
-        d->primary[device] = reset && d->retained[device] ? make_context(device, true) : NULL;
-    }
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return primary_gone(device, false); }
-EMU_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return primary_gone(device, true); }
-EMU_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
-{
-    CUresult status = flags && active ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS) {
-        *flags = 0;
-        *active = wf__emu_driver.retained[device] > 0;
-    }
-    return status;
-}
-EMU_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
-{
-    (void)flags;
-    return device_status(device);
-}
-
-static CUresult push(CUcontext context)
-{
-    if (depth == STACK)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    stack[depth++] = context;
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
-{
-    (void)flags;
-    CUresult status = context ? device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    if (status != CUDA_SUCCESS)
-        return status;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    CUcontext made = make_context(device, false);
-    status = made ? push(made) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (status == CUDA_SUCCESS)
-        *context = made;
-    else if (made)
-        drop_context(made);
-    return wf__emu_leave(status);
-}
-EMU_EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(context, EMU_OBJ_CONTEXT) || context->primary)
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (depth && stack[depth - 1] == context)
-        depth--;
-    drop_context(context);
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
-{
-    if (!context)
-        return CUDA_ERROR_INVALID_VALUE;
-    *context = depth ? stack[depth - 1] : NULL;
-    return wf__emu_driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-}
-EMU_EXPORT CUresult cuCtxSetCurrent(CUcontext context)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool good = !context || wf__emu_known(context, EMU_OBJ_CONTEXT);
-    wf__mutex_unlock(&wf__emu_driver.lock);
-    if (!good)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context) {
-        depth -= depth > 0;
-        return CUDA_SUCCESS;
-    }
-    if (!depth)
-        return push(context);
-    stack[depth - 1] = context;
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool good = wf__emu_known(context, EMU_OBJ_CONTEXT);
-    wf__mutex_unlock(&wf__emu_driver.lock);
-    return good ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
-}
-EMU_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
-{
-    if (!depth)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    depth--;
-    if (context)
-        *context = stack[depth];
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (c && device && status != CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        *device = c->device;
-    return wf__emu_leave(!device ? CUDA_ERROR_INVALID_VALUE : status);
-}
-EMU_EXPORT CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
-{
-    (void)context;
-    if (!version)
-        return CUDA_ERROR_INVALID_VALUE;
-    *version = 3020;
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-    if (least)
-        *least = 0;
-    if (greatest)
-        *greatest = -5;
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuCtxSynchronize(void)
-{
-    CUcontext c;
-    return wf__emu_leave(wf__emu_enter(&c));
-}
-static CUresult peer(CUcontext other, bool enable)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    if (!wf__emu_known(other, EMU_OBJ_CONTEXT) || other->device == c->device)
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
-    bool is = c->peers >> other->device & 1;
-    if (is == enable)
-        return wf__emu_leave(is ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-    c->peers ^= 1u << other->device;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext other, unsigned flags)
-{
-    return flags ? CUDA_ERROR_INVALID_VALUE : peer(other, true);
-}
-EMU_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext other) { return peer(other, false); }
-
+/* ---- the end ---- */
 /* When the library is closed, or the program ends: everything that is still there. */
 __attribute__((destructor)) static void leave_for_good(void)
 {
@@ -598,7 +364,7 @@ __attribute__((destructor)) static void leave_for_good(void)
     for (uint32_t i = d->n_handles; i-- > 0;) {
         if (d->handles[i].kind != EMU_OBJ_CONTEXT)
             continue;
-        drop_context(d->handles[i].at);
+        wf__emu_context_drop(d->handles[i].at);
         i = d->n_handles;
     }
     for (uint32_t i = 0; i < d->n_handles; i++) {

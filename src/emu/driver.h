@@ -83,8 +83,10 @@ CUresult wf__emu_leave(CUresult status);
 bool wf__emu_keep_handle(void *at, emu_object kind);    /* false: no memory */
 void *wf__emu_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
 bool wf__emu_known(const void *at, emu_object kind);
-void wf__emu_forget(void *at);
-CUresult wf__emu_context_of(CUcontext context); /* its sticky error */
+void wf__emu_free_handle(void *at);              /* of wf__emu_new_handle; not known any more */
+CUresult wf__emu_device_status(CUdevice device); /* is there such a one? */
+CUresult wf__emu_context_of(CUcontext context);  /* its sticky error */
+void wf__emu_context_drop(CUcontext context);    /* with everything that was made in it */
 void wf__emu_module_drop(CUmodule module);
 bool wf__emu_stream_known(CUstream stream);
 void wf__emu_set_report(const char *text);

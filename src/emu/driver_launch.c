@@ -42,8 +42,7 @@ EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (!wf__emu_known(stream, EMU_OBJ_STREAM))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_forget(stream);
-    wf__free(stream);
+    wf__emu_free_handle(stream);
     return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
 
@@ -122,8 +121,7 @@ EMU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
     wf__mutex_lock(&wf__emu_driver.lock);
     if (!wf__emu_known(event, EMU_OBJ_EVENT))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_forget(event);
-    wf__free(event);
+    wf__emu_free_handle(event);
     return wf__emu_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)

@@ -307,8 +307,7 @@ EMU_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
     wf__mutex_lock(&wf__emu_driver.lock);
     if (!wf__emu_known(pool, EMU_OBJ_POOL))
         return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
-    wf__emu_forget(pool);
-    wf__free(pool);
+    wf__emu_free_handle(pool);
     return wf__emu_leave(CUDA_SUCCESS);
 }
 static bool pool_known(CUmemoryPool pool)

@@ -16,12 +16,10 @@ void wf__emu_module_drop(CUmodule module)
         }
     for (struct CUfunc_st *f = module->functions, *next; f; f = next) {
         next = f->next;
-        wf__emu_forget(f);
-        wf__free(f);
+        wf__emu_free_handle(f);
     }
     wf__emu_module_free(module->m);
-    wf__emu_forget(module);
-    wf__free(module);
+    wf__emu_free_handle(module);
 }
 
 /* Gives the variables memory and the instructions their addresses. */
@@ -366,7 +364,6 @@ EMU_EXPORT CUresult cuLinkDestroy(CUlinkState s)
     if (!wf__emu_known(s, EMU_OBJ_LINK))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
     wf__str_free(&s->text);
-    wf__emu_forget(s);
-    wf__free(s);
+    wf__emu_free_handle(s);
     return wf__emu_leave(CUDA_SUCCESS);
 }

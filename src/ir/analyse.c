@@ -4,7 +4,7 @@
  * A value is UNIFORM along the lane axis, AFFINE (a 64-bit integer that grows by a known constant from lane to lane) or
  * VARYING. `level` says which loop it needs: a value of level k is computed once in each turn of loop k-1.
  */
-#include "ir/ir.h"
+#include "ir/affine.h"
 
 typedef struct walk {
     const wf__ir *ir;
@@ -45,33 +45,17 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
     return (wf__vary){ .kind = w.kind, .level = w.level };
 }
 
-static int64_t const_i64(const wf__node *n) { return (int64_t)wf__bits(n); }
-
 /* The coefficient of an affine result, or false if the op has none. Operands that are uniform count as coefficient 0. */
 static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *n, int64_t *coef)
 {
-    const wf__node *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
-    int64_t x = vary[n->a].coef, y = b ? vary[n->b].coef : 0;
-    switch (n->op) {
-    case WF__OP_neg:
-        return !__builtin_sub_overflow((int64_t)0, x, coef);
-    case WF__OP_add:
-        return !__builtin_add_overflow(x, y, coef);
-    case WF__OP_sub:
-        return !__builtin_sub_overflow(x, y, coef);
-    case WF__OP_mul:
-        if (b->op == WF__CONST)
-            return wf__mul_i64(x, const_i64(b), coef);
-        return wf__at(ir, n->a)->op == WF__CONST && wf__mul_i64(y, const_i64(wf__at(ir, n->a)), coef);
-    case WF__OP_shl:
-        return b->op == WF__CONST && wf__bits(b) < 62 && wf__mul_i64(x, (int64_t)1 << wf__bits(b), coef);
-    case WF__CAST:
-    case WF__BITCAST:
-        *coef = x;
-        return wf__size(wf__dtype(ir, n->a)) == 8 && wf__is_int(wf__dtype(ir, n->a));
-    default:
-        return false;
+    const wf__node *a = wf__at(ir, n->a), *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
+    if (n->op == WF__CAST || n->op == WF__BITCAST) {
+        *coef = vary[n->a].coef;
+        return wf__size(a->dtype) == 8 && wf__is_int(a->dtype);
     }
+    int64_t x = (int64_t)wf__bits(a), y = b ? (int64_t)wf__bits(b) : 0;
+    return wf__growth(n->op, vary[n->a].coef, b ? vary[n->b].coef : 0, a->op == WF__CONST ? &x : NULL,
+                      b && b->op == WF__CONST ? &y : NULL, coef);
 }
 
 static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node *n)
@@ -172,35 +156,6 @@ void wf__analyse(const wf__ir *ir, wf__vary *out)
 {
     for (bool first = true; analyse_once(ir, out, first); first = false)
         ;
-}
-
-bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)
-{
-    int64_t sum = 0;
-    for (;;) {
-        const wf__node *n = wf__at(ir, r);
-        if (n->dtype != WF_I64)
-            return false;
-        if (n->op == WF__INDEX || n->op == WF__CONST) {
-            *axis = n->op == WF__INDEX ? (int)n->a : -1;
-            return n->op == WF__INDEX ? (*offset = sum, true) : !__builtin_add_overflow(sum, const_i64(n), offset);
-        }
-        if (n->op == WF__OP_add && wf__at(ir, n->b)->op == WF__CONST) {
-            if (__builtin_add_overflow(sum, const_i64(wf__at(ir, n->b)), &sum))
-                return false;
-            r = n->a;
-        } else if (n->op == WF__OP_add && wf__at(ir, n->a)->op == WF__CONST) {
-            if (__builtin_add_overflow(sum, const_i64(wf__at(ir, n->a)), &sum))
-                return false;
-            r = n->b;
-        } else if (n->op == WF__OP_sub && wf__at(ir, n->b)->op == WF__CONST) {
-            if (__builtin_sub_overflow(sum, const_i64(wf__at(ir, n->b)), &sum))
-                return false;
-            r = n->a;
-        } else {
-            return false;
-        }
-    }
 }
 
 bool wf__load_splits(const wf__ir *ir, const wf__node *load)

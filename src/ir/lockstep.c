@@ -14,15 +14,20 @@
  */
 #include "ir/pass.h"
 
+/* What is known of a node. */
+typedef struct known {
+    uint64_t all;            /* in which loops around it all lanes matter, by depth */
+    uint64_t off;            /* in which loops its condition stops */
+    wf__ref next;            /* of a state: its NEXT */
+    wf__ref twin, own;       /* of a state, in the copy; in the analysis twin is 1 for one that may have a twin */
+    uint8_t depth;           /* of a state that gets a twin: how many loops are around it, its own included */
+    bool stops, goes, alike; /* in the loop that is looked at */
+} known;
+
 typedef struct lockstep {
     const wf__ir *ir;
-    wf__vary *vary;
-    wf__ref *next;                 /* [state]: its NEXT */
-    wf__ref *twin;                 /* [state]: in the copy; in the analysis 1 for one that may have a twin */
-    uint8_t *depth;                /* [state that gets a twin]: how many loops are around it, its own included */
-    uint64_t *all;                 /* [node]: in which loops around it all lanes matter, by depth */
-    uint64_t *off;                 /* [node]: in which loops its condition stops */
-    uint8_t *stops, *goes, *alike; /* [node], for the loop that is looked at */
+    wf__vary *vary; /* [node] */
+    known *of;      /* [node] */
     bool found;
 } lockstep;
 
@@ -39,11 +44,11 @@ static bool stops(const lockstep *l, const part *p, wf__ref r)
     case WF__CONST:
         return n->dtype == WF_BOOL && !wf__bits(n);
     case WF__OP_and:
-        return n->dtype == WF_BOOL && (l->stops[n->a] || l->stops[n->b]);
+        return n->dtype == WF_BOOL && (l->of[n->a].stops || l->of[n->b].stops);
     case WF__OP_select:
-        return n->dtype == WF_BOOL && l->stops[n->c] && (l->stops[n->a] || l->stops[n->b]);
+        return n->dtype == WF_BOOL && l->of[n->c].stops && (l->of[n->a].stops || l->of[n->b].stops);
     case WF__STATE: /* of a loop inside; its NEXT must be such a value, too */
-        return r == p->guard || (r > p->body && n->aux && l->stops[n->b]);
+        return r == p->guard || (r > p->body && n->aux && l->of[n->b].stops);
     default:
         return false;
     }
@@ -53,18 +58,18 @@ static bool stops(const lockstep *l, const part *p, wf__ref r)
 static bool find_stops(lockstep *l, const part *p)
 {
     for (wf__ref r = 1; r < p->end; ++r)
-        l->stops[r] = r < p->loop ? l->ir->node[r].op == WF__CONST && stops(l, p, r) : stops(l, p, r);
+        l->of[r].stops = r < p->loop ? l->ir->node[r].op == WF__CONST && stops(l, p, r) : stops(l, p, r);
     for (wf__ref r = p->body; r < p->first; ++r) {
         const wf__node *n = &l->ir->node[r];
-        if (n->op == WF__NEXT && l->stops[n->a] && !l->stops[n->b])
+        if (n->op == WF__NEXT && l->of[n->a].stops && !l->of[n->b].stops)
             return false;
     }
     return true;
 }
 
-static void matter(lockstep *l, const part *p, wf__ref r) { l->all[r] |= (uint64_t)1 << p->depth; }
+static void matter(lockstep *l, const part *p, wf__ref r) { l->of[r].all |= (uint64_t)1 << p->depth; }
 
-static bool matters(const lockstep *l, const part *p, wf__ref r) { return l->all[r] >> p->depth & 1; }
+static bool matters(const lockstep *l, const part *p, wf__ref r) { return l->of[r].all >> p->depth & 1; }
 
 static wf__ref when_of(const wf__ir *ir, const wf__node *n)
 {
@@ -86,13 +91,13 @@ static void mark_operands(lockstep *l, const part *p, wf__ref r)
     const wf__node *n = &ir->node[r];
     wf__ref operand[WF__MAX_OPERANDS], when = n->op == WF__OP_select ? n->a : when_of(ir, n);
     uint32_t count = wf__operands(ir, n, operand);
-    bool off = when && l->stops[when];
+    bool off = when && l->of[when].stops;
     if (off)
-        l->off[r] |= (uint64_t)1 << p->depth;
+        l->of[r].off |= (uint64_t)1 << p->depth;
     if (n->op == WF__STATE || n->op == WF__NEXT || (wf__op_is_effect(n->op) && !off))
         matter(l, p, r);
-    if (n->op == WF__OP_and && n->dtype == WF_BOOL && matters(l, p, r) && (l->stops[n->a] || l->stops[n->b])) {
-        matter(l, p, l->stops[n->a] ? n->a : n->b);
+    if (n->op == WF__OP_and && n->dtype == WF_BOOL && matters(l, p, r) && (l->of[n->a].stops || l->of[n->b].stops)) {
+        matter(l, p, l->of[n->a].stops ? n->a : n->b);
         return;
     }
     for (uint32_t i = 0; i < count; ++i)
@@ -103,21 +108,22 @@ static void mark_operands(lockstep *l, const part *p, wf__ref r)
 /* Marks what is true wherever a lane goes on. */
 static void find_goes(lockstep *l, const part *p)
 {
-    memset(l->goes, 0, l->ir->n);
-    l->goes[l->ir->node[l->next[p->guard]].b] = 1;
+    for (wf__ref r = 1; r < l->ir->n; ++r)
+        l->of[r].goes = false;
+    l->of[l->ir->node[l->of[p->guard].next].b].goes = true;
     for (wf__ref r = p->first; r-- > 1;) {
         const wf__node *n = &l->ir->node[r];
-        if (l->goes[r] && n->op == WF__OP_and && n->dtype == WF_BOOL)
-            l->goes[n->a] = l->goes[n->b] = 1;
+        if (l->of[r].goes && n->op == WF__OP_and && n->dtype == WF_BOOL)
+            l->of[n->a].goes = l->of[n->b].goes = true;
     }
 }
 
 /* The value a state is stepped to in all lanes that go on; 0: there is no such one. */
 static wf__ref step_of(const lockstep *l, wf__ref state)
 {
-    const wf__node *next = &l->ir->node[l->next[state]], *value = &l->ir->node[next->b];
+    const wf__node *next = &l->ir->node[l->of[state].next], *value = &l->ir->node[next->b];
     bool steps = value->op == WF__OP_select && value->c == state;
-    return steps && l->goes[value->a] ? value->b : 0;
+    return steps && l->of[value->a].goes ? value->b : 0;
 }
 
 /* Alike in all running lanes, if the states are that still may have a twin. */
@@ -125,21 +131,22 @@ static void find_alike(lockstep *l, const part *p)
 {
     for (wf__ref r = 1; r < p->first; ++r) {
         const wf__node *n = &l->ir->node[r];
-        l->alike[r] = l->vary[r].kind == WF__UNIFORM || (r > p->loop && r < p->body && l->twin[r]);
-        if (l->alike[r] || r < p->body || !wf__op_is_pure(n->op) || matters(l, p, r))
+        l->of[r].alike = l->vary[r].kind == WF__UNIFORM || (r > p->loop && r < p->body && l->of[r].twin);
+        if (l->of[r].alike || r < p->body || !wf__op_is_pure(n->op) || matters(l, p, r))
             continue;
         wf__ref operand[WF__MAX_OPERANDS];
         uint32_t count = wf__operands(l->ir, n, operand);
-        l->alike[r] = 1;
+        l->of[r].alike = true;
         for (uint32_t i = 0; i < count; ++i)
-            l->alike[r] &= l->alike[operand[i]];
+            l->of[r].alike &= l->of[operand[i]].alike;
     }
 }
 
 /* Does node r look at the operand in running lanes only? */
 static bool runs_only(const lockstep *l, unsigned depth, wf__ref r, wf__ref operand)
 {
-    return !(l->all[r] >> depth & 1) || (l->off[r] >> depth & 1 && !is_looked_at(l->ir, &l->ir->node[r], operand));
+    return !(l->of[r].all >> depth & 1) ||
+           (l->of[r].off >> depth & 1 && !is_looked_at(l->ir, &l->ir->node[r], operand));
 }
 
 /* Is a state of use to running lanes, beyond its own step? */
@@ -161,24 +168,24 @@ static void find_twins(lockstep *l, const part *p)
     for (wf__ref r = p->end; r-- > p->body;)
         mark_operands(l, p, r);
     for (wf__ref s = p->loop + 1; s < p->body; ++s) {
-        wf__ref step = l->next[s] && s != p->guard && l->vary[s].kind == WF__VARYING &&
+        wf__ref step = l->of[s].next && s != p->guard && l->vary[s].kind == WF__VARYING &&
                                l->vary[l->ir->node[s].b].kind == WF__UNIFORM
                            ? step_of(l, s)
                            : 0;
-        l->twin[s] = step && is_used(l, p, s, step);
+        l->of[s].twin = step && is_used(l, p, s, step);
     }
     for (bool changed = true; changed;) {
         changed = false;
         find_alike(l, p);
         for (wf__ref s = p->loop + 1; s < p->body; ++s)
-            if (l->twin[s] && !l->alike[step_of(l, s)]) {
-                l->twin[s] = 0;
+            if (l->of[s].twin && !l->of[step_of(l, s)].alike) {
+                l->of[s].twin = 0;
                 changed = true;
             }
     }
     for (wf__ref s = p->loop + 1; s < p->body; ++s)
-        if (l->twin[s]) {
-            l->depth[s] = (uint8_t)(p->depth + 1);
+        if (l->of[s].twin) {
+            l->of[s].depth = (uint8_t)(p->depth + 1);
             l->found = true;
         }
 }
@@ -196,7 +203,7 @@ static void look_at(lockstep *l, wf__ref loop, unsigned depth)
                 return;
             p.guard = s;
         }
-    if (p.guard && l->vary[p.guard].kind == WF__VARYING && l->next[p.guard] && find_stops(l, &p))
+    if (p.guard && l->vary[p.guard].kind == WF__VARYING && l->of[p.guard].next && find_stops(l, &p))
         find_twins(l, &p);
 }
 
@@ -206,7 +213,7 @@ static void look_at_loops(lockstep *l)
     for (wf__ref r = 1; r < l->ir->n; ++r) {
         const wf__node *n = &l->ir->node[r];
         if (n->op == WF__NEXT)
-            l->next[n->a] = r;
+            l->of[n->a].next = r;
     }
     for (wf__ref r = 1; r < l->ir->n; ++r) {
         const wf__node *n = &l->ir->node[r];
@@ -221,14 +228,14 @@ static void look_at_loops(lockstep *l)
 typedef struct copying {
     const lockstep *l;
     wf__ir *out;
-    wf__ref *map, *own;            /* [node]; [state]: itself in the copy, while map[] may have its twin */
+    wf__ref *map;                  /* [node]; of a state itself or its twin */
     wf__ref open[WF__MOST_NESTED]; /* loops around */
     unsigned depth;
 } copying;
 
 static bool takes_twin(const copying *c, wf__ref r, wf__ref state)
 {
-    unsigned depth = c->l->depth[state];
+    unsigned depth = c->l->of[state].depth;
     bool inside = depth && depth <= c->depth && c->open[depth - 1] == c->l->ir->node[state].a;
     return inside && runs_only(c->l, depth - 1, r, state);
 }
@@ -238,8 +245,8 @@ static void choose_operands(copying *c, wf__ref r)
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t count = wf__operands(c->l->ir, &c->l->ir->node[r], operand);
     for (uint32_t i = 0; i < count; ++i)
-        if (c->l->depth[operand[i]])
-            c->map[operand[i]] = takes_twin(c, r, operand[i]) ? c->l->twin[operand[i]] : c->own[operand[i]];
+        if (c->l->of[operand[i]].depth)
+            c->map[operand[i]] = takes_twin(c, r, operand[i]) ? c->l->of[operand[i]].twin : c->l->of[operand[i]].own;
 }
 
 /* A state's NEXT, and that of its twin: what it is stepped to. */
@@ -247,9 +254,9 @@ static void copy_next(copying *c, const wf__node *next)
 {
     const lockstep *l = c->l;
     wf__ref step = l->ir->node[next->b].b;
-    wf__next(c->out, c->own[next->a], l->depth[next->b] ? c->own[next->b] : c->map[next->b]);
-    if (l->depth[next->a])
-        wf__next(c->out, l->twin[next->a], l->depth[step] ? l->twin[step] : c->map[step]);
+    wf__next(c->out, c->l->of[next->a].own, l->of[next->b].depth ? c->l->of[next->b].own : c->map[next->b]);
+    if (l->of[next->a].depth)
+        wf__next(c->out, l->of[next->a].twin, l->of[step].depth ? l->of[step].twin : c->map[step]);
 }
 
 static void copy(copying *c)
@@ -264,9 +271,9 @@ static void copy(copying *c)
         }
         c->depth -= n->op == WF__END;
         choose_operands(c, r);
-        c->own[r] = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
-        if (l->depth[r]) {
-            l->twin[r] = wf__state(c->out, c->map[n->a], c->map[n->b], false);
+        c->l->of[r].own = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
+        if (l->of[r].depth) {
+            l->of[r].twin = wf__state(c->out, c->map[n->a], c->map[n->b], false);
             ++c->out->in_lockstep;
         }
         if (n->op == WF__LOOP)
@@ -278,15 +285,8 @@ static bool find(lockstep *l)
 {
     size_t n = l->ir->n;
     l->vary = wf__alloc(n * sizeof *l->vary);
-    l->next = wf__alloc0(n * sizeof *l->next);
-    l->twin = wf__alloc0(n * sizeof *l->twin);
-    l->depth = wf__alloc0(n);
-    l->all = wf__alloc0(n * sizeof *l->all);
-    l->off = wf__alloc0(n * sizeof *l->off);
-    l->stops = wf__alloc0(n);
-    l->goes = wf__alloc0(n);
-    l->alike = wf__alloc0(n);
-    if (!l->vary || !l->next || !l->twin || !l->depth || !l->all || !l->off || !l->stops || !l->goes || !l->alike)
+    l->of = wf__alloc0(n * sizeof *l->of);
+    if (!l->vary || !l->of)
         return false;
     wf__analyse(l->ir, l->vary);
     look_at_loops(l);
@@ -297,13 +297,10 @@ static bool copy_with_twins(const lockstep *l, wf__ir *out)
 {
     copying c = { .l = l, .out = out };
     c.map = wf__alloc0(l->ir->n * sizeof *c.map);
-    c.own = wf__alloc0(l->ir->n * sizeof *c.own);
-    bool ok = c.map && c.own;
-    if (ok)
+    if (c.map)
         copy(&c);
     wf__free(c.map);
-    wf__free(c.own);
-    return ok;
+    return c.map != NULL;
 }
 
 bool wf__pass_lockstep(wf__ir *ir)
@@ -318,14 +315,7 @@ bool wf__pass_lockstep(wf__ir *ir)
         ok = copied && copy_with_twins(&l, &out);
     }
     wf__free(l.vary);
-    wf__free(l.next);
-    wf__free(l.twin);
-    wf__free(l.depth);
-    wf__free(l.all);
-    wf__free(l.off);
-    wf__free(l.stops);
-    wf__free(l.goes);
-    wf__free(l.alike);
+    wf__free(l.of);
     if (ok && !copied)
         return true;
     if (!ok)

@@ -7,8 +7,8 @@
  * with memory of its own, which stays in its cache, and then for the next block.
  */
 #include "plan/boxes.h"
+#include "ir/affine.h"
 #include "ir/pass.h"
-#include "plan/affine.h"
 #include "plan/team.h"
 
 enum { LEAST_LANES = 8, LEAST_POINTS = 64, MOST_POINTS = 1 << 18, MANY = 64 };

@@ -6,8 +6,7 @@
  * What is computed more often through views than it is worth (tiles, repetitions, many shifted copies of something
  * expensive) goes to a temporary once, which is then what is viewed.
  */
-#include "plan/affine.h"
-#include "plan/split.h"
+#include "plan/places.h"
 
 /* ---- what is worth a temporary ---- */
 enum { MOST_COST = 1 << 20, WORTH_STORING = 24 };
@@ -73,190 +72,6 @@ void wf__choose_stored(splitter *s)
     }
     wf__free(cost);
     wf__free(seen);
-}
-
-/* ---- integer arithmetic on indices ---- */
-static wf__ref whole(group *g, int64_t x) { return wf__const_bits(&g->ir, WF_I64, (uint64_t)x); }
-
-static wf__ref plus(group *g, wf__ref a, wf__ref b)
-{
-    return wf__is_const(&g->ir, a, 0) ? b : wf__is_const(&g->ir, b, 0) ? a : wf__op2(&g->ir, WF__OP_add, a, b);
-}
-
-static wf__ref times(group *g, wf__ref a, int64_t m)
-{
-    return m == 1 ? a : m == 0 ? whole(g, 0) : wf__op2(&g->ir, WF__OP_mul, a, whole(g, m));
-}
-
-enum { DEPTH = 24 };
-
-/* The least and most value over the points of the group. */
-static bool range_of(const group *g, const wf__affine *x, int64_t *least, int64_t *most)
-{
-    *least = *most = x->start;
-    for (int d = 0; d < g->shape.rank; ++d) {
-        int64_t end, n = g->shape.dim[d] > 0 ? g->shape.dim[d] - 1 : 0;
-        if (!wf__mul_i64(x->step[d], n, &end) ||
-            __builtin_add_overflow(end < 0 ? *least : *most, end, end < 0 ? least : most))
-            return false;
-    }
-    return true;
-}
-
-static wf__ref record_affine(group *g, const wf__affine *x)
-{
-    wf__ref r = whole(g, x->start);
-    for (int d = 0; d < g->shape.rank; ++d)
-        if (x->step[d])
-            r = plus(g, r, times(g, wf__index(&g->ir, d), x->step[d]));
-    return r;
-}
-
-/* x as a multiple of `unit` and a rest from 0 to unit - 1, each affine. */
-static bool parted(const group *g, const wf__affine *x, int64_t unit, wf__affine *high, wf__affine *low)
-{
-    *high = *low = (wf__affine){ 0 };
-    int64_t least, most;
-    low->start = ((x->start % unit) + unit) % unit;
-    high->start = (x->start - low->start) / unit;
-    for (int d = 0; d < WF_MAX_RANK; ++d)
-        if (x->step[d] % unit == 0)
-            high->step[d] = x->step[d] / unit;
-        else
-            low->step[d] = x->step[d];
-    return range_of(g, low, &least, &most) && least >= 0 && most < unit;
-}
-
-/* The quotient of small x by m as a product, shifted: faster than vectors divide, and numbers.c makes it code for any m.
- * Below LIMIT, with `high` 2^b and LIMIT, 2^b the next power from m on: the factor is above high / m by at most the
- * high-th part of LIMIT, which no x makes a whole. Powers of two are quick as they are. */
-static bool divide_by_product(group *g, wf__ref x, const wf__affine *a, int64_t m, wf__ref *quotient)
-{
-    enum { BITS = 28, LIMIT = 1 << BITS };
-    int64_t least, most;
-    int bits = 0;
-    if (m >= LIMIT || !(m & (m - 1)) || !range_of(g, a, &least, &most) || least < 0 || most >= LIMIT)
-        return false;
-    while ((int64_t)1 << bits < m)
-        ++bits;
-    wf__ref product = wf__op2(&g->ir, WF__OP_mul, x, whole(g, ((int64_t)1 << (BITS + bits)) / m + 1));
-    *quotient = wf__op2(&g->ir, WF__OP_shr, product, whole(g, BITS + bits));
-    return true;
-}
-
-/* quotient and remainder of x >= 0 by m >= 1 */
-static void divide(group *g, wf__ref x, int64_t m, wf__ref *quotient, wf__ref *remainder)
-{
-    wf__affine a, high, low;
-    if (m == 1) {
-        *quotient = x;
-        *remainder = whole(g, 0);
-        return;
-    }
-    bool is_affine = wf__as_affine(&g->ir, x, 0, DEPTH, &a);
-    if (is_affine && parted(g, &a, m, &high, &low)) {
-        *quotient = record_affine(g, &high);
-        *remainder = record_affine(g, &low);
-        return;
-    }
-    for (int d = 0; is_affine && d < g->shape.rank; ++d) { /* a unit of both makes it a smaller division */
-        int64_t unit = a.step[d] < 0 ? -a.step[d] : a.step[d];
-        if (unit < 2 || m % unit || !parted(g, &a, unit, &high, &low))
-            continue;
-        divide(g, record_affine(g, &high), m / unit, quotient, remainder);
-        *remainder = plus(g, times(g, *remainder, unit), record_affine(g, &low));
-        return;
-    }
-    if (is_affine && divide_by_product(g, x, &a, m, quotient)) {
-        *remainder = wf__op2(&g->ir, WF__OP_sub, x, times(g, *quotient, m));
-        return;
-    }
-    *quotient = wf__op2(&g->ir, WF__OP_idiv, x, whole(g, m));
-    *remainder = wf__op2(&g->ir, WF__OP_mod, x, whole(g, m));
-}
-
-/* ---- places ---- */
-/* Makes `inner` the index into both axes as if they were one, where the two say that they are. */
-static bool absorb(group *g, const wf__place *outer, wf__place *inner)
-{
-    if (!outer->line || outer->line != inner->line || !inner->mod || outer->div != inner->div * inner->mod)
-        return false;
-    inner->mod = outer->mod ? inner->mod * outer->mod : 0;
-    wf__ref quotient, remainder;
-    divide(g, inner->line, inner->div, &quotient, &remainder);
-    if (inner->mod)
-        divide(g, quotient, inner->mod, &remainder, &quotient);
-    inner->index = quotient;
-    return true;
-}
-
-/* Axes first .. last, of these extents, counted as one in C order. */
-static wf__ref line_of(group *g, const wf__place *at, const wf_shape *shape, int first, int last)
-{
-    wf__ref line = 0;
-    int64_t weight = 1, inner = 1; /* of the run, and of what comes before it */
-    wf__place run = { 0 };
-    for (int k = last; k >= first; --k) {
-        if (shape->dim[k] == 1)
-            continue;
-        if (!run.index || !absorb(g, &at[k], &run)) {
-            if (run.index)
-                line = line ? plus(g, line, times(g, run.index, weight)) : times(g, run.index, weight);
-            run = at[k];
-            weight = inner;
-        }
-        inner *= shape->dim[k];
-    }
-    if (run.index)
-        line = line ? plus(g, line, times(g, run.index, weight)) : times(g, run.index, weight);
-    return line ? line : whole(g, 0);
-}
-
-/* Indices of one axis made those of axes first .. last. */
-static void spread_line(group *g, wf__ref line, wf__place *at, const wf_shape *shape, int first, int last)
-{
-    int64_t div = 1;
-    int outermost = last, axes = 0;
-    for (int k = last; k >= first; --k)
-        if (shape->dim[k] > 1) {
-            outermost = k;
-            ++axes;
-        }
-    for (int k = last; k >= first; --k) {
-        wf__ref quotient, remainder;
-        if (shape->dim[k] <= 1) {
-            at[k] = (wf__place){ .index = whole(g, 0) };
-            continue;
-        }
-        divide(g, line, div, &quotient, &remainder);
-        at[k] = (wf__place){ .index = quotient, .line = line, .div = div };
-        if (k != outermost) {
-            at[k].mod = shape->dim[k];
-            divide(g, quotient, shape->dim[k], &remainder, &at[k].index);
-        }
-        if (axes == 1)
-            at[k].line = 0;
-        div *= shape->dim[k];
-    }
-}
-
-static void reshape(group *g, const wf__place *here, const wf_shape *from, wf__place *at, const wf_shape *to)
-{
-    int i = 0, o = 0; /* groups of axes with equally many elements are reshaped on their own */
-    while (i < from->rank && o < to->rank) {
-        int i1 = i + 1, o1 = o + 1;
-        int64_t in = from->dim[i], out = to->dim[o];
-        while (in != out)
-            if (in < out && i1 < from->rank)
-                in *= from->dim[i1++];
-            else if (o1 < to->rank)
-                out *= to->dim[o1++];
-            else
-                break;
-        spread_line(g, line_of(g, here, from, i, i1 - 1), at, to, o, o1 - 1);
-        i = i1;
-        o = o1;
-    }
 }
 
 /* ---- frames ---- */
@@ -330,7 +145,7 @@ static void places(const splitter *s, group *g, wf__ref r, uint32_t frame, wf__p
         if (frame)
             at[k] = g->frame[frame].at[k];
         else
-            at[k] = (wf__place){ .index = shape->dim[k] == 1 ? whole(g, 0)
+            at[k] = (wf__place){ .index = shape->dim[k] == 1 ? wf__const_bits(&g->ir, WF_I64, 0)
                                                              : wf__index(&g->ir, k + g->shape.rank - shape->rank) };
     }
 }
@@ -349,82 +164,13 @@ static bool operand_frame(splitter *s, group *g, wf__ref r, uint32_t frame, wf__
         f.at[k] = g->frame[frame].at[k + own->rank - shape->rank];
         same = same && (!one || own->dim[k] == 1);
         if (one)
-            f.at[k] = (wf__place){ .index = whole(g, 0) };
+            f.at[k] = (wf__place){ .index = wf__const_bits(&g->ir, WF_I64, 0) };
     }
     *out = same ? frame : frame_number(s, g, &f);
     return *out != 0;
 }
 
 /* ---- views ---- */
-static void slice_place(group *g, const wf_shape *in, const int64_t *p, wf__place *at)
-{
-    int64_t start = p[1], n = wf__slice_range(in->dim[p[0]], &start, p[2], p[3]);
-    if (start == 0 && (p[3] == 1 || n <= 1)) {
-        if (n < in->dim[p[0]])
-            at[p[0]].line = 0;
-        return;
-    }
-    at[p[0]] = (wf__place){ .index = plus(g, times(g, at[p[0]].index, n > 1 ? p[3] : 1), whole(g, start)) };
-}
-
-/* The places that a view of `in`, at these places, shows. `at` is of the view's shape, then of the value's. */
-static void through_view(const splitter *s, group *g, wf__ref r, wf__place *at)
-{
-    const wf__node *n = &s->ir->node[r];
-    const wf_shape *in = &s->shape[n->a], *shape = &s->shape[r];
-    wf__place here[WF_MAX_RANK];
-    wf__ref rest;
-    int64_t p[WF_MAX_RANK];
-    uint32_t count = wf__view_numbers(s->ir, n, p);
-    memcpy(here, at, sizeof here);
-    switch (n->aux) {
-    case WF__VIEW_SLICE:
-        slice_place(g, in, p, at);
-        break;
-    case WF__VIEW_PERMUTE:
-        for (uint32_t d = 0; d < count; ++d)
-            at[p[d]] = here[d];
-        break;
-    case WF__VIEW_RESHAPE:
-        reshape(g, here, shape, at, in);
-        break;
-    case WF__VIEW_BROADCAST:
-        for (int k = 0; k < in->rank; ++k)
-            at[k] = here[k + shape->rank - in->rank];
-        break;
-    case WF__VIEW_TILE:
-        for (int k = 0; k < in->rank; ++k)
-            if (p[k] != 1 && in->dim[k] > 1) {
-                at[k] = (wf__place){ .index = 0 };
-                divide(g, here[k].index, in->dim[k], &rest, &at[k].index);
-            }
-        break;
-    default: /* REPEAT */
-        if (p[1] > 1) {
-            wf__place *axis = &at[p[0]];
-            divide(g, here[p[0]].index, p[1], &axis->index, &rest);
-            axis->line = 0;
-        }
-    }
-    for (int k = 0; k < in->rank; ++k)
-        if (in->dim[k] == 1)
-            at[k] = (wf__place){ .index = whole(g, 0) };
-}
-
-/* An index made one of the range, and whether it was (0: it is, always). */
-static wf__ref clamped(group *g, wf__ref index, int64_t n, wf__ref *inside)
-{
-    wf__affine a;
-    int64_t least, most;
-    wf__ir *ir = &g->ir;
-    if (wf__as_affine(&g->ir, index, 0, DEPTH, &a) && range_of(g, &a, &least, &most) && least >= 0 && most < n)
-        return index;
-    wf__ref low = wf__op2(ir, WF__OP_ge, index, whole(g, 0)), high = wf__op2(ir, WF__OP_lt, index, whole(g, n));
-    wf__ref both = wf__op2(ir, WF__OP_and, low, high);
-    *inside = *inside ? wf__op2(ir, WF__OP_and, *inside, both) : both;
-    return wf__op2(ir, WF__OP_max, wf__op2(ir, WF__OP_min, index, whole(g, n - 1)), whole(g, 0));
-}
-
 /* The frame at which a view wants its source; operands, in map[], are recorded. Of a GATHER with a value outside,
  * *inside is where that is not wanted (0: everywhere). */
 static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, uint32_t *out,
@@ -438,11 +184,11 @@ static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const
     if (n->aux == WF__VIEW_GATHER) {
         for (int k = 0; k < in->rank; ++k) {
             wf__ref index = map[wf__tuple_at(s->ir, n->b)[k]];
-            f.at[k].index = n->c ? clamped(g, index, in->dim[k], inside) : index;
+            f.at[k].index = n->c ? wf__index_clamped(g, index, in->dim[k], inside) : index;
         }
     } else {
         places(s, g, r, frame, f.at);
-        through_view(s, g, r, f.at);
+        wf__through_view(s, g, r, f.at);
     }
     if (wf__has_one_point(in))
         return true;
@@ -598,8 +344,8 @@ static void merge_places(splitter *s, group *g, uint32_t object, const wf_shape 
     for (int k = shape->rank - 1; k >= 0; --k) {
         if (shape->dim[k] == 1)
             continue;
-        if (last >= 0 && stride[k] == stride[last] * extent && absorb(g, &at[k], &at[last])) {
-            at[k] = (wf__place){ .index = whole(g, 0) };
+        if (last >= 0 && stride[k] == stride[last] * extent && wf__place_absorb(g, &at[k], &at[last])) {
+            at[k] = (wf__place){ .index = wf__const_bits(&g->ir, WF_I64, 0) };
         } else {
             last = k;
             extent = 1;
@@ -613,7 +359,7 @@ static bool view_of(splitter *s, group *g, const wf__place *at, const wf_shape *
     bool ok = !(s->ir->flags & WF_DEBUG); /* which looks at indices */
     for (int k = 0; ok && k < shape->rank; ++k) {
         wf__affine a;
-        ok = wf__as_affine(&g->ir, at[k].index, 0, DEPTH, &a);
+        ok = wf__index_affine(g, at[k].index, &a);
         v->start[k] = a.start;
         memcpy(v->step[k], a.step, sizeof a.step);
         for (int d = 0; d < WF_MAX_RANK; ++d) /* a step that is never taken */

@@ -6,6 +6,7 @@
  * That holds for nested loops that have all the effects of the section, count from a number to a number, change nothing
  * else from turn to turn, write other elements in each turn, and write nothing that the section reads.
  */
+#include "ir/affine.h"
 #include "ir/pass.h"
 #include "plan/plan.h"
 #include <stdlib.h>
@@ -170,32 +171,34 @@ static void find_levels(turns *t)
 }
 
 /* ---- whether turns depend on each other ---- */
-static void combine(const turns *t, wf__ref r)
-{
-    const wf__node *n = &t->in->node[r];
-    const form *a = &t->form[n->a], *b = &t->form[n->b];
-    form *f = &t->form[r];
-    int64_t factor = 0;
-    bool scaled = n->op == WF__OP_mul && (number_of(t, n->b, &factor) || number_of(t, n->a, &factor));
-    if (scaled && !number_of(t, n->b, &factor))
-        a = b;
-    f->known = n->dtype == WF_I64 && a->known && (scaled || n->op == WF__OP_neg || b->known);
-    for (int k = 0; k < t->levels && f->known; ++k) {
-        if (n->op == WF__OP_add)
-            f->known = !__builtin_add_overflow(a->coef[k], b->coef[k], &f->coef[k]);
-        else if (n->op == WF__OP_sub)
-            f->known = !__builtin_sub_overflow(a->coef[k], b->coef[k], &f->coef[k]);
-        else
-            f->known = wf__mul_i64(a->coef[k], n->op == WF__OP_neg ? -1 : factor, &f->coef[k]);
-    }
-}
-
 static bool is_same_in_all(const turns *t, wf__ref r)
 {
     bool same = t->form[r].known;
     for (int k = 0; k < t->levels; ++k)
         same = same && !t->form[r].coef[k];
     return same;
+}
+
+/* Operands that are all the same in all turns make a result that is; for others it depends on the operation. */
+static void find_form(const turns *t, wf__ref r)
+{
+    const wf__node *n = &t->in->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(t->in, n, operand);
+    form *f = &t->form[r];
+    bool same = true, known = n->dtype == WF_I64 && (count == 1 || count == 2);
+    for (uint32_t i = 0; i < count; ++i) {
+        same = same && is_same_in_all(t, operand[i]);
+        known = known && t->form[operand[i]].known;
+    }
+    f->known = same || known;
+    if (same || !known)
+        return;
+    const form *a = &t->form[operand[0]], *b = &t->form[operand[count - 1]];
+    int64_t x, y;
+    bool x_known = number_of(t, operand[0], &x), y_known = number_of(t, operand[count - 1], &y);
+    for (int k = 0; k < t->levels && f->known; ++k)
+        f->known = wf__growth(n->op, a->coef[k], b->coef[k], x_known ? &x : NULL, y_known ? &y : NULL, &f->coef[k]);
 }
 
 static void find_forms(turns *t)
@@ -210,14 +213,8 @@ static void find_forms(turns *t)
             f->known = true;
         } else if (from != r) {
             *f = t->form[from];
-        } else if (n->op == WF__OP_add || n->op == WF__OP_sub || n->op == WF__OP_mul || n->op == WF__OP_neg) {
-            combine(t, r);
         } else if (wf__op_is_pure(n->op)) {
-            wf__ref operand[WF__MAX_OPERANDS];
-            uint32_t count = wf__operands(in, n, operand);
-            f->known = true;
-            for (uint32_t i = 0; i < count; ++i)
-                f->known = f->known && is_same_in_all(t, operand[i]);
+            find_form(t, r);
         }
         for (int k = 0; k < t->levels; ++k)
             if (r == t->at[k].counter) {

@@ -1,5 +1,5 @@
-/* io_internal.h - what the file formats share: the table of formats, the bounded reader, the atomic writer, and the
- * conversion of samples between files and arrays.
+/* io_internal.h - what the file formats share: the types that files store (types.c), the bounded reader and the
+ * atomic writer (file.c), whole arrays of samples (samples.c) and runs of them (convert.c), the table of formats (io.c).
  *
  * A new format is one file with `probe`, `load` and `save` functions and one row in the table of io.c.
  */
@@ -22,8 +22,7 @@
 /* ---- stored types --------------------------------------------------------------------------------------------- */
 
 /* X(stored, name, bytes of a part in memory order, parts of a value, dtype that a part is loaded as). U4: bytes when
- * unpacked.
- * */
+ * unpacked. */
 #define IO_TYPES(X)                \
     X(BOOL, "bool", 1, 1, WF_BOOL) \
     X(I8, "i8", 1, 1, WF_I8)       \
@@ -86,8 +85,7 @@ wf_status wf__io_read_at(wf__io_reader *reader, int64_t offset, void *to, size_t
 /* Up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file; -1 on error. Sets no message. */
 int64_t wf__io_read_some(wf__io_reader *reader, void *to, size_t bytes);
 
-/* Where samples lie in a file and where they go: the file's axes, slowest first, with the stride of each in the array.
- * */
+/* Where samples lie in a file and where they go: the file's axes, slowest first, each with its stride in the array. */
 typedef struct wf__io_layout {
     const wf__io_type *type;
     bool swap;      /* byte order differs from the machine's */
@@ -123,7 +121,7 @@ int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes);
  * failed write (writer->code) counts as an error and is reported. Returns the final status. */
 wf_status wf__io_finish(wf__io_writer *writer, wf_status status);
 
-/* ---- conversion ------------------------------------------------------------------------------------------------- */
+/* ---- arrays to be saved ------------------------------------------------------------------------------------------ */
 
 /* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a
  * last axis of extent 2. */
@@ -140,6 +138,15 @@ typedef struct wf__io_source {
 } wf__io_source;
 
 wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_source *source);
+/* The type to save as: meta->store_as, which must be one of the bits `allowed`, or the native type if it is one of
+ * `defaults`, or `fallback` (DEFAULT: refused). Sets *type, and *rank to the number of axes without that of complex
+ * parts. `advice` ends the message of a refusal. */
+wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
+                             uint32_t defaults, wf_stored fallback, const char *advice, const wf__io_type **type,
+                             int *rank);
+
+/* ---- conversion ------------------------------------------------------------------------------------------------- */
+
 /* Elements first, first + 1, ... (C order) of the source, converted to parts of `type`; U4 one byte each. */
 void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, const wf__io_type *type, void *to);
 /* A run of `n` elements that lie `step` bytes apart, converted to parts of `type`; U4 one byte each. */
@@ -161,13 +168,6 @@ typedef struct wf__io_stats {
     double min, max, mean, m2;
 } wf__io_stats;
 void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *values, int64_t count);
-
-/* The type to save as: meta->store_as, which must be one of the bits `allowed`, or the native type if it is one of
- * `defaults`, or `fallback` (DEFAULT: refused). Sets *type, and *rank to the number of axes without that of complex
- * parts. `advice` ends the message of a refusal. */
-wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
-                             uint32_t defaults, wf_stored fallback, const char *advice, const wf__io_type **type,
-                             int *rank);
 
 /* ---- formats ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,23 @@
 /* affine.c - values that are sums of multiples of a point's indices, found by looking at what they were made of. */
-#include "plan/affine.h"
+#include "ir/affine.h"
+
+bool wf__growth(unsigned op, int64_t x, int64_t y, const int64_t *a, const int64_t *b, int64_t *out)
+{
+    switch (op) {
+    case WF__OP_neg:
+        return !__builtin_sub_overflow((int64_t)0, x, out);
+    case WF__OP_add:
+        return !__builtin_add_overflow(x, y, out);
+    case WF__OP_sub:
+        return !__builtin_sub_overflow(x, y, out);
+    case WF__OP_mul:
+        return b ? wf__mul_i64(x, *b, out) : a && wf__mul_i64(y, *a, out);
+    case WF__OP_shl:
+        return b && *b >= 0 && *b < 62 && wf__mul_i64(x, (int64_t)1 << *b, out);
+    default:
+        return false;
+    }
+}
 
 bool wf__affine_add(wf__affine *to, const wf__affine *x, int64_t m)
 {
@@ -51,4 +69,21 @@ bool wf__as_affine(const wf__ir *ir, wf__ref r, uint32_t numbers, int depth, wf_
     if (is_start_alone(&y))
         return wf__affine_add(out, &x, y.start);
     return is_start_alone(&x) && wf__affine_add(out, &y, x.start);
+}
+
+bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)
+{
+    enum { DEPTH = 8 };
+    wf__affine x;
+    int along = -1;
+    if (!wf__as_affine(ir, r, 0, DEPTH, &x))
+        return false;
+    for (int d = 0; d < WF_MAX_RANK; ++d) {
+        if (x.step[d] && (x.step[d] != 1 || along >= 0))
+            return false;
+        along = x.step[d] ? d : along;
+    }
+    *axis = along;
+    *offset = x.start;
+    return true;
 }

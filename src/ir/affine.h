@@ -1,7 +1,11 @@
-/* affine.h - values that are sums of multiples of a point's indices (affine.c). */
-#ifndef WEFT_PLAN_AFFINE_H
-#define WEFT_PLAN_AFFINE_H
+/* affine.h - values that are sums of multiples of indices (affine.c). */
+#ifndef WEFT_IR_AFFINE_H
+#define WEFT_IR_AFFINE_H
 #include "ir/ir.h"
+
+/* By how much the result of an operation on 64-bit integers grows where its operands grow by x and y; `a` and `b` are
+ * the operands themselves where they are known, else NULL. False: by no one number, or one that is too large. */
+bool wf__growth(unsigned op, int64_t x, int64_t y, const int64_t *a, const int64_t *b, int64_t *out);
 
 typedef struct wf__affine { /* start + sum of step[d] * index d + sum of number[d] * number d of the block */
     int64_t start, step[WF_MAX_RANK], number[WF_MAX_RANK];

@@ -1,0 +1,345 @@
+/* tiff_read.c - TIFF files into arrays: strips and tiles, several pages, several samples per pixel.
+ *
+ * All pages are examined before the array is allocated: they must agree, and their size is compared with the length of
+ * the file at the best ratio their compression can reach.
+ */
+#include "tiff.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What pages must agree in. */
+typedef struct page {
+    uint32_t width, height;
+    uint16_t samples, bits, format;
+    const wf__io_type *type;
+} page;
+
+typedef struct file_info {
+    page first;
+    int64_t pages;     /* without thumbnails and masks */
+    double needed;     /* bytes the file must have at least to hold them */
+    double spacing[2]; /* y, x */
+    bool lzw, deflate;
+} file_info;
+
+/* The compressions that are read, and bytes that come out of one byte at most. LZW: a table of 4096 strings, the
+ * longest of 3838 bytes, in codes of 12 bits. PackBits: 128 from 2. */
+static const struct {
+    uint16_t id;
+    double ratio;
+} compressions[] = { { COMPRESSION_NONE, 1 },
+                     { COMPRESSION_LZW, 2600 },
+                     { COMPRESSION_DEFLATE, 1032 },
+                     { COMPRESSION_ADOBE_DEFLATE, 1032 },
+                     { COMPRESSION_PACKBITS, 64 } };
+enum { COMPRESSIONS = sizeof compressions / sizeof *compressions };
+
+/* ---- examining pages ---- */
+
+static wf_stored stored_of(uint16_t format, uint16_t bits)
+{
+    static const wf_stored unsigned_types[4] = { WF_STORED_U8, WF_STORED_U16, WF_STORED_U32, WF_STORED_U64 };
+    static const wf_stored signed_types[4] = { WF_STORED_I8, WF_STORED_I16, WF_STORED_I32, WF_STORED_I64 };
+    static const wf_stored float_types[4] = { WF_STORED_DEFAULT, WF_STORED_F16, WF_STORED_F32, WF_STORED_F64 };
+    int size = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
+    if (size < 0)
+        return WF_STORED_DEFAULT;
+    return format == SAMPLEFORMAT_INT      ? signed_types[size]
+           : format == SAMPLEFORMAT_IEEEFP ? float_types[size]
+                                           : unsigned_types[size];
+}
+
+static wf_status bad_field(const wf__tiff_job *j, int64_t number, const char *field, long long value, const char *must)
+{
+    return wf__io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED, "TIFF page %lld: field %s is %lld (must be %s)",
+                       (long long)number, field, value, must);
+}
+
+/* The current directory; `number` from 1. *ratio is that of its compression. */
+static wf_status read_page(const wf__tiff_job *j, int64_t number, page *p, double *ratio)
+{
+    uint16_t compression = COMPRESSION_NONE, photometric = PHOTOMETRIC_MINISBLACK;
+    *p = (page){ .bits = 1, .samples = 1, .format = SAMPLEFORMAT_UINT };
+    wf__tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &p->width);
+    wf__tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &p->height);
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLESPERPIXEL, &p->samples);
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &p->bits);
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLEFORMAT, &p->format);
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+    wf__tiff.GetField(j->tif, TIFFTAG_PHOTOMETRIC, &photometric);
+    if (p->width < 1 || p->width > INT32_MAX)
+        return bad_field(j, number, "ImageWidth", p->width, "1..2^31-1");
+    if (p->height < 1 || p->height > INT32_MAX)
+        return bad_field(j, number, "ImageLength", p->height, "1..2^31-1");
+    if (p->samples < 1)
+        return bad_field(j, number, "SamplesPerPixel", p->samples, "at least 1");
+    *ratio = 0;
+    for (int i = 0; i < COMPRESSIONS; i++)
+        if (compressions[i].id == compression)
+            *ratio = compressions[i].ratio;
+    if (*ratio < 1)
+        return bad_field(j, number, "Compression", compression,
+                         "1, 5, 8, 32946 or 32773: none, LZW, deflate, PackBits");
+    if (photometric == PHOTOMETRIC_PALETTE || photometric == PHOTOMETRIC_YCBCR)
+        return bad_field(j, number, "PhotometricInterpretation", photometric, "grey or RGB, not a palette or YCbCr");
+    if (p->format == SAMPLEFORMAT_VOID)
+        p->format = SAMPLEFORMAT_UINT;
+    if (p->format < SAMPLEFORMAT_UINT || p->format > SAMPLEFORMAT_IEEEFP)
+        return bad_field(j, number, "SampleFormat", p->format, "1, 2 or 3: unsigned, signed, float");
+    p->type = wf__io_type_of(stored_of(p->format, p->bits));
+    if (!p->type)
+        return bad_field(j, number, "BitsPerSample", p->bits,
+                         p->format == SAMPLEFORMAT_IEEEFP ? "16, 32 or 64 for floats" : "8, 16, 32 or 64");
+    return WF_OK;
+}
+
+static wf_status compare_pages(const wf__tiff_job *j, int64_t number, const page *first, const page *p)
+{
+    if (p->width == first->width && p->height == first->height && p->samples == first->samples &&
+        p->type == first->type)
+        return WF_OK;
+    return wf__io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED,
+                       "TIFF page %lld is %u x %u x %u of %s, but the first is %u x %u x %u of %s (height x width x "
+                       "samples; pages must agree)",
+                       (long long)number, p->height, p->width, p->samples, p->type->name, first->height, first->width,
+                       first->samples, first->type->name);
+}
+
+/* Thumbnails and transparency masks are no pages. */
+static bool is_page(const wf__tiff_job *j)
+{
+    uint32_t kind = 0;
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SUBFILETYPE, &kind);
+    return !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
+}
+
+/* Angstrom per pixel from resolutions in pixels per centimetre. Inches are what programs write without knowing. */
+static void read_spacing(const wf__tiff_job *j, file_info *info)
+{
+    uint16_t unit = RESUNIT_INCH;
+    float x = 0, y = 0;
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
+    bool known =
+        wf__tiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && wf__tiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
+    if (!known || unit != RESUNIT_CENTIMETER || !(x > 0 && x < 1e30f && y > 0 && y < 1e30f))
+        return;
+    info->spacing[0] = 1e8 / (double)y;
+    info->spacing[1] = 1e8 / (double)x;
+}
+
+/* Goes to directory `number`, the next one; from 1, after opening. */
+static wf_status next_directory(const wf__tiff_job *j, int64_t number)
+{
+    if (wf__tiff.ReadDirectory(j->tif))
+        return WF_OK;
+    if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                           "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
+    if (!j->text[0])
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                           "TIFF directory (IFD) %lld: the offset of the next one is that of one before: a loop",
+                           (long long)number - 1);
+    uint32_t width = 0, height = 0; /* as far as they were read */
+    uint16_t bits = 1;
+    char doing[128];
+    wf__tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
+    wf__tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
+    snprintf(doing, sizeof doing, "cannot read a page (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)",
+             width, height, bits);
+    return wf__tiff_fail(j, doing);
+}
+
+/* All pages; libtiff itself refuses directories that form a loop. */
+static wf_status examine(wf__tiff_job *j, file_info *info)
+{
+    *info = (file_info){ 0 };
+    for (int64_t number = 1;; number++) {
+        if (is_page(j)) {
+            page p;
+            double ratio;
+            wf_status status = read_page(j, number, &p, &ratio);
+            if (status == WF_OK && info->pages)
+                status = compare_pages(j, number, &info->first, &p);
+            if (status != WF_OK)
+                return status;
+            if (!info->pages) {
+                uint16_t compression = COMPRESSION_NONE;
+                wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+                info->first = p;
+                info->lzw = compression == COMPRESSION_LZW;
+                info->deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
+                read_spacing(j, info);
+            }
+            info->pages++;
+            info->needed += (double)p.width * p.height * p.samples * (double)p.type->bytes / ratio;
+            if (info->needed > (double)j->reader->size)
+                return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                                   "TIFF page %lld: ImageWidth x ImageLength is %u x %u: a file of %lld bytes cannot "
+                                   "hold that many pixels",
+                                   (long long)number, p.width, p.height, (long long)j->reader->size);
+        }
+        if (wf__tiff.LastDirectory(j->tif))
+            break;
+        wf_status status = next_directory(j, number + 1);
+        if (status != WF_OK)
+            return status;
+    }
+    if (!info->pages)
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: the file holds only thumbnails and masks");
+    return WF_OK;
+}
+
+static void describe(const file_info *info, wf__io_image *image)
+{
+    const page *p = &info->first;
+    wf_shape *shape = &image->shape;
+    image->dtype = p->type->dtype;
+    image->meta.stored = p->type->stored;
+    image->meta.lzw = info->lzw;
+    image->meta.deflate = info->deflate;
+    image->meta.is_stack = info->pages > 1;
+    image->meta.spacing[1] = info->spacing[0];
+    image->meta.spacing[2] = info->spacing[1];
+    if (info->pages > 1)
+        shape->dim[shape->rank++] = info->pages;
+    shape->dim[shape->rank++] = p->height;
+    shape->dim[shape->rank++] = p->width;
+    if (p->samples > 1)
+        shape->dim[shape->rank++] = p->samples;
+}
+
+/* ---- reading pixels ---- */
+
+/* A strip or tile: where it lies in the page, and what it holds. */
+typedef struct block {
+    uint32_t x, y, width, height; /* inside the page */
+    uint32_t line;                /* pixels in a line of the block */
+    uint16_t plane, samples;      /* of a line; plane: the first of them */
+} block;
+
+static void place_block(const page *p, const block *b, const char *from, char *to)
+{
+    int64_t size = (int64_t)wf_dtype_size(p->type->dtype), stride = b->samples == p->samples ? 1 : p->samples;
+    int64_t line = (int64_t)b->line * b->samples * (int64_t)p->type->bytes;
+    for (uint32_t row = 0; row < b->height; row++) {
+        int64_t place = (((int64_t)b->y + row) * p->width + b->x) * p->samples + b->plane;
+        wf__io_scatter(p->type, from + row * line, (int64_t)b->width * b->samples, to + place * size, stride);
+    }
+}
+
+/* The current page into memory of [height, width, samples]. `limit`: of the buffer for one strip or tile. */
+static wf_status read_pixels(wf__tiff_job *j, const page *p, int64_t number, double limit, char *to)
+{
+    uint16_t planar = PLANARCONFIG_CONTIG;
+    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
+    uint16_t planes = planar == PLANARCONFIG_SEPARATE ? p->samples : 1;
+    bool tiled = wf__tiff.IsTiled(j->tif) != 0;
+    uint32_t width = p->width, height = p->height;
+    if (tiled) {
+        wf__tiff.GetField(j->tif, TIFFTAG_TILEWIDTH, &width);
+        wf__tiff.GetField(j->tif, TIFFTAG_TILELENGTH, &height);
+    } else {
+        wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_ROWSPERSTRIP, &height);
+        if (height > p->height)
+            height = p->height;
+    }
+    block b = { .line = width, .samples = (uint16_t)(p->samples / planes) };
+    double bytes = (double)width * height * b.samples * (double)p->type->bytes;
+    if (width < 1 || height < 1 || bytes > limit)
+        return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF page %lld: a %s of %u x %u pixels (must fit the file)",
+                           (long long)number, tiled ? "tile" : "strip", width, height);
+    void *buffer = malloc((size_t)bytes);
+    if (!buffer)
+        return wf__io_fail_memory(j->ctx, j->path, (int64_t)bytes);
+    wf_status status = WF_OK;
+    for (b.plane = 0; b.plane < planes && status == WF_OK; b.plane++)
+        for (uint64_t y = 0; y < p->height && status == WF_OK; y += height)
+            for (uint64_t x = 0; x < p->width && status == WF_OK; x += width) {
+                b.x = (uint32_t)x;
+                b.y = (uint32_t)y;
+                b.width = p->width - b.x < width ? p->width - b.x : width;
+                b.height = p->height - b.y < height ? p->height - b.y : height;
+                uint32_t rows = tiled ? height : b.height; /* a tile is always whole */
+                tmsize_t wanted = (tmsize_t)width * rows * b.samples * (tmsize_t)p->type->bytes;
+                tmsize_t got = tiled ? wf__tiff.ReadEncodedTile(
+                                           j->tif, wf__tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane), buffer, wanted)
+                                     : wf__tiff.ReadEncodedStrip(j->tif, wf__tiff.ComputeStrip(j->tif, b.y, b.plane),
+                                                                 buffer, wanted);
+                if (got != wanted) {
+                    char doing[64];
+                    snprintf(doing, sizeof doing, "page %lld, row %u", (long long)number, b.y);
+                    status = wf__tiff_fail(j, doing);
+                } else {
+                    place_block(p, &b, buffer, to);
+                }
+            }
+    free(buffer);
+    return status;
+}
+
+static wf_status read_all(wf__tiff_job *j, const file_info *info, char *to)
+{
+    const page *p = &info->first;
+    size_t bytes = (size_t)p->width * p->height * p->samples * wf_dtype_size(p->type->dtype);
+    if (wf__tiff.CurrentDirectory(j->tif) != 0 && !wf__tiff.SetDirectory(j->tif, 0))
+        return wf__tiff_fail(j, "cannot return to the first page");
+    int64_t number = 1;
+    for (int64_t done = 0; done < info->pages; number++) {
+        if (is_page(j)) {
+            page now;
+            double ratio;
+            wf_status status = read_page(j, number, &now, &ratio);
+            if (status == WF_OK)
+                status = compare_pages(j, number, p, &now);
+            if (status == WF_OK)
+                status = read_pixels(j, p, number, ratio * (double)j->reader->size, to);
+            if (status != WF_OK)
+                return status;
+            to += bytes;
+            done++;
+        }
+        wf_status status = done < info->pages ? next_directory(j, number + 1) : WF_OK;
+        if (status != WF_OK)
+            return status;
+    }
+    return WF_OK;
+}
+
+static wf_status begin(wf__tiff_job *j, wf__io_reader *r, wf__io_image *image, file_info *info)
+{
+    *j = (wf__tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
+    wf_status status = wf__tiff_open(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
+    if (status == WF_OK)
+        status = next_directory(j, 1);
+    if (status == WF_OK)
+        status = examine(j, info);
+    if (status == WF_OK)
+        describe(info, image);
+    return status;
+}
+
+wf_status wf__tiff_probe(wf__io_reader *r, wf__io_image *image)
+{
+    wf__tiff_job j;
+    file_info info;
+    wf_status status = begin(&j, r, image, &info);
+    wf__tiff_close(&j);
+    return status;
+}
+
+wf_array *wf__tiff_load(wf__io_reader *r, wf__io_image *image)
+{
+    wf__tiff_job j;
+    file_info info;
+    void *data;
+    wf_array *array = NULL;
+    if (begin(&j, r, image, &info) == WF_OK)
+        array = wf__io_new_array(r, image, &data);
+    if (array && read_all(&j, &info, data) != WF_OK) {
+        wf_release(array);
+        array = NULL;
+    }
+    wf__tiff_close(&j);
+    return array;
+}
