@@ -175,6 +175,49 @@ static void test_many(void **state)
     assert_true(arena_mappings() <= 2);
 }
 
+/* Bytes of memory that arenas hold. */
+static long arena_bytes(void)
+{
+    char line[512];
+    long kib = 0;
+    bool ours = false, writable = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        long rss;
+        if (strstr(line, "weft code")) {
+            ours = true;
+            writable = strstr(line, " rw") != NULL;
+        } else if (ours && sscanf(line, "Rss: %ld kB", &rss) == 1) {
+            kib += writable ? rss : 0;
+            ours = false;
+        }
+    }
+    fclose(f);
+    return kib * 1024;
+}
+
+/* Code that stays, each among many that go, holds a page or two, not an arena. */
+static void test_few_stay(void **state)
+{
+    (void)state;
+    enum { STAY = 60, GO = 300 };
+    static wf__code *stays[STAY], *goes[GO];
+    for (int i = 0; i < STAY; ++i) {
+        stays[i] = adding(i);
+        for (int k = 0; k < GO; ++k)
+            goes[k] = adding(k);
+        for (int k = 0; k < GO; ++k)
+            wf__code_free(goes[k]);
+    }
+    assert_true(arena_bytes() <= (2 * STAY + 32) * 4096);
+    for (int i = 0; i < STAY; ++i) {
+        assert_true(adds(stays[i], i));
+        wf__code_free(stays[i]);
+    }
+    assert_true(arena_bytes() <= 32 * 4096);
+}
+
 /* Neither a parent nor its child writes over the other's code. */
 static void test_fork(void **state)
 {
@@ -205,6 +248,37 @@ static void test_fork(void **state)
         close(ready[i]);
         close(loaded[i]);
     }
+}
+
+/* What a parent frees stays where its child may run it. */
+static void test_freed_after_fork(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static wf__code *c[N];
+    int freed[2], status;
+    char byte = 0;
+    assert_int_equal(pipe(freed), 0);
+    for (int i = 0; i < N; ++i)
+        assert_non_null(c[i] = adding(i));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool ok = read(freed[0], &byte, 1) == 1;
+        for (int i = 0; i < N; ++i)
+            ok = ok && adds(c[i], i);
+        _exit(!ok);
+    }
+    for (int i = 0; i < N; ++i)
+        if (i % 100)
+            wf__code_free(c[i]);
+    assert_int_equal(write(freed[1], &byte, 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < N; i += 100)
+        wf__code_free(c[i]);
+    close(freed[0]);
+    close(freed[1]);
 }
 
 /* A process that may not make files, not even in memory. */
@@ -348,7 +422,9 @@ int main(void)
 #if defined(__x86_64__)
         cmocka_unit_test(test_good_object),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_few_stay),
         cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_freed_after_fork),
         cmocka_unit_test(test_file_limit),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_corrupted),

@@ -5,8 +5,8 @@
  * threads run on other processors, which are then interrupted.
  *
  * A piece of an arena is given out once: whoever remembers instructions by address (a processor's pipeline, an
- * emulator) never sees other ones there. An arena goes when it is used up and its last code is freed. The child of a
- * fork runs what is in its parent's arenas, but takes new memory from its own.
+ * emulator) never sees other ones there. When an arena is used up, its pages go one by one with their last code, and it
+ * goes with the last of all. The child of a fork runs what is in its parent's arenas, but takes new memory from its own.
  *
  * Where the system allows no such pages, or another thread is taking some, code gets a mapping of its own.
  */
@@ -20,15 +20,20 @@
 #define MFD_EXEC 0x0010U /* since Linux 6.3, which may refuse to run what is made without it */
 #endif
 
-enum { ARENA = 128 << 10, LARGE = ARENA / 4, LINE = 64 };
+enum { ARENA = 128 << 10, LARGE = ARENA / 4, LINE = 64, PAGE = 4096, PAGES = ARENA / PAGE };
 
 typedef struct wf__code_arena {
     unsigned char *write, *run;
     size_t top;        /* of what is given out; under the lock */
     int64_t process;   /* who may write */
+    uint64_t forks;    /* when it was made; UINT64_MAX: nobody counts them */
     atomic_uint users; /* pieces in use; one more while it is the current one */
+    atomic_bool used_up;
+    atomic_uint pieces[PAGES]; /* in use, that have a part on that page */
 } arena;
 
+static wf__mutex forking = WF__MUTEX_INIT; /* held while this process forks */
+static uint64_t forks;                     /* in this process and those before it; under that lock */
 static wf__mutex lock = WF__MUTEX_INIT;
 static arena *current;  /* under the lock */
 static bool impossible; /* the system lets nobody map pages twice; under the lock */
@@ -44,9 +49,45 @@ static void unmap(arena *a)
 
 static void let_go(arena *a)
 {
-    if (a && atomic_fetch_sub_explicit(&a->users, 1, memory_order_acq_rel) == 1)
+    if (atomic_fetch_sub_explicit(&a->users, 1, memory_order_acq_rel) == 1)
         unmap(a);
 }
+
+/* Where no code is left on it. Not of an arena that a child may run code in; where the system's pages are larger, the
+ * arena keeps them. */
+static void give_back(const arena *a, size_t page)
+{
+    wf__mutex_lock(&forking);
+    if (a->forks == forks && wf__page_size() == PAGE)
+        madvise(a->write + page * PAGE, PAGE, MADV_REMOVE);
+    wf__mutex_unlock(&forking);
+}
+
+/* Nobody takes memory from it any more. */
+static void retire(arena *a)
+{
+    atomic_store(&a->used_up, true);
+    for (size_t page = 0; page < PAGES; ++page)
+        if (atomic_load(&a->pieces[page]) == 0)
+            give_back(a, page);
+    let_go(a);
+}
+
+static void free_piece(arena *a, const wf__code_memory *m)
+{
+    size_t first = (size_t)(m->run - a->run), last = first + m->bytes - 1;
+    for (size_t page = first / PAGE; page <= last / PAGE; ++page)
+        if (atomic_fetch_sub(&a->pieces[page], 1) == 1 && atomic_load(&a->used_up))
+            give_back(a, page);
+    let_go(a);
+}
+
+static void before_fork(void)
+{
+    wf__mutex_lock(&forking);
+    ++forks;
+}
+static void after_fork(void) { wf__mutex_unlock(&forking); }
 
 /* -1: there is none. A limit on the size of files would end the program with a signal. */
 static int anonymous_file(void)
@@ -62,6 +103,17 @@ static int anonymous_file(void)
         return -1;
     }
     return fd;
+}
+
+/* How many there were; from now on they are counted. Under the lock of arenas. */
+static uint64_t count_forks(void)
+{
+    static bool counted;
+    counted = counted || pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    wf__mutex_lock(&forking);
+    uint64_t n = counted ? forks : UINT64_MAX;
+    wf__mutex_unlock(&forking);
+    return n;
 }
 
 static unsigned char *map(int fd, int protection)
@@ -81,6 +133,7 @@ static arena *new_arena(void)
     }
     if (a && a->write && a->run) {
         a->process = wf__process_id();
+        a->forks = count_forks();
         atomic_init(&a->users, 1);
         return a;
     }
@@ -95,7 +148,8 @@ static bool take(wf__code_memory *m, size_t bytes, size_t align)
     arena *a = current;
     size_t at = a ? (a->top + align - 1) & ~(align - 1) : 0;
     if (!a || a->process != wf__process_id() || at > ARENA - bytes) {
-        let_go(a);
+        if (a)
+            retire(a);
         current = a = new_arena();
         impossible = !a;
         at = 0;
@@ -103,6 +157,8 @@ static bool take(wf__code_memory *m, size_t bytes, size_t align)
     if (!a)
         return false;
     a->top = at + bytes;
+    for (size_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; ++page)
+        atomic_fetch_add_explicit(&a->pieces[page], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&a->users, 1, memory_order_relaxed);
     *m = (wf__code_memory){ a->write + at, a->run + at, bytes, a };
     return true;
@@ -144,7 +200,7 @@ bool wf__code_memory_finish(wf__code_memory *m)
 void wf__code_memory_free(wf__code_memory *m)
 {
     if (m->arena)
-        let_go(m->arena);
+        free_piece(m->arena, m);
     else if (m->run)
         munmap(m->run, m->bytes);
     *m = (wf__code_memory){ 0 };
