@@ -105,8 +105,8 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     for (uint32_t i = 0; i < slots + reds; ++i) {
         size_t bytes = i < slots ? memory[i].bytes : 8;
         at[i] = wf__gpu_alloc(gpu, bytes, &(wf__gpu_use){ 0 }, &f);
-        check(at[i] &&
-                  wf__gpu_upload(gpu, at[i], i < slots ? memory[i].at : (unsigned char *)&acc[i - slots], bytes, &f),
+        check(at[i] && wf__gpu_upload(gpu, at[i], &(wf__gpu_use){ 0 },
+                                      i < slots ? memory[i].at : (unsigned char *)&acc[i - slots], bytes, &f),
               t, &f);
         base[i] = i < slots ? at[i] + (memory[i].mem.base - (char *)memory[i].at) : at[i];
     }
@@ -116,7 +116,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, &(wf__limits){ 0 }, NULL, &f), t, &f);
     for (uint32_t i = 0; i < slots + reds; ++i) {
         acc[i < slots ? 0 : i - slots] = i < slots ? acc[0] : 0;
-        check(wf__gpu_download(gpu, i < slots ? (void *)memory[i].at : &acc[i - slots], at[i],
+        check(wf__gpu_download(gpu, i < slots ? (void *)memory[i].at : &acc[i - slots], at[i], &(wf__gpu_use){ 0 },
                                i < slots ? memory[i].bytes : wf__size(t->ir.red[i - slots].dtype), &f),
               t, &f);
         wf__gpu_free(gpu, at[i], i < slots ? memory[i].bytes : 8, (wf__gpu_use){ 0 });

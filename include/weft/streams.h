@@ -36,8 +36,8 @@ WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
  * context, which the CUDA runtime uses, and not being captured. Launches are given to it by the calling thread
  * before the call returns, so they come after what the program has put there before, and before what it puts there
  * later; those that need results of reductions on the host wait for them. What uses an array waits, on the GPU, for the
- * stream of Weft's or the program's where it was used last (an event, some microseconds), copies to the host for all
- * streams, and all streams for launches without one: so these need no events of the program's. Its own work
+ * stream of Weft's or the program's where it was used last (an event, some microseconds), and so do copies of
+ * it; launches without a stream come after all streams, and they after these: so these need no events of the program's. Its own work
  * does, and so do arrays that wrap the same memory: wf_event_record is an event of the driver's, for which
  * wf_stream_wait makes another stream of a GPU wait. A failure is reported by a later call, as without a stream.
  * wf_stream_sync waits for the program's work in it, too. NULL: no such device, or a stream of another context.

@@ -156,7 +156,7 @@ bool wf__array_holds(const wf_array *a, const char *function);
 bool wf__array_usable(const wf_array *a, const char *function);
 wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL: out of memory */
 /* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
-wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes);
+wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, size_t bytes);
 void wf__buffer_release(wf_context *ctx, wf__buffer *buffer); /* NULL: no-op */
 static inline uint64_t wf__new_array_id(wf_context *ctx)
 {

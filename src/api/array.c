@@ -131,13 +131,13 @@ static wf__buffer *gpu_buffer(wf_context *ctx, wf__gpu *gpu, size_t bytes, wf__f
     return NULL;
 }
 
-wf__buffer *wf__buffer_of(wf_context *ctx, const wf__buffer *like, const char *from, size_t bytes)
+wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, size_t bytes)
 {
     wf__failure ignored = { 0 };
     wf__buffer *b = like->gpu ? gpu_buffer(ctx, like->gpu, bytes, &ignored) : wf__buffer_new(ctx, bytes);
     if (b && !b->gpu)
         memcpy(b->data, from, bytes);
-    else if (b && !wf__gpu_copy(b->gpu, b->data, from, bytes, &ignored)) {
+    else if (b && !wf__gpu_copy(b->gpu, b->data, &b->use, from, &like->use, bytes, &ignored)) {
         wf__buffer_release(ctx, b);
         b = NULL;
     }

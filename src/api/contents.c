@@ -120,7 +120,8 @@ static bool upload_apart(const wf_array *a, char *packed, wf__failure *f)
         walk(a, stride, sorted + first * size, packed, true);
     else
         wf__str_add(&f->text, "out of memory");
-    bool ok = sorted && wf__gpu_upload_rows(a->buffer->gpu, (char *)(uintptr_t)a->lo, sorted, &rows, f);
+    bool ok =
+        sorted && wf__gpu_upload_rows(a->buffer->gpu, (char *)(uintptr_t)a->lo, &a->buffer->use, sorted, &rows, f);
     wf__free(sorted);
     return ok;
 }
@@ -136,14 +137,14 @@ static wf_status walk_gpu(const wf_array *a, const char *function, char *packed,
     if (wf_array_count(a) == 0)
         return WF_OK;
     if (to_array)
-        ok = direct ? wf__gpu_upload(gpu, a->base, packed, bytes, &f) : upload_apart(a, packed, &f);
+        ok = direct ? wf__gpu_upload(gpu, a->base, &a->buffer->use, packed, bytes, &f) : upload_apart(a, packed, &f);
     else if (direct)
-        ok = wf__gpu_download(gpu, packed, a->base, bytes, &f);
+        ok = wf__gpu_download(gpu, packed, a->base, &a->buffer->use, bytes, &f);
     else {
         span = wf__alloc(bytes);
         if (!span)
             wf__str_add(&f.text, "out of memory");
-        ok = span && wf__gpu_download(gpu, span, a->lo, bytes, &f);
+        ok = span && wf__gpu_download(gpu, span, a->lo, &a->buffer->use, bytes, &f);
         if (ok)
             walk(a, NULL, span + (a->base - a->lo), packed, false);
     }
@@ -258,7 +259,8 @@ static bool copied_there(const wf_array *array, const wf_array *copy)
 {
     wf__failure f = { 0 };
     wf__buffer *pinned = wf__array_pin(array);
-    bool ok = wf__gpu_copy(copy->buffer->gpu, copy->base, array->base, copy->buffer->bytes, &f);
+    bool ok = wf__gpu_copy(copy->buffer->gpu, copy->base, &copy->buffer->use, array->base, &array->buffer->use,
+                           copy->buffer->bytes, &f);
     wf__array_unpin(array->ctx, pinned);
     if (!ok)
         wf__error(array->ctx, f.status, "wf_copy_to: %s", wf__str_get(&f.text));

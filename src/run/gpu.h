@@ -30,7 +30,9 @@ typedef struct wf__gpu_use {
 /* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. *use: of what had the memory before. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, struct wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* as many as were asked for; NULL is fine */
-bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, struct wf__failure *failure);
+/* Copies come after the uses of the memory, and become the latest. */
+bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes,
+                    struct wf__failure *failure);
 /* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each
  * axis, the innermost last; nothing between them is touched. */
 typedef struct wf__gpu_rows {
@@ -38,11 +40,12 @@ typedef struct wf__gpu_rows {
     int axes;
     int64_t dim[WF_MAX_RANK], step[WF_MAX_RANK];
 } wf__gpu_rows;
-bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu_rows *rows,
+bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, wf__gpu_use *use, const char *from, const wf__gpu_rows *rows,
                          struct wf__failure *failure);
-bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, struct wf__failure *failure);
-bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, struct wf__failure *failure);
-bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, struct wf__failure *failure);
+bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, wf__gpu_use *use, size_t bytes,
+                      struct wf__failure *failure);
+bool wf__gpu_copy(wf__gpu *gpu, char *to, wf__gpu_use *to_use, const char *from, wf__gpu_use *from_use, size_t bytes,
+                  struct wf__failure *failure);
 
 /* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver
  * knows? Else the failure says what is there. */

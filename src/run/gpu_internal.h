@@ -71,6 +71,16 @@ char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);
 void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* as many as were taken; only this stream has used them */
 void wf__gpu_empty_cache(wf__gpu *gpu);
 bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *failure);
+/* Not within these: a copy in the stream that has used the first memory last, or the GPU's own, after what has used the
+ * other and what the own one has got. The context is current, others may give work to the GPU, the end waits for it. */
+typedef struct wf__gpu_copying {
+    wf__gpu *gpu;
+    void *stream;
+    unsigned recent;
+} wf__gpu_copying;
+bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *copying,
+                        wf__failure *failure);
+bool wf__gpu_end_copy(const wf__gpu_copying *copying, const char *what, int result, wf__failure *failure);
 wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note,
                          wf__failure *failure); /* note: or NULL */
 void wf__gpu_free_kernel(void *kernel);

@@ -161,80 +161,70 @@ void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 }
 
 /* ---- copies ---- */
-/* One call of the driver, done when this returns. */
-static bool moved(wf__gpu *gpu, const char *what, int result, wf__failure *f)
+bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes, wf__failure *f)
 {
-    bool ok = wf__gpu_ok(gpu, what, result, f) && wf__gpu_wait(gpu, what, f);
-    wf__gpu_end(gpu);
-    return ok;
-}
-
-bool wf__gpu_upload(wf__gpu *gpu, char *to, const void *from, size_t bytes, wf__failure *f)
-{
-    return !bytes || (wf__gpu_begin(gpu, f) &&
-                      moved(gpu, "copying to the GPU",
-                            gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->now->stream), f));
+    wf__gpu_copying c;
+    return !bytes || (wf__gpu_begin_copy(gpu, &use, 1, &c, f) &&
+                      wf__gpu_end_copy(&c, "copying to the GPU",
+                                       gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, c.stream), f));
 }
 
 /* Rows along the last axis at once, where the driver's rectangles can be like that. */
-static int copy_rows(wf__gpu *gpu, char *to, const char *from, size_t bytes, int64_t n, int64_t step)
+static int copy_rows(const wf__gpu_copying *c, char *to, const char *from, size_t bytes, int64_t n, int64_t step)
 {
+    const wf__cuda *cuda = c->gpu->cuda;
+    int result = 0;
     if (n > 1 && (step < (int64_t)bytes || step > INT32_MAX)) {
-        int result = 0;
         for (int64_t i = 0; i < n && !result; ++i)
-            result = gpu->cuda->MemcpyHtoD(wf__gpu_address(to + i * step), from + (size_t)i * bytes, bytes,
-                                           gpu->now->stream);
+            result = cuda->MemcpyHtoD(wf__gpu_address(to + i * step), from + (size_t)i * bytes, bytes, c->stream);
         return result;
     }
-    wf__cuda_copy2d c = { .from_type = WF__CUDA_MEMORY_HOST,
-                          .from_host = from,
-                          .from_pitch = bytes,
-                          .to_type = WF__CUDA_MEMORY_DEVICE,
-                          .to_device = wf__gpu_address(to),
-                          .to_pitch = (size_t)step,
-                          .width = bytes,
-                          .height = (size_t)n };
-    return n > 1 ? gpu->cuda->Memcpy2D(&c, gpu->now->stream)
-                 : gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, gpu->now->stream);
+    wf__cuda_copy2d rows = { .from_type = WF__CUDA_MEMORY_HOST,
+                             .from_host = from,
+                             .from_pitch = bytes,
+                             .to_type = WF__CUDA_MEMORY_DEVICE,
+                             .to_device = wf__gpu_address(to),
+                             .to_pitch = (size_t)step,
+                             .width = bytes,
+                             .height = (size_t)n };
+    return n > 1 ? cuda->Memcpy2D(&rows, c->stream) : cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, c->stream);
 }
 
-bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, const char *from, const wf__gpu_rows *rows, wf__failure *f)
+bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, wf__gpu_use *use, const char *from, const wf__gpu_rows *rows,
+                         wf__failure *f)
 {
+    wf__gpu_copying c;
     int64_t index[WF_MAX_RANK] = { 0 };
     int last = rows->axes - 1, result = 0;
     int64_t n = last >= 0 ? rows->dim[last] : 1, step = last >= 0 ? rows->step[last] : 0;
-    if (!wf__gpu_begin(gpu, f))
+    if (!wf__gpu_begin_copy(gpu, &use, 1, &c, f))
         return false;
     for (int d = 0; d >= 0 && !result;) {
         int64_t offset = 0;
         for (int k = 0; k < last; ++k)
             offset += index[k] * rows->step[k];
-        result = copy_rows(gpu, to + offset, from, rows->bytes, n, step);
+        result = copy_rows(&c, to + offset, from, rows->bytes, n, step);
         from += (size_t)n * rows->bytes;
         for (d = last - 1; d >= 0 && ++index[d] == rows->dim[d]; --d)
             index[d] = 0;
     }
-    return moved(gpu, "copying to the GPU", result, f);
+    return wf__gpu_end_copy(&c, "copying to the GPU", result, f);
 }
 
-bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, size_t bytes, wf__failure *f)
+bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, wf__gpu_use *use, size_t bytes, wf__failure *f)
 {
-    return !bytes || (wf__gpu_begin(gpu, f) &&
-                      moved(gpu, "copying from the GPU",
-                            gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->now->stream), f));
+    wf__gpu_copying c;
+    return !bytes || (wf__gpu_begin_copy(gpu, &use, 1, &c, f) &&
+                      wf__gpu_end_copy(&c, "copying from the GPU",
+                                       gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, c.stream), f));
 }
 
-bool wf__gpu_copy(wf__gpu *gpu, char *to, const char *from, size_t bytes, wf__failure *f)
+bool wf__gpu_copy(wf__gpu *gpu, char *to, wf__gpu_use *to_use, const char *from, wf__gpu_use *from_use, size_t bytes,
+                  wf__failure *f)
 {
+    wf__gpu_copying c;
     return !bytes ||
-           (wf__gpu_begin(gpu, f) &&
-            moved(gpu, "copying on the GPU",
-                  gpu->cuda->MemcpyDtoD(wf__gpu_address(to), wf__gpu_address(from), bytes, gpu->now->stream), f));
-}
-
-bool wf__gpu_zero(wf__gpu *gpu, char *at, size_t bytes, wf__failure *f)
-{
-    return !bytes ||
-           (wf__gpu_begin(gpu, f) &&
-            moved(gpu, "filling memory", gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->now->stream), f));
+           (wf__gpu_begin_copy(gpu, (wf__gpu_use *[]){ to_use, from_use }, 2, &c, f) &&
+            wf__gpu_end_copy(&c, "copying on the GPU",
+                             gpu->cuda->MemcpyDtoD(wf__gpu_address(to), wf__gpu_address(from), bytes, c.stream), f));
 }

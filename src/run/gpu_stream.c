@@ -55,12 +55,19 @@ bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use)
            (use.stream == now->after.stream && use.time <= now->after.time);
 }
 
+/* NULL: it is gone, and what it got comes before what the GPU's own gets. */
+static wf__gpu_stream *find_stream(const wf__gpu *gpu, uint32_t number)
+{
+    wf__gpu_stream *s = gpu->streams;
+    while (s && s->number != number)
+        s = s->next;
+    return s;
+}
+
 bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__failure *f)
 {
     for (uint32_t i = 0; i < n; ++i) {
-        wf__gpu_stream *last = wf__gpu_comes_after(gpu, *use[i]) ? NULL : gpu->streams;
-        while (last && last->number != use[i]->stream) /* one that is gone comes before the GPU's own */
-            last = last->next;
+        wf__gpu_stream *last = wf__gpu_comes_after(gpu, *use[i]) ? NULL : find_stream(gpu, use[i]->stream);
         if (last && !come_after(gpu, last, f))
             return false;
         *use[i] = (wf__gpu_use){ gpu->now->number, gpu->clock };
@@ -100,6 +107,43 @@ void wf__gpu_end(wf__gpu *gpu)
         gpu->cuda->StreamSynchronize(gpu->now->stream);
     gpu->cuda->CtxPopCurrent(&ours);
     wf__mutex_unlock(&gpu->lock);
+}
+
+/* ---- copies, which the caller waits for ---- */
+bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *c, wf__failure *f)
+{
+    if (!wf__gpu_enter(gpu, f))
+        return false;
+    wf__gpu_stream *last = find_stream(gpu, use[0]->stream);
+    bool ok = true;
+    if (last && last != &gpu->own) { /* in the own one nobody waits for it but who calls */
+        gpu->now = last;
+        ok = come_after_own(gpu, f);
+        last->work = ++gpu->clock;
+    }
+    ok = ok && wf__gpu_use_memory(gpu, use, n, f);
+    *c = (wf__gpu_copying){ gpu, gpu->now->stream, gpu->recent_n };
+    if (ok && gpu->now->foreign)
+        record(gpu, gpu->now);
+    if (!ok)
+        wf__gpu_end(gpu);
+    else /* the context stays current */
+        wf__mutex_unlock(&gpu->lock);
+    return ok;
+}
+
+bool wf__gpu_end_copy(const wf__gpu_copying *c, const char *what, int result, wf__failure *f)
+{
+    wf__gpu *gpu = c->gpu;
+    void *ours;
+    result = result ? result : gpu->cuda->StreamSynchronize(c->stream);
+    gpu->cuda->CtxPopCurrent(&ours);
+    wf__mutex_lock(&gpu->lock);
+    bool ok = wf__gpu_ok(gpu, what, result, f);
+    if (ok && gpu->recent_n == c->recent && !gpu->own.next && gpu->streams == &gpu->own)
+        gpu->recent_n = 0;
+    wf__mutex_unlock(&gpu->lock);
+    return ok;
 }
 
 /* ---- waiting ---- */
