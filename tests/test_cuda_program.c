@@ -6,6 +6,7 @@
 #include "emu_test.h"
 #include "run/gpu_internal.h"
 #include "memory_fails.h"
+#include "side_by_side.h"
 
 #define GPU WF_GPU(0) /* WEFT_CUDA names the emulator: so work is not waited for at each step, as on a GPU */
 static wf_context *ctx;
@@ -445,6 +446,33 @@ static void test_side_by_side(void **state)
     }
 }
 
+static void *download_often(void *user)
+{
+    float got[100];
+    for (int i = 0; i < 100; ++i)
+        must(wf_download(user, got, sizeof got) == WF_OK && got[99] == 12, "a download beside the stream's end");
+    return NULL;
+}
+
+/* A stream is freed while others copy what it has computed. */
+static void test_copies_while_freed(void **state)
+{
+    (void)state;
+    enum { THREADS = 3 };
+    for (int turn = 0; turn < 20; ++turn) {
+        wf_stream *s = wf_stream_new(ctx, GPU);
+        wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(100), 4), *y = scaled_in(s, x, NULL);
+        pthread_t thread[THREADS];
+        OK(ctx, wf_stream_sync(s));
+        atomic_store(&failures, 0);
+        start_threads(thread, THREADS, download_often, y, 0);
+        wf_stream_free(s);
+        join_threads(thread, THREADS);
+        assert_int_equal(atomic_load(&failures), 0);
+        wf_release(x), wf_release(y);
+    }
+}
+
 /* Memory that a stream has used is another's only once that waits. */
 static void test_memory_of_streams(void **state)
 {
@@ -722,6 +750,7 @@ int main(void)
         cmocka_unit_test_teardown(test_map_device, still_current),
         cmocka_unit_test_teardown(test_order_of_streams, end_seeing),
         cmocka_unit_test_teardown(test_side_by_side, end_seeing),
+        cmocka_unit_test_teardown(test_copies_while_freed, still_current),
         cmocka_unit_test_teardown(test_memory_of_streams, end_seeing),
         cmocka_unit_test_teardown(test_uploads, end_seeing),
         cmocka_unit_test_teardown(test_program_order, end_seeing),

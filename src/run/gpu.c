@@ -50,7 +50,7 @@ static void close_gpu(wf__gpu *gpu)
         wf__gpu_settle_here(gpu);
         wf__map_free(gpu->modules);
         wf__gpu_empty_cache(gpu);
-        wf__gpu_close_stream(gpu, &gpu->own);
+        wf__gpu_close_own(gpu);
         wf__gpu_end(gpu);
     } else
         wf__map_free(gpu->modules);

@@ -13,6 +13,7 @@ struct wf__gpu_stream {
     wf__gpu_stream *next;
     void *stream;       /* CUstream */
     bool foreign;       /* the host program's */
+    uint32_t copies;    /* that are given to it, or waited for, without the lock */
     uint32_t number;    /* from 1 on, of one stream only */
     uint64_t work;      /* the GPU's clock when it got something last; 0: never */
     void *done;         /* event: the end of what it had got when `work` was `recorded` */
@@ -60,9 +61,9 @@ void wf__gpu_end(wf__gpu *gpu);
 /* Within these: the stream in hand, which is about to use some memory, waits for those that have used it last. */
 bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use); /* need it not wait? */
 bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__failure *failure);
-/* Within these, for the GPU's own and by gpu_stream.c: a stream and its event. */
+/* Within these: a stream and its event; and of the GPU's own, which may not be open. */
 bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
-void wf__gpu_close_stream(wf__gpu *gpu, wf__gpu_stream *stream); /* it may not be open */
+void wf__gpu_close_own(wf__gpu *gpu);
 void wf__gpu_settle_here(wf__gpu *gpu); /* within these: waits for all work, whatever has become of it */
 /* Is the result of a driver call good? Else the failure says what it was. */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
@@ -75,7 +76,8 @@ bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *failure);
  * other and what the own one has got. The context is current, others may give work to the GPU, the end waits for it. */
 typedef struct wf__gpu_copying {
     wf__gpu *gpu;
-    void *stream;
+    wf__gpu_stream *in;
+    void *stream; /* its */
     unsigned recent;
 } wf__gpu_copying;
 bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *copying,

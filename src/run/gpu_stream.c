@@ -122,14 +122,16 @@ bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__g
         last->work = ++gpu->clock;
     }
     ok = ok && wf__gpu_use_memory(gpu, use, n, f);
-    *c = (wf__gpu_copying){ gpu, gpu->now->stream, gpu->recent_n };
-    if (ok && gpu->now->foreign)
-        record(gpu, gpu->now);
-    if (!ok)
+    *c = (wf__gpu_copying){ gpu, gpu->now, gpu->now->stream, gpu->recent_n };
+    if (!ok) {
         wf__gpu_end(gpu);
-    else /* the context stays current */
-        wf__mutex_unlock(&gpu->lock);
-    return ok;
+        return false;
+    }
+    if (gpu->now->foreign)
+        record(gpu, gpu->now);
+    ++gpu->now->copies;
+    wf__mutex_unlock(&gpu->lock); /* the context stays current */
+    return true;
 }
 
 bool wf__gpu_end_copy(const wf__gpu_copying *c, const char *what, int result, wf__failure *f)
@@ -139,6 +141,7 @@ bool wf__gpu_end_copy(const wf__gpu_copying *c, const char *what, int result, wf
     result = result ? result : gpu->cuda->StreamSynchronize(c->stream);
     gpu->cuda->CtxPopCurrent(&ours);
     wf__mutex_lock(&gpu->lock);
+    --c->in->copies;
     bool ok = wf__gpu_ok(gpu, what, result, f);
     if (ok && gpu->recent_n == c->recent && !gpu->own.next && gpu->streams == &gpu->own)
         gpu->recent_n = 0;
@@ -245,17 +248,29 @@ bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
     return true;
 }
 
-void wf__gpu_close_stream(wf__gpu *gpu, wf__gpu_stream *s)
+/* false: it is not among them. */
+static bool unlink_stream(wf__gpu *gpu, wf__gpu_stream *s)
 {
     wf__gpu_stream **at = &gpu->streams;
     while (*at && *at != s)
         at = &(*at)->next;
     if (!*at)
-        return;
+        return false;
     *at = s->next;
+    return true;
+}
+
+static void destroy(const wf__gpu *gpu, const wf__gpu_stream *s)
+{
     gpu->cuda->EventDestroy(s->done);
     if (!s->foreign)
         gpu->cuda->StreamDestroy(s->stream);
+}
+
+void wf__gpu_close_own(wf__gpu *gpu)
+{
+    if (unlink_stream(gpu, &gpu->own))
+        destroy(gpu, &gpu->own);
 }
 
 static wf__gpu_stream *new_stream(wf__gpu *gpu, bool foreign, void *stream, wf__failure *f)
@@ -284,19 +299,40 @@ wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *f)
 }
 
 /* What it has got comes before whatever comes next in another: that comes after the GPU's own. */
+static void leave(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
+{
+    if (wf__gpu_begin(gpu, f)) {
+        unlink_stream(gpu, s);
+        wf__gpu_end(gpu);
+    } else { /* the context is gone, and what was in it */
+        wf__mutex_lock(&gpu->lock);
+        unlink_stream(gpu, s);
+        wf__mutex_unlock(&gpu->lock);
+    }
+}
+
+/* Of other threads, which nobody begins any more. */
+static void wait_for_copies(wf__gpu *gpu, const wf__gpu_stream *s)
+{
+    wf__mutex_lock(&gpu->lock);
+    while (s->copies) {
+        wf__mutex_unlock(&gpu->lock);
+        wf__yield();
+        wf__mutex_lock(&gpu->lock);
+    }
+    wf__mutex_unlock(&gpu->lock);
+}
+
 void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *s)
 {
     wf__failure ignored = { 0 };
     if (!s)
         return;
-    bool begun = wf__gpu_begin(gpu, &ignored);
-    if (begun || wf__gpu_enter(gpu, &ignored)) {
-        wf__gpu_close_stream(gpu, s);
+    leave(gpu, s, &ignored);
+    wait_for_copies(gpu, s);
+    if (wf__gpu_enter(gpu, &ignored)) {
+        destroy(gpu, s);
         wf__gpu_end(gpu);
-    } else { /* the context is gone, and what was in it */
-        wf__mutex_lock(&gpu->lock);
-        wf__gpu_close_stream(gpu, s);
-        wf__mutex_unlock(&gpu->lock);
     }
     wf__free(s);
     wf__str_free(&ignored.text);
