@@ -182,7 +182,8 @@ static long arena_bytes(void)
     long kib = 0;
     bool ours = false, writable = false;
     FILE *f = fopen("/proc/self/smaps", "r");
-    assert_non_null(f);
+    if (!f) /* not every system has it */
+        return 0;
     while (fgets(line, sizeof line, f)) {
         long rss;
         if (strstr(line, "weft code")) {
