@@ -101,6 +101,13 @@ if(WEFT_TESTS)
         endif()
     endforeach()
 
+    # The emulator in the driver's place, so that memory is used again and launches are not waited for, as on a GPU.
+    foreach(name copy eval freeze host kernel lazy_writes lib_product programs programs_steps reduce streams)
+        weft_test(cuda_driver_${name} test_${name})
+        set_property(TEST cuda_driver_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda:0
+                     WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+    endforeach()
+
     weft_test(cuda_meet_70 test_meet) # without redux.sync
     set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
 
