@@ -122,23 +122,26 @@ static unsigned char *map(int fd, int protection)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* Under the lock. NULL: there is no memory, or there can be no arenas. */
 static arena *new_arena(void)
 {
     arena *a = wf__alloc0(sizeof *a);
-    int fd = a ? anonymous_file() : -1;
+    if (!a)
+        return NULL;
+    int fd = anonymous_file();
     if (fd >= 0) {
         a->write = map(fd, PROT_READ | PROT_WRITE);
         a->run = map(fd, PROT_READ | PROT_EXEC);
         close(fd);
     }
-    if (a && a->write && a->run) {
+    if (a->write && a->run) {
         a->process = wf__process_id();
         a->forks = count_forks();
         atomic_init(&a->users, 1);
         return a;
     }
-    if (a)
-        unmap(a);
+    impossible = true;
+    unmap(a);
     return NULL;
 }
 
@@ -151,7 +154,6 @@ static bool take(wf__code_memory *m, size_t bytes, size_t align)
         if (a)
             retire(a);
         current = a = new_arena();
-        impossible = !a;
         at = 0;
     }
     if (!a)
