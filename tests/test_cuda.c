@@ -217,6 +217,8 @@ static void test_no_driver(void **state)
     setenv("WEFT_CUDA", "/no/such/driver.so", 1);
     assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .device = WF_GPU(0)));
     REFUSED(other, wf_check(other), WF_ERR_DEVICE, "no NVIDIA driver was found");
+    assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .memory = WF_MEMORY_PINNED));
+    REFUSED(other, wf_check(other), WF_ERR_DEVICE, "wf_empty: cuda:0: no NVIDIA driver was found");
     wf_graph *g = wf_begin(other, .device = WF_GPU(0));
     wf_keep(wf_const(g, WF_F32, 4));
     REFUSED(other, wf_run(g), WF_ERR_DEVICE, "no NVIDIA driver was found");

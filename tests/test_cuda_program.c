@@ -193,6 +193,51 @@ static void test_shared_with_host(void **state)
     CU(cu.cuMemFree_v2(managed));
 }
 
+/* The same made by Weft: for arrays of the processor and of the GPU. */
+static void test_shared_memory(void **state)
+{
+    (void)state;
+    const wf_memory kinds[] = { WF_MEMORY_PINNED, WF_MEMORY_MANAGED };
+    const wf_device devices[] = { WF_CPU, GPU };
+    const int64_t strides[] = { 1, 3 };
+    for (int i = 0; i < 4; ++i) {
+        wf_array *a =
+            wf_empty(ctx, WF_F32, WF_SHAPE(3, 4), .memory = kinds[i / 2], .device = devices[i % 2], .strides = strides);
+        assert_non_null(a);
+        assert_int_equal(wf_array_device(a), devices[i % 2]);
+        float *at = NULL, x[12] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+        OK(ctx, wf_upload(a, x, sizeof x));
+        OK(ctx, wf_map(a, (void **)&at, NULL));
+        assert_true(at[0] == 0 && at[1] == 4 && at[3] == 1 && at[11] == 11);
+        wf_array *there = wf_copy_to(a, GPU);
+        EXPECT_F32(there, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+        at[1] = 40;
+        wf_graph *g = wf_begin(ctx, .device = devices[i % 2]);
+        wf_out(g, a, wf_mul(wf_in(g, a), 2));
+        OK(ctx, wf_run(g));
+        OK(ctx, wf_sync(ctx));
+        assert_true(at[0] == 0 && at[1] == 80 && at[3] == 2 && at[11] == 22);
+        EXPECT_F32(a, 0, 2, 4, 6, 80, 10, 12, 14, 16, 18, 20, 22);
+        wf_array *copy = wf_copy(a);
+        at[0] = 7;
+        EXPECT_F32(copy, 0, 2, 4, 6, 80, 10, 12, 14, 16, 18, 20, 22);
+        wf_release(copy);
+        wf_release(there);
+        unsigned type;
+        assert_int_equal(cu.cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)at), CUDA_SUCCESS);
+        wf_release(a);
+        assert_int_equal(cu.cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)at), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .memory = (wf_memory)7));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_empty: there is no kind of memory 7");
+    assert_null(wf_empty(ctx, WF_F64, WF_SHAPE(1 << 20, 1 << 18), .memory = WF_MEMORY_PINNED));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_MEMORY, "wf_empty: out of memory for f64 (1048576, 262144)");
+    wf_array *plain = wf_empty(ctx, WF_F32, WF_SHAPE(3));
+    void *at = NULL;
+    REFUSED(ctx, wf_map(plain, &at, NULL), WF_ERR_DEVICE, "wf_map: the array is in the memory of cuda:0");
+    wf_release(plain);
+}
+
 /* ---- arrays for the program ---- */
 static const char doubling[] =
     PTX_HEAD(80) ".visible .entry twice(.param .u64 at)\n{\n.reg .b64 %d<4>;\n.reg .b32 %r<2>;\n.reg .f32 %f<2>;\n"
@@ -747,6 +792,7 @@ int main(void)
         cmocka_unit_test_teardown(test_overlap, still_current),
         cmocka_unit_test_teardown(test_refused, still_current),
         cmocka_unit_test_teardown(test_shared_with_host, still_current),
+        cmocka_unit_test_teardown(test_shared_memory, still_current),
         cmocka_unit_test_teardown(test_map_device, still_current),
         cmocka_unit_test_teardown(test_order_of_streams, end_seeing),
         cmocka_unit_test_teardown(test_side_by_side, end_seeing),

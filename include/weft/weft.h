@@ -205,11 +205,19 @@ WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
  * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which wf_message
  * explains. Handles are thread-safe to retain and release; contents are the caller's to order. A launched kernel
  * keeps what it uses. Host access waits for queued work. */
+typedef enum wf_memory {
+    WF_MEMORY_DEVICE, /* the device's, which the context keeps for later arrays */
+    /* Made by a GPU's driver, and given back to it: a call takes up to milliseconds. Of the device's GPU, else of that
+     * of the context's default, else of WF_GPU(0); no such driver is an error. */
+    WF_MEMORY_PINNED, /* the processor's, page-locked: copies to and from GPUs are fastest; kernels of any reach it */
+    WF_MEMORY_MANAGED /* moved by the driver to where it is used */
+} wf_memory;
 typedef struct wf_place {
     size_t size;
     wf_device device;       /* 0: the context's default; CPU and interpreter share memory */
     const int64_t *strides; /* in elements, [rank]; NULL: C order. Any sign for wf_wrap; 0 only for dims of wf_wrap'ed
                                arrays that are read */
+    wf_memory memory;       /* of wf_empty. Recordings run on .device, whatever memory it is */
 } wf_place;
 /* A new array, contents undefined. 64-byte aligned. */
 WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place);
@@ -275,7 +283,8 @@ WF_API wf_status wf_download(const wf_array *array, void *dst, size_t bytes);
 WF_API wf_array *wf_copy_to(const wf_array *array, wf_device device);
 /* The memory itself, to read and to write: address of element [0, ..., 0] and strides in elements ([rank], may be
  * NULL). Valid until the array is released. Separates the array from its copies first (wf_copy), for good.
- * WF_ERR_DEVICE for arrays of GPUs. */
+ * WF_ERR_DEVICE for arrays of GPUs, but for those in managed or pinned memory: there it waits for what the GPU has got,
+ * and what it gets later is to be waited for (wf_sync) before the address is used again. */
 WF_API wf_status wf_map(const wf_array *array, void **data, int64_t *strides);
 /* The same for an array of a GPU: an address in its memory (a CUdeviceptr), for libraries such as cuBLAS. Waits
  * until the GPU has done what it was given. Later launches that use the array are Weft's to order among themselves

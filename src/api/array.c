@@ -145,15 +145,57 @@ wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, s
     return b;
 }
 
+typedef struct shared { /* memory of a GPU's driver that the processor reaches */
+    wf__gpu *gpu;
+    char *at;
+    bool managed;
+} shared;
+
+static void free_shared(void *user)
+{
+    shared *s = user;
+    wf__gpu_free_shared(s->gpu, s->at, s->managed);
+    wf__free(s);
+}
+
+/* As memory of the caller's. */
+static wf__buffer *shared_buffer(wf_context *ctx, wf__gpu *gpu, bool managed, size_t bytes, wf__failure *f)
+{
+    shared *s = wf__alloc0(sizeof *s);
+    wf__buffer *b = s ? wf__buffer_new(ctx, 0) : NULL;
+    char *at = b ? wf__gpu_alloc_shared(gpu, bytes, managed, f) : NULL;
+    if (!at) {
+        wf__free(s);
+        wf__free(b);
+        return NULL;
+    }
+    *s = (shared){ gpu, at, managed };
+    b->data = at;
+    b->release = free_shared;
+    b->user = s;
+    return b;
+}
+
+/* Whose driver makes shared memory. */
+static wf_device maker_of(const wf_array *a)
+{
+    return wf__is_gpu(a->device) ? a->device : wf__is_gpu(a->ctx->device) ? a->ctx->device : WF_GPU(0);
+}
+
 /* Memory of a new array; a->device says where. */
-static bool make_buffer(wf_array *a, const char *function, size_t bytes)
+static bool make_buffer(wf_array *a, const char *function, wf_memory memory, size_t bytes)
 {
     char text[256];
     wf__failure failure = { .status = WF_ERR_MEMORY };
-    wf__gpu *gpu = wf__is_gpu(a->device) ? wf__gpu_of(a->ctx, function, a->device) : NULL;
-    if (wf__is_gpu(a->device) && !gpu)
+    bool driver = memory != WF_MEMORY_DEVICE, there = wf__is_gpu(a->device);
+    wf__gpu *gpu = driver || there ? wf__gpu_of(a->ctx, function, maker_of(a)) : NULL;
+    if ((driver || there) && !gpu)
         return false;
-    a->buffer = gpu ? gpu_buffer(a->ctx, gpu, bytes, &failure) : wf__buffer_new(a->ctx, bytes);
+    a->buffer = driver ? shared_buffer(a->ctx, gpu, memory == WF_MEMORY_MANAGED, bytes, &failure)
+                : gpu  ? gpu_buffer(a->ctx, gpu, bytes, &failure)
+                       : wf__buffer_new(a->ctx, bytes);
+    if (a->buffer)
+        a->buffer->gpu = there ? gpu : NULL;
     if (a->buffer)
         return true;
     wf__shape_text(&a->shape, text, sizeof text);
@@ -164,8 +206,8 @@ static bool make_buffer(wf_array *a, const char *function, size_t bytes)
     return false;
 }
 
-wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
-                         const int64_t *strides, wf_device device)
+static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                      const int64_t *strides, wf_device device, wf_memory memory)
 {
     int64_t count, lo = 0, hi = 0;
     size_t bytes;
@@ -195,13 +237,19 @@ wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, 
     }
     bytes = bytes ? bytes : 1;
     a->device = wf__memory_of(device ? device : ctx->device);
-    if (!make_buffer(a, function, bytes)) {
+    if (!make_buffer(a, function, memory, bytes)) {
         drop_handle(a);
         return NULL;
     }
     a->base = a->buffer->data;
     wf__array_span(a);
     return a;
+}
+
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                         const int64_t *strides, wf_device device)
+{
+    return make(ctx, function, dtype, shape, strides, device, WF_MEMORY_DEVICE);
 }
 
 wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
@@ -253,9 +301,16 @@ static bool known_device(wf_context *ctx, const char *function, const wf_place *
 
 wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
 {
-    if (!ctx || !known_device(ctx, "wf_empty", place))
+    wf_place given = { 0 };
+    if (place) /* an older caller's struct may be shorter */
+        memcpy(&given, place, place->size < sizeof given ? place->size : sizeof given);
+    if (!ctx || !known_device(ctx, "wf_empty", &given))
         return NULL;
-    return wf__array_make(ctx, "wf_empty", dtype, &shape, place ? place->strides : NULL, place ? place->device : 0);
+    if ((unsigned)given.memory > WF_MEMORY_MANAGED) {
+        wf__error(ctx, WF_ERR_ARG, "wf_empty: there is no kind of memory %d", (int)given.memory);
+        return NULL;
+    }
+    return make(ctx, "wf_empty", dtype, &shape, given.strides, given.device, given.memory);
 }
 
 wf_array *wf_like(const wf_array *array)

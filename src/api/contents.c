@@ -215,6 +215,17 @@ static void give_map(const wf_array *array, void **data, int64_t *strides)
         memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
 }
 
+/* What the array's GPU has got. */
+static wf_status finish(const wf_array *array, const char *function)
+{
+    wf__failure f = { 0 };
+    wf_status status = WF_OK;
+    if (!wf__gpu_finish(array->buffer->gpu, &f))
+        status = wf__error(array->ctx, f.status, "%s: %s", function, wf__str_get(&f.text));
+    wf__str_free(&f.text);
+    return status;
+}
+
 wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
 {
     if (!array || !data)
@@ -223,14 +234,17 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return WF_ERR_ARG;
     wf__freeze_host(array, true, "wf_map");
     char device[32];
-    if (wf__is_gpu(array->device))
+    bool there = wf__is_gpu(array->device);
+    if (there && !wf__gpu_is_shared(array->buffer->gpu, array->base))
         return wf__error(array->ctx, WF_ERR_DEVICE,
                          "wf_map: the array is in the memory of %s; say wf_download, wf_copy_to or wf_map_device",
                          wf__device_name(array->device, device));
     if (!wf__array_expose((wf_array *)array))
         return WF_ERR_MEMORY;
-    give_map(array, data, strides);
-    return WF_OK;
+    wf_status status = there ? finish(array, "wf_map") : WF_OK;
+    if (status == WF_OK)
+        give_map(array, data, strides);
+    return status;
 }
 
 wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
@@ -243,16 +257,12 @@ wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
     if (!wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
                          "wf_map_device: the array is in the processor's memory; say wf_map");
-    wf__failure f = { 0 };
     if (!wf__array_expose((wf_array *)array))
         return WF_ERR_MEMORY;
-    if (!wf__gpu_finish(array->buffer->gpu, &f)) {
-        wf_status status = wf__error(array->ctx, f.status, "wf_map_device: %s", wf__str_get(&f.text));
-        wf__str_free(&f.text);
-        return status;
-    }
-    give_map(array, data, strides);
-    return WF_OK;
+    wf_status status = finish(array, "wf_map_device");
+    if (status == WF_OK)
+        give_map(array, data, strides);
+    return status;
 }
 
 static bool copied_there(const wf_array *array, const wf_array *copy)

@@ -29,6 +29,8 @@ typedef struct wf__cuda {
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
     WF__CUDA_STREAM_NON_BLOCKING = 1,
+    WF__CUDA_HOST_PORTABLE = 1,   /* CU_MEMHOSTALLOC_...: pinned for all contexts */
+    WF__CUDA_ATTACHED_GLOBAL = 1, /* CU_MEM_ATTACH_...: for all streams */
     WF__CUDA_EVENT_DISABLE_TIMING = 2,
     WF__CUDA_JIT_INPUT_PTX = 1,
     WF__CUDA_JIT_ERROR_LOG = 5,

@@ -30,6 +30,11 @@ typedef struct wf__gpu_use {
 /* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. *use: of what had the memory before. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, struct wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* as many as were asked for; NULL is fine */
+/* Memory that the processor and GPUs reach: page-locked memory of the processor, or managed. Freed at once, and not
+ * while anybody uses it. NULL: failure. */
+char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, struct wf__failure *failure);
+void wf__gpu_free_shared(wf__gpu *gpu, char *at, bool managed);
+bool wf__gpu_is_shared(wf__gpu *gpu, const char *at); /* as far as the driver knows; the program's own, too */
 /* Copies come after the uses of the memory, and become the latest. */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes,
                     struct wf__failure *failure);
