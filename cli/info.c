@@ -32,6 +32,21 @@ static const char *stored_name(wf_stored s)
     return (size_t)s < sizeof names / sizeof *names ? names[s] : "?";
 }
 
+static void print_gpus(wf_context *ctx)
+{
+    wf_device_info g = { .size = sizeof g };
+    int n = wf_device_count(ctx, WF_GPU(0));
+    for (int i = 0; i < n; ++i)
+        if (wf_get_device_info(ctx, WF_GPU(i), &g) == WF_OK)
+            printf("          cuda:%d (%s, capability %d.%d, %d multiprocessors, %.1f of %.1f GB free, driver %d.%d)\n",
+                   i, g.name, g.capability / 10, g.capability % 10, g.processors, (double)g.memory_free / 1e9,
+                   (double)g.memory_bytes / 1e9, g.driver / 1000, g.driver % 1000 / 10);
+        else
+            printf("          cuda:%d cannot be used: %s\n", i, wf_message(ctx));
+    if (wf_device_count(ctx, WF_GPU_EMU(0)))
+        printf("          cuda-emu (an emulated GPU, with checks)\n");
+}
+
 static int machine(wf_context *ctx)
 {
     wf_info i = { .size = sizeof i };
@@ -41,6 +56,7 @@ static int machine(wf_context *ctx)
     printf("weft      %s\n", wf_version());
     printf("devices   cpu (%s, vectors of %d bits, %d %s), interp\n", i.isa, i.vector_bits, i.threads,
            i.threads == 1 ? "thread" : "threads");
+    print_gpus(ctx);
     if (i.llvm_major)
         printf("LLVM      %d, %s\n", i.llvm_major, i.llvm_path);
     else if (*i.llvm_path)

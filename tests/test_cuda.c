@@ -210,6 +210,31 @@ static void test_refused(void **state)
     assert_int_equal(wf_device_named("cuda7"), 0);
 }
 
+static void test_queries(void **state)
+{
+    (void)state;
+    wf_device_info gpu = { .size = sizeof gpu }, cpu = gpu, old = { .size = offsetof(wf_device_info, processors) };
+    int n = wf_device_count(ctx, WF_GPU(3));
+    assert_true(n >= 1);
+    assert_int_equal(wf_device_count(ctx, WF_CPU), 1);
+    assert_int_equal(wf_device_count(ctx, 99), 0);
+    OK(ctx, wf_get_device_info(ctx, WF_GPU(0), &gpu));
+    assert_true(*gpu.name && gpu.processors > 0 && gpu.capability >= 70 && gpu.driver >= 10000);
+    assert_true(gpu.block_memory >= 48 << 10 && gpu.memory_free > 0 && gpu.memory_free <= gpu.memory_bytes);
+    wf_array *a = wf_empty(ctx, WF_U8, WF_SHAPE(3 << 20), .device = WF_GPU(0));
+    wf_release(a);
+    uint64_t kept = gpu.memory_kept;
+    OK(ctx, wf_get_device_info(ctx, WF_GPU(0), &gpu));
+    assert_true(gpu.memory_kept >= kept + (3 << 20));
+    OK(ctx, wf_get_device_info(ctx, WF_CPU, &cpu));
+    assert_true(*cpu.name && cpu.processors >= 1 && cpu.memory_bytes > 0 && !cpu.capability && !cpu.block_memory);
+    OK(ctx, wf_get_device_info(ctx, WF_GPU(0), &old));
+    assert_true(!strcmp(old.name, gpu.name) && !old.processors);
+    REFUSED(ctx, wf_get_device_info(ctx, WF_GPU(n), &gpu), WF_ERR_DEVICE, "this machine has");
+    REFUSED(ctx, wf_get_device_info(ctx, 99, &gpu), WF_ERR_DEVICE, "wf_get_device_info: there is no device 99 here");
+    REFUSED(ctx, wf_get_device_info(ctx, WF_CPU, NULL), WF_ERR_ARG, "info is NULL");
+}
+
 static void test_no_driver(void **state)
 {
     (void)state;
@@ -217,6 +242,10 @@ static void test_no_driver(void **state)
     setenv("WEFT_CUDA", "/no/such/driver.so", 1);
     assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .device = WF_GPU(0)));
     REFUSED(other, wf_check(other), WF_ERR_DEVICE, "no NVIDIA driver was found");
+    assert_int_equal(wf_device_count(other, WF_GPU(0)), 0);
+    OK(other, wf_check(other));
+    wf_device_info info = { .size = sizeof info };
+    REFUSED(other, wf_get_device_info(other, WF_GPU(0), &info), WF_ERR_DEVICE, "no NVIDIA driver was found");
     assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .memory = WF_MEMORY_PINNED));
     REFUSED(other, wf_check(other), WF_ERR_DEVICE, "wf_empty: cuda:0: no NVIDIA driver was found");
     wf_graph *g = wf_begin(other, .device = WF_GPU(0));
@@ -229,9 +258,9 @@ static void test_no_driver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_where),   cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_scans),     cmocka_unit_test(test_kernels), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_where),     cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_scans),   cmocka_unit_test(test_kernels),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_queries), cmocka_unit_test(test_no_driver),
     };
     const char *own = getenv("WEFT_CUDA"), *emulator = getenv("WEFT_CUDA_EMU");
     if (!own && !emulator) {

@@ -1,4 +1,4 @@
-/* context.c - contexts, errors, devices. The one file that joins the code generator to the engine: a build without
+/* context.c - contexts and errors. The one file that joins the code generator to the engine: a build without
  * LLVM is the same build with the folder src/codegen missing. */
 #include "api/api.h"
 #include <stdio.h>
@@ -31,51 +31,7 @@ static const char *status_text(wf_status status)
     }
 }
 
-/* ":7" after `head`: 7, nothing: 0; else -1. */
-static int numbered(const char *name, const char *head)
-{
-    size_t len = strlen(head);
-    int n = 0;
-    if (strncmp(name, head, len) || (name[len] && (name[len] != ':' || !name[len + 1])))
-        return -1;
-    const char *digit = name + len + 1;
-    while (name[len] && *digit >= '0' && *digit <= '9' && n < 100)
-        n = 10 * n + (*digit++ - '0');
-    return name[len] && (*digit || n > 255) ? -1 : n;
-}
-
-wf_device wf_device_named(const char *name)
-{
-    if (!name)
-        return 0;
-    int gpu = numbered(name, "cuda"), emulated = numbered(name, "cuda-emu");
-    return emulated >= 0             ? WF_GPU_EMU(emulated)
-           : gpu >= 0                ? WF_GPU(gpu)
-           : !strcmp(name, "cpu")    ? WF_CPU
-           : !strcmp(name, "interp") ? WF_INTERP
-                                     : 0;
-}
-
-const char *wf__device_name(wf_device device, char text[32])
-{
-    if (wf__is_gpu(device))
-        snprintf(text, 32, "%s:%d", wf__is_emulated(device) ? "cuda-emu" : "cuda", wf__gpu_number(device));
-    else
-        snprintf(text, 32, "%s", device == WF_INTERP ? "interp" : "cpu");
-    return text;
-}
-
 wf_device wf_context_device(const wf_context *ctx) { return ctx ? ctx->device : 0; }
-
-wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device)
-{
-    wf__failure failure = { 0 };
-    wf__gpu *gpu = wf__engine_gpu(ctx->engine, wf__gpu_number(device), wf__is_emulated(device), &failure);
-    if (!gpu)
-        wf__error(ctx, failure.status, "%s: %s", function, wf__str_get(&failure.text));
-    wf__str_free(&failure.text);
-    return gpu;
-}
 
 /* ---- errors: the first of each thread ---- */
 /* An error that a thread leaves behind never becomes another's. */

@@ -132,6 +132,16 @@ static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
     return e->cuda[emulated] != NULL;
 }
 
+int wf__engine_gpu_count(wf__engine *e, bool emulated, wf__failure *f)
+{
+    int count = 0;
+    wf__mutex_lock(&e->lock);
+    if (open_driver(e, 0, emulated, f) && e->cuda[emulated]->DeviceGetCount(&count))
+        count = 0;
+    wf__mutex_unlock(&e->lock);
+    return count;
+}
+
 wf__gpu *wf__engine_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
 {
     int count = 0;
@@ -149,6 +159,21 @@ wf__gpu *wf__engine_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
     }
     wf__mutex_unlock(&e->lock);
     return gpu;
+}
+
+bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, wf__failure *f)
+{
+    if (!wf__gpu_enter(gpu, f))
+        return false;
+    *out = (wf__gpu_facts){ .model = gpu->model,
+                            .processors = gpu->processors,
+                            .capability = gpu->arch,
+                            .driver = gpu->driver,
+                            .team_memory = (size_t)gpu->team_memory,
+                            .memory_kept = gpu->idle_bytes };
+    bool ok = wf__gpu_ok(gpu, "asking for its memory", gpu->cuda->MemGetInfo(&out->memory_free, &out->memory_bytes), f);
+    wf__gpu_end(gpu);
+    return ok;
 }
 
 uint32_t wf__gpu_team_memory(const wf__gpu *gpu) { return (uint32_t)gpu->team_memory; }

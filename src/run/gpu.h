@@ -20,6 +20,15 @@ struct wf__note;
 wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, bool emulated, struct wf__failure *failure);
 void wf__engine_close_gpus(struct wf__engine *engine);
 
+/* How many there are; 0 and a failure without a driver. Opens it. */
+int wf__engine_gpu_count(struct wf__engine *engine, bool emulated, struct wf__failure *failure);
+typedef struct wf__gpu_facts {
+    const char *model;                             /* the GPU's */
+    int processors, capability, driver;            /* multiprocessors, 10 * major + minor, its version */
+    size_t team_memory;                            /* bytes that threads of a block can share */
+    size_t memory_bytes, memory_free, memory_kept; /* kept: for arrays to come */
+} wf__gpu_facts;
+bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, struct wf__failure *failure);
 uint32_t wf__gpu_team_memory(const wf__gpu *gpu); /* bytes that threads of a block can share */
 
 /* Which stream has used some memory last, and when; of the GPU's own nothing need be known. All zero: none has. */
