@@ -92,11 +92,12 @@ static val in_range(wf__inst *in, val base, val dim)
 static void test_uniform(wf__inst *in, wf__ref r, val dim, wf__guard *guard)
 {
     wf__gen *g = in->g;
-    val i = wf__inst_scalar(in, r), below = wf__inst_recall(in, WF__BELOW, i, dim, NULL);
     bool early = !guard->uniform && in->level[r] < in->f->rank;
+    /* One that was made late is no use to what comes early. */
+    val i = wf__inst_scalar(in, r), when = early ? dim : NULL, below = wf__inst_recall(in, WF__BELOW, i, dim, when);
     if (!below) {
         block back = go_row(in, early);
-        below = wf__inst_keep(in, WF__BELOW, i, dim, NULL, g_icmp(g, LLVMIntULT, i, dim));
+        below = wf__inst_keep(in, WF__BELOW, i, dim, when, g_icmp(g, LLVMIntULT, i, dim));
         wf__gen_at(g, back);
     }
     guard->early = early && (guard->early || !guard->scalar);
