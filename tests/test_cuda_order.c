@@ -190,7 +190,7 @@ static void test_side_by_side(void **state)
     assert_true(seen.disorder > 0);
     for (int i = 0; i < N; ++i) { /* to the host, in the stream it is from */
         float *got = contents(y[i]);
-        assert_true(got[99] == 3 * (i + 1));
+        assert_true(got[99] == (float)(3 * (i + 1)));
         free(got);
     }
     assert_int_equal(seen.waits, waits);
