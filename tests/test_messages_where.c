@@ -168,7 +168,8 @@ static void test_launches(void **state)
     wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(3), 1), *y = wf_full(ctx, WF_F32, WF_SHAPE(2, 5), 1),
              *empty = wf_empty(ctx, WF_F32, WF_SHAPE(0)), *one = wf_full(ctx, WF_F32, WF_SHAPE(1, 1, 1), 1),
              *sums = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *row = wf_full(ctx, WF_F32, WF_SHAPE(5), 1);
-    wf_array *wide = wf_view_broadcast(wf_view_at(one, 0, 0), WF_SHAPE((int64_t)1 << 31, (int64_t)1 << 31)),
+    wf_array *first = wf_view_at(one, 0, 0),
+             *wide = wf_view_broadcast(first, WF_SHAPE((int64_t)1 << 31, (int64_t)1 << 31)),
              *high = wf_view_broadcast(one, WF_SHAPE((int64_t)1 << 32, 1, 1));
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         int kind = cases[c].kind;
@@ -193,7 +194,7 @@ static void test_launches(void **state)
         wf_kernel_free(k);
     }
     wf_release(x), wf_release(y), wf_release(empty), wf_release(one), wf_release(sums), wf_release(wide);
-    wf_release(high), wf_release(row);
+    wf_release(high), wf_release(row), wf_release(first);
 }
 
 /* ---- while recording: operands are named, what they are made of is numbered ---- */

@@ -116,8 +116,10 @@ static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!out || !bytes || bytes > SIZE_MAX / 2))
+    if (status == CUDA_SUCCESS && (!out || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
+    if (status == CUDA_SUCCESS && bytes > wf__emu_driver.memory[c->device]) /* as if the processor had no more either */
+        status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
     void *at = wf__alloc_fails() ? NULL : aligned_alloc(HOST_ALIGN, (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN);
