@@ -149,7 +149,23 @@ add("atanh", odd(mp.atanh)[0], 0, "0.25", odd(mp.atanh)[1], 6, 13)
 add("cbrt", lambda f: 1 / mp.cbrt(1 + f), half_root - 1, mp.sqrt(2) - 1, lambda f: mp.cbrt(1 + f), 5, 7)
 add("exp10", lambda r: (mpf(10) ** r - 1 - r * ln10) / r**2, -l10 * 1.002, l10 * 1.002, lambda r: r**2 / mpf(10) ** r, 5, 10)
 add("log10", lambda f: (mp.log(1 + f) / ln10 - f / ln10) / f**2, half_root - 1, mp.sqrt(2) - 1,
-    lambda f: abs(f**2 * ln10 / mp.log(1 + f)), 9, 21)
+    lambda f: abs(f**2 * ln10 / mp.log(1 + f)), 9, 0)
+
+
+def log_odd(base):
+    """(log((1 + s)/(1 - s))/s - 2) / z in z = s^2, of that base, weighted relative to the logarithm"""
+    def g(z):
+        s = mp.sqrt(z)
+        return (2 * mp.atanh(s) / s - 2) / z / base
+    def w(z):
+        s = mp.sqrt(z)
+        return s * z * base / (2 * mp.atanh(s))
+    return g, w
+
+
+steepest = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
+for name, base in (("log_wide", mpf(1)), ("log2_wide", ln2), ("log10_wide", ln10)):
+    add(name, log_odd(base)[0], 0, steepest * mpf("1.0001"), log_odd(base)[1], 0, 7)
 h = ln2 / 2 * mpf("1.001")
 add("sinh", odd(mp.sinh)[0], 0, h * h, odd(mp.sinh)[1], 3, 5)
 add("cosh", lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, 0, h * h, lambda z: z, 3, 6)

@@ -2,64 +2,48 @@
  *
  * x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), by integer arithmetic on the bits (as in the kernels of fdlibm): with
  * the bits of sqrt(1/2) subtracted, the exponent field counts e and the rest is the mantissa's distance from sqrt(1/2).
- * A polynomial for log(1 + f), whose leading term f is exact; no division and no table.
+ * A polynomial for log(1 + f), whose leading term f is exact; no table.
  */
 #include "ir/math.h"
 #include <math.h>
 
-/* (log(1 + f) - f) / f^2. Minimax, relative to log(1 + f): 2^-27.8 and 2^-58.2 (Remez exchange; each coefficient
- * rounded in turn, the later ones fitted again). */
-static const wf__poly log_poly[2] = { { 9,
-                                        { -0x1.fffff8p-2, 0x1.55554ep-2, -0x1.000428p-2, 0x1.99a4bap-3, -0x1.542846p-3,
-                                          0x1.22672ap-3, -0x1.0f269ap-3, 0x1.0874a2p-3, -0x1.38d7aep-4 } },
-                                      { 21,
-                                        { -0x1p-1,
-                                          0x1.555555555558bp-2,
-                                          -0x1.0000000000033p-2,
-                                          0x1.999999998f9a1p-3,
-                                          -0x1.55555555474fap-3,
-                                          0x1.24924929b8e32p-3,
-                                          -0x1.0000000987f96p-3,
-                                          0x1.c71c6f31beba2p-4,
-                                          -0x1.999993a210a0bp-4,
-                                          0x1.745d73807e98fp-4,
-                                          -0x1.55565892aefc7p-4,
-                                          0x1.3b0c355fb00fep-4,
-                                          -0x1.247899c7e4371p-4,
-                                          0x1.1168d271cae98p-4,
-                                          -0x1.018427bf62c21p-4,
-                                          0x1.de3359dcd0e62p-5,
-                                          -0x1.acb44f13fc066p-5,
-                                          0x1.ab5d3846afa79p-5,
-                                          -0x1.06a85d9c50242p-4,
-                                          0x1.04461e24ec6abp-4,
-                                          -0x1.da81cafc27608p-6 } } };
+/* With k = 1/ln b, log_b(1 + f) is k f and a bend. f32: f^2 w(f), w minimax relative to the logarithm: 2^-27.8, 2^-27.5 and
+ * 2^-27.7 (Remez exchange; each coefficient rounded in turn, the later ones fitted again). f64: -s (k f - s^2 w(s^2)),
+ * s = f/(2 + f), from log(1 + f) = log((1 + s)/(1 - s)) as in fdlibm: a division, but 7 terms for 21; 2^-59.5 each. */
+static const wf__poly natural[2] = { { 9,
+                                       { -0x1.fffff8p-2, 0x1.55554ep-2, -0x1.000428p-2, 0x1.99a4bap-3, -0x1.542846p-3,
+                                         0x1.22672ap-3, -0x1.0f269ap-3, 0x1.0874a2p-3, -0x1.38d7aep-4 } },
+                                     { 7,
+                                       { 0x1.5555555555592p-1, 0x1.999999997ff58p-2, 0x1.24924941dc977p-2,
+                                         0x1.c71c521897188p-3, 0x1.74663c04f4885p-3, 0x1.39a2004877e24p-3,
+                                         0x1.2f02d10e8ca69p-3 } } };
+static const wf__poly binary[2] = { { 9,
+                                      { -0x1.715474p-1, 0x1.ec709ap-2, -0x1.7158bap-2, 0x1.277c8cp-2, -0x1.eafe2ep-3,
+                                        0x1.a35fb4p-3, -0x1.85cb3ap-3, 0x1.7abf32p-3, -0x1.c2f58cp-4 } },
+                                    { 7,
+                                      { 0x1.ec709dc3a0455p-1, 0x1.2776c50ee7404p-1, 0x1.a61762d1f0a3ap-2,
+                                        0x1.484afcfceb669p-2, 0x1.0ca11d264cf55p-2, 0x1.c479f9c4bf7d3p-3,
+                                        0x1.b52721ca312f4p-3 } } };
+static const wf__poly decimal[2] = { { 9,
+                                       { -0x1.bcb7aap-3, 0x1.287a72p-3, -0x1.bcbf2ap-4, 0x1.63cf3ap-4, -0x1.276f48p-4,
+                                         0x1.f884cp-5, -0x1.d763a6p-5, 0x1.cb6556p-5, -0x1.0efff6p-5 } },
+                                     { 7,
+                                       { 0x1.287a7636f4394p-2, 0x1.63c627750ea6cp-3, 0x1.fc3fa6482352ep-4,
+                                         0x1.8b4dd75ddad38p-4, 0x1.437646c1add66p-4, 0x1.106ab7042c474p-4,
+                                         0x1.0733e5b3e828fp-4 } } };
 
-/* (log2(1 + f) - f/ln2) / f^2. Minimax, relative to log2(1 + f): 2^-27.5 and 2^-58.2; found alike. */
-static const wf__poly log2_poly[2] = {
-    { 9,
-      { -0x1.715474p-1, 0x1.ec709ap-2, -0x1.7158bap-2, 0x1.277c8cp-2, -0x1.eafe2ep-3, 0x1.a35fb4p-3, -0x1.85cb3ap-3,
-        0x1.7abf32p-3, -0x1.c2f58cp-4 } },
-    { 21, { -0x1.71547652b82fep-1, 0x1.ec709dc3a0452p-2, -0x1.71547652b83dap-2, 0x1.2776c50ef1efbp-2,
-            -0x1.ec709dc37ce44p-3, 0x1.a61762af9a82dp-3, -0x1.71547665fbdap-3,  0x1.484b11e3c1ac6p-3,
-            -0x1.2776bfaff9907p-3, 0x1.0c9ac9063ebf7p-3, -0x1.ec7250d003923p-4, 0x1.c68479d35f7aep-4,
-            -0x1.a5ee49b2ea2dcp-4, 0x1.8a6f267514027p-4, -0x1.73abc084f78c1p-4, 0x1.59330089ea9acp-4,
-            -0x1.3480e02538729p-4, 0x1.3259041c532e9p-4, -0x1.7bbae4d0d25dbp-4, 0x1.7d04ba1b8a251p-4,
-            -0x1.5e70e27ea8c41p-5 } }
-};
-
-/* (log10(1 + f) - f/ln10) / f^2. Minimax, relative to log10(1 + f): 2^-27.7 and 2^-58.9 (tools/minimax.py). */
-static const wf__poly log10_poly[2] = {
-    { 9,
-      { -0x1.bcb7aap-3, 0x1.287a72p-3, -0x1.bcbf2ap-4, 0x1.63cf3ap-4, -0x1.276f48p-4, 0x1.f884cp-5, -0x1.d763a6p-5,
-        0x1.cb6556p-5, -0x1.0efff6p-5 } },
-    { 21, { -0x1.bcb7b1526e50fp-3, 0x1.287a7636f4377p-3, -0x1.bcb7b1526e18bp-4, 0x1.63c6277520314p-4,
-            -0x1.287a763717d58p-4, 0x1.fc3fa61a88c17p-5, -0x1.bcb7b13ff2802p-5, 0x1.8b4df16dec5ddp-5,
-            -0x1.63c62959c98e8p-5, 0x1.436e8fdf14095p-5, -0x1.287a8001c49bep-5, 0x1.11a659ca09fc7p-5,
-            -0x1.fc31aab6d5fcfp-6, 0x1.db0165a7890cfp-6, -0x1.be17f5f4717a6p-6, 0x1.9dae736fba4dep-6,
-            -0x1.7b05e2c5f0a1fp-6, 0x1.828cd4ae07b27p-6, -0x1.bf403c5e0b15fp-6, 0x1.93570b77145fp-6,
-            -0x1.552b80216442ep-7 } }
-};
+/* c and the bend; lead: k f, rounded. Only ulps of it stand in the bend's. */
+static wf__ref with_bend(const wf__math *m, const wf__poly bend[2], wf__ref f, wf__ref lead, wf__ref c)
+{
+    const wf__poly *w = &bend[m->wide];
+    if (!m->wide) {
+        wf__ref f2 = m_mul(m, f, f);
+        return m_fma(m, f2, wf__m_poly(m, w, f, f2), c);
+    }
+    wf__ref s = m_div(m, f, m_addk(m, f, 2)), z = m_mul(m, s, s), less = m_neg(m, wf__m_poly(m, w, z, 0));
+    wf__ref slope = m_fma(m, z, less, lead);
+    return m_fma(m, m_neg(m, s), slope, c);
+}
 
 static const double log2e_hi[2] = { 0x1.715476p+0, 0x1.71547652b82fep+0 }; /* 1/ln2 rounded; lo: the rest, rounded */
 static const double log2e_lo[2] = { 0x1.4ae0cp-26, 0x1.777d0ffda0d24p-56 };
@@ -121,17 +105,12 @@ static wf__ref with_specials(const wf__math *m, wf__ref x, wf__ref y)
 
 wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra)
 {
-    wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log_poly[m->wide], a.f, f2);
-    wf__ref y;
-    if (m->wide || extra) { /* e times the rest of ln2 joins the small terms; in f32 it is below 2^-4 of an ulp */
-        y = m_mul(m, f2, w);
-        if (m->wide)
-            y = m_fmak(m, a.e, ln2_lo, y);
-        if (extra)
-            y = m_add(m, y, extra);
+    wf__ref small = extra; /* e times the rest of ln2 is small, too; in f32 it is below 2^-4 of an ulp */
+    if (m->wide)
+        small = extra ? m_fmak(m, a.e, ln2_lo, extra) : m_mulk(m, a.e, ln2_lo);
+    wf__ref y = with_bend(m, natural, a.f, a.f, small ? small : a.f);
+    if (small)
         y = m_add(m, a.f, y);
-    } else
-        y = m_fma(m, f2, w, a.f);
     return m_fmak(m, a.e, ln2[m->wide], y);
 }
 
@@ -140,13 +119,12 @@ wf__ref wf__m_log(const wf__math *m, wf__ref x)
     return with_specials(m, x, wf__m_log_parts(m, wf__m_split(m, x), 0));
 }
 
-/* f/ln2 is a sum of three: the rounded constant times f, exactly; the constant's rest times f; and the polynomial. */
+/* log2(1 + f) is a sum of three: the rounded 1/ln2 times f, exactly; the constant's rest times f; and the bend. */
 wf__ref wf__m_log2(const wf__math *m, wf__ref x)
 {
     wf__m_parts a = wf__m_split(m, x);
-    wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log2_poly[m->wide], a.f, f2);
-    wf__ref g = m_fma(m, w, a.f, m_k(m, log2e_lo[m->wide]));
-    wf__ref y = m_fmak(m, a.f, log2e_hi[m->wide], m_mul(m, a.f, g));
+    wf__ref lead = m_mulk(m, a.f, log2e_hi[m->wide]), rest = m_mulk(m, a.f, log2e_lo[m->wide]);
+    wf__ref y = m_fmak(m, a.f, log2e_hi[m->wide], with_bend(m, binary, a.f, lead, rest));
     return with_specials(m, x, m_add(m, a.e, y));
 }
 
@@ -154,13 +132,12 @@ wf__ref wf__m_log2(const wf__math *m, wf__ref x)
 wf__ref wf__m_log10(const wf__math *m, wf__ref x)
 {
     wf__m_parts a = wf__m_split(m, x);
-    wf__ref f2 = m_mul(m, a.f, a.f), w = wf__m_poly(m, &log10_poly[m->wide], a.f, f2);
     wf__ref lead = m_mulk(m, a.f, log10e_hi[m->wide]), minus = m_neg(m, lead);
     wf__ref small = m_fmak(m, a.f, log10e_hi[m->wide], minus), high = m_mulk(m, a.e, log10_2_hi[m->wide]);
     wf__ref sum = m_add(m, high, lead), lost = m_sub(m, high, sum);
     lost = m_add(m, lost, lead);
     small = m_fmak(m, a.f, log10e_lo[m->wide], small);
-    small = m_fma(m, f2, w, small);
+    small = with_bend(m, decimal, a.f, lead, small);
     small = m_fmak(m, a.e, log10_2_lo[m->wide], small);
     return with_specials(m, x, m_add(m, sum, m_add(m, lost, small)));
 }
