@@ -466,6 +466,39 @@ static void test_order(void **state)
     }
 }
 
+/* Divisions and roots go up, past what they do not need and never past what they do: of each other, of memory, of a
+ * value that is recorded late. */
+static void test_divisions(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    for (int columns = 1; columns <= 2; columns++) {
+        test_case t;
+        begin(&t, "divisions", 1);
+        t.options.rows = 1;
+        t.options.columns = columns;
+        const int64_t n = 203;
+        test_space(&t, 1, n, 0, 0);
+        wf__ir *ir = &t.ir;
+        uint32_t a = test_slot(&t, WF_F32, 1, &n, true), b = test_slot(&t, WF_F32, 1, &n, true),
+                 flag = test_slot(&t, WF_BOOL, 1, &n, true), o = test_slot(&t, WF_F32, 1, &n, true),
+                 p = test_slot(&t, WF_F32, 1, &n, true);
+        wf__ref x = in(&t, a), y = in(&t, b), sum = x, chain = wf__op2(ir, WF__OP_div, x, y);
+        for (int k = 0; k < 6; k++) {
+            wf__ref more = wf__op2(ir, WF__OP_mul, sum, k & 1 ? x : y);
+            sum = wf__op3(ir, WF__OP_fma, more, y, sum);
+            wf__ref root = wf__op1(ir, WF__OP_sqrt, k & 2 ? sum : x), early = wf__op2(ir, WF__OP_div, y, x);
+            wf__ref late = wf__op3(ir, WF__OP_select, in(&t, flag), root, early);
+            chain = wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_div, late, chain), sum);
+        }
+        out(&t, o, wf__op1(ir, WF__OP_sqrt, chain));
+        out(&t, p, wf__op2(ir, WF__OP_div, in(&t, o), sum)); /* after the store */
+        assert_int_equal(ir->status, WF_OK);
+        test_compare(&t, true);
+        test_end(&t);
+    }
+}
+
 static void test_cold_paths(void **state)
 {
     (void)state;
@@ -520,12 +553,12 @@ int codegen_cases(const char *part)
         cmocka_unit_test(test_constant_operands),
     };
     const struct CMUnitTest others[] = {
-        cmocka_unit_test(test_complex),     cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_tails),       cmocka_unit_test(test_addressing),
-        cmocka_unit_test(test_borders),     cmocka_unit_test(test_stencil_tiles),
-        cmocka_unit_test(test_reductions),  cmocka_unit_test(test_indices_as_values),
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_cold_paths),
-        cmocka_unit_test(test_nontemporal),
+        cmocka_unit_test(test_complex),    cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_tails),      cmocka_unit_test(test_addressing),
+        cmocka_unit_test(test_borders),    cmocka_unit_test(test_stencil_tiles),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_indices_as_values),
+        cmocka_unit_test(test_order),      cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_cold_paths), cmocka_unit_test(test_nontemporal),
     };
     int failed = 0;
     if (!part || !strcmp(part, "operations"))

@@ -6,7 +6,9 @@
  * For a convolution that is what one writes by hand: take a vector of an input row, use it in every output row it
  * belongs to.
  *
- * The first order is kept when it fits into the registers, or needs no more of them than the second.
+ * The first order is kept when it fits into the registers, or needs no more of them than the second. If there is room,
+ * divisions and roots then go up in it: their unit is busy with one for many cycles, which all that stands between them
+ * and their users hides.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"
@@ -262,6 +264,54 @@ static uint32_t uniform_vectors(const wf__inst *in)
     return n;
 }
 
+/* ---- divisions and roots ---- */
+static bool is_long(const wf__node *n)
+{
+    return (n->op == WF__OP_div || n->op == WF__OP_sqrt) && wf__is_float(n->dtype);
+}
+
+/* Each right behind the last of its operands and of the divisions and roots before it. `place`: [ir.n], zeros; becomes
+ * 1 + the number in the old order of what a node stays behind, a node that does not go up of itself. */
+static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
+{
+    uint32_t busy = 0, n = 0;
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (uint32_t i = 0; i < in->order_n; i++) {
+        wf__ref r = in->order[i];
+        place[r] = i + 1;
+        if (!is_long(wf__at(in->ir, r)) || in->vary[r].kind != WF__VARYING)
+            continue;
+        for (uint32_t count = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < count; k++)
+            busy = place[operand[k]] > busy ? place[operand[k]] : busy;
+        place[r] = busy;
+    }
+    for (uint32_t i = 0, next = 0; i < in->order_n; i++) {
+        for (; next < in->order_n; next++) {
+            wf__ref r = in->order[next];
+            bool stays = place[r] == next + 1;
+            if (!stays && place[r] > i)
+                break;
+            if (!stays)
+                raised[n++] = r;
+        }
+        if (place[in->order[i]] == i + 1)
+            raised[n++] = in->order[i];
+    }
+}
+
+static void raise_divisions(wf__inst *in, uint32_t limit, uint32_t *last)
+{
+    uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);
+    if (raised && place) {
+        raise_long(in, raised, place);
+        memset(last, 0, in->ir->n * sizeof *last);
+        if (most_live(in, raised, in->order_n, last) <= limit)
+            memcpy(in->order, raised, in->order_n * sizeof *in->order);
+    }
+    wf__free(raised);
+    wf__free(place);
+}
+
 void wf__order(wf__inst *in, int registers)
 {
     if (in->ir->loops)
@@ -285,6 +335,8 @@ void wf__order(wf__inst *in, int registers)
         memset(last, 0, in->ir->n * sizeof *last);
         if (s.order_n == in->order_n && most_live(in, s.order, s.order_n, last) < now)
             memcpy(in->order, s.order, in->order_n * sizeof *in->order);
+    } else if (now <= limit) {
+        raise_divisions(in, limit, last);
     }
     done(&s);
     wf__free(last);

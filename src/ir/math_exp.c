@@ -126,11 +126,27 @@ typedef struct range {
     wf__ref x, below;
 } range;
 
-/* x within bounds beyond which the result is 0 or infinite whatever the exact value. */
+/* -x where x is a negation or the product with one; else 0. */
+static wf__ref negated(const wf__math *m, wf__ref x)
+{
+    const wf__node *n = wf__at(m->ir, x), *a = wf__at(m->ir, n->a), *b = wf__at(m->ir, n->b);
+    if (n->op == WF__OP_neg)
+        return n->a;
+    if (n->op != WF__OP_mul || (a->op != WF__OP_neg && b->op != WF__OP_neg))
+        return 0;
+    return a->op == WF__OP_neg ? m_mul(m, a->a, n->b) : m_mul(m, n->a, b->a);
+}
+
+/* x within bounds beyond which the result is 0 or infinite whatever the exact value. A negation moves behind the bound,
+ * where it is a part of the multiply-adds that follow. */
 static range clamp(const wf__math *m, wf__ref x, const double *low, const double *high)
 {
+    bool falling = never_positive(m, x);
+    wf__ref y = falling ? negated(m, x) : 0;
+    if (y)
+        return (range){ .x = m_neg(m, m_min(m, y, -low[m->wide])), .below = 0 };
     range r = { .x = m_max(m, x, low[m->wide]), .below = 0 };
-    if (never_positive(m, x))
+    if (falling)
         return r;
     r.x = m_min(m, r.x, high[m->wide]);
     r.below = m_lt(m, r.x, 0);

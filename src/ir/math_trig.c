@@ -55,17 +55,18 @@ static wf__ref is_odd(const wf__math *m, wf__ref q)
 static wf__ref sin_or_cos(const wf__math *m, unsigned op, wf__m_angle a, wf__ref x)
 {
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &sin_poly[m->wide], s, 0), cube = m_mul(m, a.hi, s);
-    wf__ref rest = m_fma(m, cube, p, a.lo), sine = m_add(m, a.hi, rest);
     /* cos(hi + lo) = 1 + hi (hi q - lo), about: hi itself, not s with its rounding error, is the outer factor */
     wf__ref q = wf__m_poly(m, &cos_poly[m->wide], s, 0), minus_lo = m_neg(m, a.lo);
     wf__ref inner = m_fma(m, a.hi, q, minus_lo), cosine = m_fma(m, a.hi, inner, m_k(m, 1));
-    wf__ref odd = is_odd(m, a.q);
-    wf__ref y = op == WF__OP_sin ? m_select(m, odd, cosine, sine) : m_select(m, odd, sine, cosine), n = a.q;
-    if (op == WF__OP_cos)
-        n = m_bit_op(m, WF__OP_add, n, 1); /* negative for n = 1 and 2; sin for 2 and 3 */
-    wf__ref sign = m_shl(m, n, m->wide ? 62 : 30);
-    if (op == WF__OP_sin)
+    wf__ref odd = is_odd(m, a.q), sign = m_shl(m, a.q, m->wide ? 62 : 30), y; /* negative for n = 2 and 3 */
+    if (op == WF__OP_sin) {
+        wf__ref rest = m_fma(m, cube, p, a.lo);
+        y = m_select(m, odd, cosine, m_add(m, a.hi, rest));
         sign = m_op2(m, WF__OP_xor, sign, m_bits(m, x));
+    } else { /* cos(r + pi/2) = -sin r */
+        wf__ref less = m_fma(m, m_neg(m, cube), p, minus_lo);
+        y = m_select(m, odd, m_sub(m, less, a.hi), cosine);
+    }
     return wf__m_flip_sign(m, y, sign);
 }
 
