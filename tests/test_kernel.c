@@ -50,6 +50,37 @@ static void test_launches(void **state)
     wf_kernel_free(k);
 }
 
+/* Spaces that all threads share, again and again with the same arrays: cut along the first axis or, with a transposed
+ * operand, along others; the number of threads changes in between. */
+static void test_large_again(void **state)
+{
+    (void)state;
+    enum { ROWS = 700, COLUMNS = 1100 };
+    const int swap[] = { 1, 0 };
+    int threads = wf_get_threads(ctx);
+    wf_kernel *k = affine(2);
+    wf_array *flat = wf_arange(ctx, WF_F32, ROWS * COLUMNS, 0, 1),
+             *high = wf_full(ctx, WF_F32, WF_SHAPE(COLUMNS, ROWS), 0);
+    wf_array *src = wf_view_reshape(flat, WF_SHAPE(ROWS, COLUMNS)), *turned = wf_view_permute(high, swap),
+             *whole = wf_full(ctx, WF_F32, WF_SHAPE(ROWS, COLUMNS), 0);
+    for (int t = 0; t < 8; ++t) {
+        double gain = t + 1, offset = 0.5 * t;
+        wf_array *dst = t & 1 ? turned : whole;
+        wf_set_threads(ctx, 1 + t / 2);
+        if (t < 6)
+            OK(ctx, wf_launch(k, WF_NAMED(src, dst, gain, offset)));
+        else
+            OK(ctx, wf_launch(k, WF_NAMED(src, dst, gain, offset), .threads = 2));
+        float *x = contents(dst);
+        for (int64_t i = 0; i < ROWS * COLUMNS; ++i)
+            assert_true(x[i] == (float)((float)(double)i * (float)gain) + (float)offset);
+        free(x);
+    }
+    wf_set_threads(ctx, threads);
+    RELEASE(flat, high, src, whole, turned);
+    wf_kernel_free(k);
+}
+
 static void test_layouts(void **state)
 {
     (void)state;
@@ -438,19 +469,13 @@ static void test_nothing_is_compiled_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_refused_launches),
-        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_parameters_twice),
-        cmocka_unit_test(test_other_spaces),
-        cmocka_unit_test(test_overlap_at_launch),
-        cmocka_unit_test(test_open_shapes),
-        cmocka_unit_test(test_captured_arrays),
-        cmocka_unit_test(test_refused_formals),
-        cmocka_unit_test(test_many_formals),
-        cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_nothing_is_compiled_twice),
+        cmocka_unit_test(test_launches),        cmocka_unit_test(test_large_again),
+        cmocka_unit_test(test_layouts),         cmocka_unit_test(test_refused_launches),
+        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_parameters_twice),
+        cmocka_unit_test(test_other_spaces),    cmocka_unit_test(test_overlap_at_launch),
+        cmocka_unit_test(test_open_shapes),     cmocka_unit_test(test_captured_arrays),
+        cmocka_unit_test(test_refused_formals), cmocka_unit_test(test_many_formals),
+        cmocka_unit_test(test_dumps),           cmocka_unit_test(test_nothing_is_compiled_twice),
     };
     return RUN_ON_ALL(tests);
 }

@@ -575,7 +575,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {
             step *s = &f->step[k];
             if (s->call.entry)
-                wf__engine_run_prepared(f->ctx->engine, &s->call, s->param);
+                wf__engine_run_prepared(f->ctx->engine, &s->call, s->param, &(wf__limits){ 0 });
             else
                 status = run_step(f, s);
         }

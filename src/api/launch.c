@@ -263,9 +263,9 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
         return false;
     uint64_t tag = tag_of(k, arrays, space);
     wf__memo *memo = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
-    bool done = memo && memo->call.entry; /* one thread does it anyway */
+    bool done = memo && memo->call.entry;
     if (done)
-        wf__engine_run_prepared(k->ctx->engine, &memo->call, param);
+        wf__engine_run_prepared(k->ctx->engine, &memo->call, param, &k->program.limits);
     if (memo)
         give_memo(memo);
     return done;
@@ -357,7 +357,7 @@ static wf_status run_now(wf_context *ctx, const wf__request *r)
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
     wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
-        wf__engine_run_prepared(ctx->engine, &memo->call, r->param);
+        wf__engine_run_prepared(ctx->engine, &memo->call, r->param, &r->limits);
     else
         status = run_planned(ctx, r, memo, tag);
     if (memo)

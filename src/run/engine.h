@@ -57,17 +57,20 @@ typedef struct wf__failure {
 bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param,
                     const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 
-/* A launch of a plan that is one kernel in one box on the calling thread: everything but the parameters. */
+/* A launch of a plan that is one kernel, in one box on the calling thread or in boxes that any threads may do: everything
+ * but the parameters. */
 typedef struct wf__prepared {
     wf__entry *entry; /* NULL: not such a plan, or not compiled yet */
     const int64_t *extent;
+    const wf__stage *shared; /* its blocks are for all threads; NULL: one box */
     wf__call call;
     wf__mem *mem; /* call.mem; kept for the next use of this struct */
     uint32_t mem_cap;
 } wf__prepared;
 /* For a plan that has run with these addresses; the plan must outlive `out`. */
 void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out);
-void wf__engine_run_prepared(wf__engine *engine, wf__prepared *prepared, const uint64_t *param); /* entry is not NULL */
+void wf__engine_run_prepared(wf__engine *engine, wf__prepared *prepared, const uint64_t *param,
+                             const wf__limits *limits); /* entry is not NULL; serial_below is 0 */
 void wf__prepared_free(wf__prepared *prepared);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 

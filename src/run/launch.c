@@ -531,22 +531,29 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
+    bool shared = wf__is_large(stage, &(wf__limits){ 0 });
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || stage->boxed ||
-        wf__is_large(stage, &(wf__limits){ 0 }))
+        (shared && (stage->slabs < 0 || stage->updates)))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
     out->extent = stage->extent;
-    wf__variant which = wf__stage_variant(stage, out->mem, false);
+    out->shared = shared ? stage : NULL;
+    wf__variant which = wf__stage_variant(stage, out->mem, shared);
     out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
 
-void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param)
+void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits)
 {
+    const wf__stage *stage = p->shared;
     p->call.param = param;
-    p->entry(&p->call, origin, p->extent, NULL);
+    if (stage) {
+        wf__launch l = { .stage = stage, .entry = p->entry, .call = p->call };
+        wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks, together(stage), run_slabs, &l);
+    } else
+        p->entry(&p->call, origin, p->extent, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
 }
 
