@@ -80,7 +80,8 @@ static void in_a_loop(const wf_site *s)
 static void in_every_turn(const wf_site *s)
 {
     wf_graph *g = s->graph;
-    WF_LOOP (g) {
+    WF_LOOP(g)
+    {
         wf_set(s->out[0], 3);
         WF_IF (g, wf_gt(s->in[0], 10)) {
             wf_inc(s->out[0], 1);
@@ -94,7 +95,8 @@ static void in_every_turn(const wf_site *s)
 static void left_before(const wf_site *s)
 {
     wf_graph *g = s->graph;
-    WF_LOOP (g) {
+    WF_LOOP(g)
+    {
         WF_IF (g, wf_gt(s->in[0], 10)) {
             wf_break(g);
         }
@@ -108,7 +110,8 @@ static void or_left(const wf_site *s)
 {
     wf_graph *g = s->graph;
     wf_set(s->out[0], 3);
-    WF_LOOP (g) {
+    WF_LOOP(g)
+    {
         wf_var v = wf_local(g, WF_F32, 1);
         WF_IF (g, wf_gt(s->in[0], 10)) {
             wf_set(v, 2);
@@ -297,10 +300,10 @@ static void test_post(void **state)
     for (int i = 0; i < 6; ++i)
         assert_true(x[i] == (float)(i / 3 * 100 + i % 3));
     free(x);
-    OK(ctx, wf_apply_with(ctx, WF_ARRAYS(a), WF_NO_ARRAYS,
-                          WF_OPERATOR(.call = join_sum, .post = post_elsewhere, .user = p, .reduced = sums,
-                                      .n_reduced = 1),
-                          &space));
+    OK(ctx,
+       wf_apply_with(ctx, WF_ARRAYS(a), WF_NO_ARRAYS,
+                     WF_OPERATOR(.call = join_sum, .post = post_elsewhere, .user = p, .reduced = sums, .n_reduced = 1),
+                     &space));
     x = contents(p);
     for (int i = 0; i < 6; ++i)
         assert_true(x[i] == (float)(11 + i % 3 * 100));
@@ -315,8 +318,11 @@ static void test_post(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero), cmocka_unit_test(test_paths),
-                                        cmocka_unit_test(test_operands), cmocka_unit_test(test_index_and_reduce),
-                                        cmocka_unit_test(test_reduced_outputs), cmocka_unit_test(test_post) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero),
+                                        cmocka_unit_test(test_paths),
+                                        cmocka_unit_test(test_operands),
+                                        cmocka_unit_test(test_index_and_reduce),
+                                        cmocka_unit_test(test_reduced_outputs),
+                                        cmocka_unit_test(test_post) };
     return RUN_ON_ALL(tests);
 }

@@ -42,7 +42,7 @@ struct wf_site { /* filled by the library, read by the hook */
     void *user;
     const wf_val *index; /* [rank], with an index space; in init, deinit and post only those of kept axes are valid */
     const wf_var *in, *out, *reduced; /* in: of call; out: of call or, in a reduction, of post */
-    const wf_var *other; /* in join: the partial results to merge into `reduced` */
+    const wf_var *other;              /* in join: the partial results to merge into `reduced` */
     int32_t rank, n_in, n_out, n_reduced;
 };
 typedef struct wf_reduced_spec {
