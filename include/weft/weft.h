@@ -291,7 +291,8 @@ WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
  * space's) broadcast shape. */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
-/* By index: one integer index per axis. In array graphs indices are integer arrays: gather. Out of range is undefined
+/* By index: one integer index per axis (none, for arrays of rank 0: wf_write_n(g, a, v, WF_NO_VALS)). In array graphs
+ * indices are integer arrays: gather. Out of range is undefined
  * with wf_read and wf_write; with a border mode every index is right. */
 typedef enum wf_border {
     WF_BORDER_NONE,     /* the caller guarantees the range */
