@@ -288,6 +288,7 @@ static void compare_gpu(const uint8_t *data, size_t size)
     wf_context *oracle = ways[k].plain ? interp_plain : interp, *device = ways[k].plain ? gpu_plain : gpu;
     fz_result want = { 0 }, got = { 0 };
     assemble_for = sum / FZ_COUNT(ways) % ASSEMBLED ? 0 : sum & 1 ? 80 : 70;
+    inside_only = ways[k].flags & WF_DEBUG;
     wf_set_flags(oracle, ways[k].flags, 0);
     wf_set_flags(device, ways[k].flags, 0);
     if (getenv("WEFT_FUZZ_TRACE")) {

@@ -62,6 +62,8 @@ typedef struct recorder {
     bool failed;
 } recorder;
 
+static bool inside_only; /* indices of local arrays are: debug mode reports others */
+
 static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
 static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }
 

@@ -465,7 +465,12 @@ static void test_errors(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: there is no mode 0x700");
     g = space();
     wf_accumulate(g, WF_ADD, f, 1, 0, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: 2 indices given for an array of rank 1");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: 2 indices given for array ");
+    wf_array *one = wf_full(ctx, WF_F32, WF_SCALAR, 3);
+    g = space();
+    wf_read(g, one, 0);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_read: 1 indices given for array 1 of the recording");
+    wf_release(one);
     g = space();
     wf_accumulate(g, WF_ADD, f, 1, wf_in(g, x));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: index 0 is f32, not an integer");
@@ -486,7 +491,7 @@ static void test_errors(void **state)
     wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD);
     wf_inc(sum, 1);
     wf_accumulate(g, WF_ADD, f, sum, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "before it is complete");
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "before it is complete; store it in section WF_POST [operation %");
     wf_release(f), wf_release(b), wf_release(z), wf_release(x);
 }
 

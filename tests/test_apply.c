@@ -38,7 +38,7 @@ static void test_zero(void **state)
     wf_array *b = wf_full(ctx, WF_F32, WF_SHAPE(67), 7);
     REFUSED(ctx,
             wf_apply(ctx, WF_ARRAYS(b), WF_NO_ARRAYS, WF_OPERATOR(.call = zero, .vectorize = true), .name = "zero"),
-            WF_ERR_CONTRACT, "zero writes input 0");
+            WF_ERR_CONTRACT, "writes input 0, which its contract (vectorize) rules out [in zero begun at ");
     expect_all(b, 7);
     REFUSED(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(b), WF_OPERATOR(.call = increment, .vectorize = true)),
             WF_ERR_CONTRACT, "reads output 0");
@@ -76,6 +76,54 @@ static void in_a_loop(const wf_site *s)
     WF_END(g);
 }
 
+/* What is set before a loop can be left is set after it, and what is behind a break is on no path. */
+static void in_every_turn(const wf_site *s)
+{
+    wf_graph *g = s->graph;
+    WF_LOOP(g)
+    {
+        wf_set(s->out[0], 3);
+        WF_IF (g, wf_gt(s->in[0], 10)) {
+            wf_inc(s->out[0], 1);
+            wf_break(g);
+        }
+        WF_ELSE(g) { wf_break(g); }
+        WF_END(g);
+    }
+    WF_END(g);
+}
+static void left_before(const wf_site *s)
+{
+    wf_graph *g = s->graph;
+    WF_LOOP(g)
+    {
+        WF_IF (g, wf_gt(s->in[0], 10)) {
+            wf_break(g);
+        }
+        WF_END(g);
+        wf_set(s->out[0], 3);
+        wf_break(g);
+    }
+    WF_END(g);
+}
+static void or_left(const wf_site *s)
+{
+    wf_graph *g = s->graph;
+    wf_set(s->out[0], 3);
+    WF_LOOP(g)
+    {
+        wf_var v = wf_local(g, WF_F32, 1);
+        WF_IF (g, wf_gt(s->in[0], 10)) {
+            wf_set(v, 2);
+        }
+        WF_ELSE(g) { wf_break(g); }
+        WF_END(g);
+        wf_set(s->out[0], v);
+        wf_break(g);
+    }
+    WF_END(g);
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -89,11 +137,23 @@ static void test_paths(void **state)
             WF_ERR_CONTRACT, "leaves output 0 unset");
     REFUSED(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = in_a_loop, .vectorize = true)),
             WF_ERR_CONTRACT, "leaves output 0 unset");
+    REFUSED(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = left_before, .vectorize = true)),
+            WF_ERR_CONTRACT, "leaves output 0 unset");
     OK(ctx,
        wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = one_branch))); /* others keep what they hold */
     x = contents(b);
     for (int i = 0; i < 333; ++i)
         assert_true(x[i] == (i > 10 ? 5 : 2 * (float)i + 1));
+    free(x);
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = in_every_turn, .vectorize = true)));
+    x = contents(b);
+    for (int i = 0; i < 333; ++i)
+        assert_true(x[i] == (i > 10 ? 4 : 3));
+    free(x);
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = or_left, .vectorize = true)));
+    x = contents(b);
+    for (int i = 0; i < 333; ++i)
+        assert_true(x[i] == (i > 10 ? 2 : 3));
     free(x);
     wf_release(a), wf_release(b);
 }
@@ -214,10 +274,55 @@ static void test_reduced_outputs(void **state)
     wf_release(a), wf_release(p), wf_release(q);
 }
 
+/* A post sees where its result is, and works without outputs. */
+static void join_sum(const wf_site *s) { wf_inc(s->reduced[0], s->in[0]); }
+static void post_place(const wf_site *s)
+{
+    assert_int_equal(s->n_out, 1);
+    wf_set(s->out[0], wf_add(wf_mul(s->index[0], 100), s->index[2]));
+}
+static void post_elsewhere(const wf_site *s)
+{
+    wf_array *to = s->user;
+    wf_out(s->graph, to, wf_add(s->reduced[0], wf_mul(s->index[2], 100)));
+}
+static void post_of_reduced_axis(const wf_site *s) { wf_set(s->out[0], s->index[1]); }
+
+static void test_post(void **state)
+{
+    (void)state;
+    const wf_reduced_spec sums[] = { { WF_F32, WF_ADD, 1 } };
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 5, 3), 2), *p = wf_full(ctx, WF_F32, WF_SHAPE(2, 1, 3), 7);
+    const wf_space space = { .size = sizeof space, .shape = WF_SHAPE(2, 5, 3), .reduce = WF_AXES(1) };
+    OK(ctx, wf_apply_with(ctx, WF_ARRAYS(a), WF_ARRAYS(p),
+                          WF_OPERATOR(.call = join_sum, .post = post_place, .reduced = sums, .n_reduced = 1), &space));
+    float *x = contents(p);
+    for (int i = 0; i < 6; ++i)
+        assert_true(x[i] == (float)(i / 3 * 100 + i % 3));
+    free(x);
+    OK(ctx,
+       wf_apply_with(ctx, WF_ARRAYS(a), WF_NO_ARRAYS,
+                     WF_OPERATOR(.call = join_sum, .post = post_elsewhere, .user = p, .reduced = sums, .n_reduced = 1),
+                     &space));
+    x = contents(p);
+    for (int i = 0; i < 6; ++i)
+        assert_true(x[i] == (float)(11 + i % 3 * 100));
+    free(x);
+    REFUSED(ctx,
+            wf_apply_with(ctx, WF_ARRAYS(a), WF_ARRAYS(p),
+                          WF_OPERATOR(.call = join_sum, .post = post_of_reduced_axis, .reduced = sums, .n_reduced = 1),
+                          &space),
+            WF_ERR_CONTRACT, "a value of another section is used");
+    wf_release(a), wf_release(p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero), cmocka_unit_test(test_paths),
-                                        cmocka_unit_test(test_operands), cmocka_unit_test(test_index_and_reduce),
-                                        cmocka_unit_test(test_reduced_outputs) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero),
+                                        cmocka_unit_test(test_paths),
+                                        cmocka_unit_test(test_operands),
+                                        cmocka_unit_test(test_index_and_reduce),
+                                        cmocka_unit_test(test_reduced_outputs),
+                                        cmocka_unit_test(test_post) };
     return RUN_ON_ALL(tests);
 }

@@ -232,7 +232,7 @@ static void test_mistakes(void **state)
         if (k == 3)
             REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_ADD and WF_MUL only");
         else
-            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, k == 4 ? "WF_JOIN" : "must be joined");
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, k == 4 ? "WF_JOIN" : "or wf_inc [operation %");
     }
     wf_graph *g = wf_begin(ctx);
     (void)wf_keep(wf_reduce(WF_MIN, wf_in(g, a), 1));

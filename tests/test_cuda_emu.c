@@ -89,8 +89,8 @@ static void finds(wf_graph *record(wf_context *other, wf_array *a, wf_array *out
     wf_array *a = wf_arange(other, WF_F32, 40, 1, 1), *out = wf_full(other, WF_F32, WF_SHAPE(40), 0);
     wf_status status = wf_run(record(other, a, out));
     const char *text = wf_message(other);
-    bool found = status == WF_ERR_BACKEND && strstr(text, what) && !strncmp(text, "mine: cuda-emu:0: ", 18) &&
-                 strstr(text, "line ");
+    bool found = status == WF_ERR_BACKEND && strstr(text, what) && !strncmp(text, "cuda-emu:0: ", 12) &&
+                 strstr(text, "line ") && strstr(text, " [in mine begun at ");
     if (!found)
         print_error("%s: '%s', expected '%s'\n", wf_status_name(status), text, what);
     assert_true(found);

@@ -43,8 +43,9 @@ static void test_bounds(void **state)
     EXPECT(ctx, WF_OK, WF_OK);
     wf_status status = wf_run(g);
     assert_int_equal(status, WF_ERR_BOUNDS);
-    assert_non_null(strstr(wf_message(ctx), in_order("shifted: wf_read: index (0, 7) is outside array 1")));
-    assert_non_null(strstr(wf_message(ctx), "shifted: wf_read: index ("));
+    assert_non_null(strstr(wf_message(ctx), in_order("wf_read: index (0, 7) is outside array 1")));
+    assert_int_equal(strncmp(wf_message(ctx), "wf_read: index (", 16), 0);
+    assert_non_null(strstr(wf_message(ctx), " [in shifted begun at "));
     assert_non_null(strstr(wf_message(ctx), "f32 of shape (4, 7)"));
     assert_non_null(strstr(wf_message(ctx), in_order("at point (0, 5)")));
     wf_clear(ctx);
@@ -95,6 +96,24 @@ static void test_same_element(void **state)
     wf_accumulate(g, WF_ADD, out, 1, wf_idiv(wf_index(g, 0), 2));
     OK(ctx, wf_run(g));
     expect_all(out, 4);
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(10)); /* as an element, and by index */
+    wf_out(g, out, 1);
+    wf_write(g, out, 2, wf_mod(wf_add(wf_index(g, 0), 1), 10));
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "write the same element of array 1");
+
+    wf_array *few = wf_view_slice(out, 0, 7, 1, -2), *some = wf_view_slice(out, 0, 2, 5, 1); /* 7 5 3, 2 3 4 */
+    for (int meet = 0; meet < 2; ++meet) { /* two arrays, one element of which is the same memory */
+        g = wf_begin(ctx, .shape = WF_SHAPE(3));
+        i = wf_index(g, 0);
+        wf_write(g, few, 1, i);
+        wf_write(g, some, 2, meet ? i : wf_mod(wf_mul(i, 2), 3));
+        if (meet)
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "write the same element of array ");
+        else
+            OK(ctx, wf_run(g)); /* by the same point */
+    }
+    wf_release(few), wf_release(some);
     wf_release(out);
 }
 
@@ -188,8 +207,8 @@ static void test_scratch(void **state)
         wf_write(g, out, v, fault == 2 ? wf_idiv(i, 12) : i);
         wf_status status = wf_run(g);
         if (fault == 1)
-            REFUSED(ctx, status, WF_ERR_BOUNDS, /* in memory of all blocks, or of each block's own */
-                    is_on_gpu() ? "turned: wf_write: index (10,) is outside" : "turned: wf_write: index (0, 10) is");
+            REFUSED(ctx, status, WF_ERR_BOUNDS, /* wherever it is: in memory of all blocks, or of each block's own */
+                    "wf_write: index (10,) is outside scratch of the recording (i64 of shape (10))");
         else if (fault == 2)
             REFUSED(ctx, status, WF_ERR_CONTRACT, in_order("two points, (0,) and (1,), write the same element of"));
         else {
@@ -236,7 +255,90 @@ static void test_nan_and_unset(void **state)
     WF_END(g);
     OK(ctx, wf_run(g));
     assert_non_null(strstr(logged, "3 of 6 elements were left as they were"));
+    assert_non_null(strstr(logged, "test_debug.c"));
     wf_release(a), wf_release(out);
+}
+
+/* What is accumulated, exchanged or a part of a complex number. */
+static void test_other_nans(void **state)
+{
+    (void)state;
+    const wf_dtype floats[] = { WF_F16, WF_F32, WF_F64 }, complex[] = { WF_C32, WF_C64, WF_C128 };
+    wf_array *a = wf_arange(ctx, WF_F32, 6, 0, 1);
+    for (int k = 0; k < 3; ++k)
+        for (int way = 0; way < 6; ++way) {
+            wf_array *to = wf_full(ctx, way < 4 ? floats[k] : complex[k], WF_SHAPE(6), 1);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_TRAP_NAN);
+            wf_val i = wf_index(g, 0), v = wf_select(wf_eq(wf_in(g, a), 4), wf_const(g, WF_F32, NAN), 1);
+            wf_val w = wf_cast(v, floats[k]);
+            if (way == 0)
+                wf_accumulate(g, WF_ADD, to, v, i);
+            else if (way == 1)
+                wf_atomic(g, WF_MAX, to, w, i);
+            else if (way == 2)
+                wf_atomic(g, WF_EXCH, to, w, i);
+            else if (way == 3)
+                wf_cas(g, to, wf_cast(1, floats[k]), w, i);
+            else if (way == 4)
+                wf_out(g, to, wf_complex(v, 0));
+            else
+                wf_accumulate(g, WF_ADD, to, wf_complex(wf_const(g, WF_F32, 0), v), i);
+            REFUSED(ctx, wf_run(g), WF_ERR_ARG, "of shape (6)), by point (4,)");
+            g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_TRAP_NAN);
+            wf_atomic(g, WF_INC, way < 4 ? to : a, wf_const(g, WF_F32, NAN), wf_index(g, 0)); /* is not looked at */
+            if (way >= 4)
+                wf_out(g, to, 2);
+            OK(ctx, wf_run(g));
+            wf_release(to);
+            if (way >= 4) {
+                wf_release(a);
+                a = wf_arange(ctx, WF_F32, 6, 0, 1);
+            }
+        }
+    wf_release(a);
+}
+
+/* Indices count that nobody needs what is at; in array graphs nothing is computed then. */
+static void test_unused_reads(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4, 7), 1), *row = wf_full(ctx, WF_F32, WF_SHAPE(4), 5);
+    enum { POINT, IN_BLOCK, OFF, SECTION, LOCAL, LAZY, WAYS };
+    for (int way = 0; way < WAYS; ++way) {
+        wf_axes reduce = way == SECTION ? WF_AXES(1) : 0;
+        wf_graph *g = way == LAZY      ? wf_begin(ctx)
+                      : way == SECTION ? wf_begin(ctx, .shape = WF_SHAPE(4, 7), .reduce = reduce)
+                                       : wf_begin(ctx, .shape = WF_SHAPE(4));
+        wf_val i = way == LAZY ? wf_iota(g, WF_SHAPE(4), 0) : wf_index(g, 0), j = wf_add(i, 4);
+        if (way == SECTION) {
+            wf_section(g, WF_INIT);
+            i = wf_index(g, 0), j = wf_add(i, 4);
+        }
+        if (way == LOCAL)
+            wf_read(g, wf_local_array(g, "window", WF_F32, WF_SHAPE(7), 2), j);
+        else if (way == IN_BLOCK || way == OFF) {
+            WF_IF (g, way == OFF ? wf_lt(i, 3) : wf_gt(i, 2)) {
+                wf_read(g, a, i, j);
+            }
+            WF_END(g);
+        } else
+            wf_read(g, a, i, j);
+        if (way == SECTION) {
+            wf_array *sum = wf_scratch(g, WF_F32, WF_SHAPE(1), true);
+            wf_section(g, WF_CALL);
+            wf_accumulate(g, WF_ADD, sum, 1, 0);
+            wf_section(g, WF_DEINIT);
+            wf_write(g, row, wf_read(g, sum, 0), wf_index(g, 0));
+        } else
+            wf_out(g, row, 6);
+        if (way == OFF || way == LAZY)
+            OK(ctx, wf_run(g));
+        else
+            REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS,
+                    way == LOCAL ? "wf_read: index 7 is outside the local array 'window'"
+                                 : "wf_read: index (3, 7) is outside array ");
+    }
+    wf_release(a), wf_release(row);
 }
 
 /* Views, reductions and kernels compute the same as without. */
@@ -294,7 +396,8 @@ int main(void)
         cmocka_unit_test(test_same_element),  cmocka_unit_test(test_same_element_of_views),
         cmocka_unit_test(test_scratch),       cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results),
-        cmocka_unit_test(test_accumulations),
+        cmocka_unit_test(test_accumulations), cmocka_unit_test(test_other_nans),
+        cmocka_unit_test(test_unused_reads),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

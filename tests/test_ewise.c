@@ -423,7 +423,7 @@ static void test_messages(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "NULL");
     g = wf_begin(ctx);
     wf_read(g, a, 0, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "2 indices given for an array of rank 1");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "2 indices given for array ");
     g = wf_begin(ctx);
     wf_read(g, a, wf_in(g, a));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "index 0 is f32");
@@ -436,7 +436,8 @@ static void test_messages(void **state)
     wf_array *wide = wf_view_broadcast(a, WF_SHAPE(2, 3));
     g = wf_begin(ctx);
     wf_out(g, wide, 1);
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "read-only");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG,
+            "array 1 of the recording (in order of first use; f32 of shape (2, 3)) is read-only");
     g = wf_begin(ctx);
     wf_fail(g, WF_ERR_CONTRACT, "from outside");
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "from outside");

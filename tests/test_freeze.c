@@ -569,6 +569,30 @@ static void test_inputs_that_share(void **state)
     wf_release(x), wf_release(y), wf_release(out), wf_release(copy);
 }
 
+/* What a replay comes upon names the launch, and the recording that it was. */
+static void test_finding(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
+    wf_array *inside = wf_arange(ctx, WF_I32, 3, 0, 1), *outside = wf_arange(ctx, WF_I32, 3, 2, 1);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(inside)));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, out, 2);
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx, .flags_on = WF_DEBUG, .name = "looked up");
+    wf_out(g, out, wf_read(g, a, wf_in(g, inside)));
+    OK(ctx, wf_run(g));
+    wf_frozen *f = wf_freeze_end(ctx);
+    assert_non_null(f);
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(inside)));
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(outside)), WF_ERR_BOUNDS,
+            "wf_frozen_replay: launch 2: wf_read: index (4,) is outside array 2 of the recording");
+    wf_status again = wf_frozen_replay(f, WF_ARRAYS(outside));
+    REFUSED(ctx, again, WF_ERR_BOUNDS, " [in looked up begun at ");
+    wf_frozen_free(f);
+    wf_release(a), wf_release(out), wf_release(inside), wf_release(outside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -578,7 +602,7 @@ int main(void)
         cmocka_unit_test(test_with_copies),     cmocka_unit_test(test_copies_are_launches),
         cmocka_unit_test(test_views_inside),    cmocka_unit_test(test_refused),
         cmocka_unit_test(test_constants),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads),         cmocka_unit_test(test_finding),
     };
     return RUN_ON_ALL(tests);
 }

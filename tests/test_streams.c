@@ -309,7 +309,7 @@ static void test_failure(void **state)
                            : way == LAUNCH   ? wf_launch(k, WF_ARGS(WF_ARG("x", d), WF_ARG("y", d)), .stream = s)
                            : way == EVENT    ? (wf_event_record(s) ? WF_OK : wf_check(ctx))
                                              : wf_stream_wait(s, e);
-        REFUSED(ctx, status, WF_ERR_BOUNDS, "culprit: ");
+        REFUSED(ctx, status, WF_ERR_BOUNDS, " [in culprit begun at ");
         if (way != RUN)
             wf_drop(g);
         change(s, d, 1, 6); /* a new beginning, while what is to be dropped still waits */
@@ -397,7 +397,7 @@ static void test_out_of_memory(void **state)
     wf_val rows = wf_sum(wf_in(g, vast), WF_AXES(1));
     wf_array *sum = wf_keep(wf_sum(wf_add(rows, wf_sum(rows, WF_ALL_AXES)), WF_ALL_AXES));
     OK(ctx, wf_run(g));
-    REFUSED(ctx, wf_stream_sync(s), WF_ERR_MEMORY, "vast: ");
+    REFUSED(ctx, wf_stream_sync(s), WF_ERR_MEMORY, " [in vast begun at ");
     assert_int_equal(wf_array_state(sum), WF_LAZY);
     change(s, one, 3, 0);
     EXPECT_F32(one, 3);

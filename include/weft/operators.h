@@ -40,9 +40,9 @@ WF_API bool wf_text_assigns(wf_context *ctx, const char *text, const char *name)
 struct wf_site { /* filled by the library, read by the hook */
     wf_graph *graph;
     void *user;
-    const wf_val *index; /* [rank], with an index space */
-    const wf_var *in, *out, *reduced;
-    const wf_var *other; /* in join: the partial results to merge into `reduced` */
+    const wf_val *index; /* [rank], with an index space; in init, deinit and post only those of kept axes are valid */
+    const wf_var *in, *out, *reduced; /* in: of call; out: of call or, in a reduction, of post */
+    const wf_var *other;              /* in join: the partial results to merge into `reduced` */
     int32_t rank, n_in, n_out, n_reduced;
 };
 typedef struct wf_reduced_spec {
@@ -55,7 +55,8 @@ typedef struct wf_op {
     wf_hook *init, *deinit; /* once a block, before and after */
     wf_hook *call;
     wf_hook *join; /* for WF_JOIN_CUSTOM; NULL: call, with the other partial results in place of as many inputs */
-    wf_hook *post; /* NULL: reduced[i] is converted to out[i]; of those beyond the outputs nothing is left */
+    wf_hook *post; /* NULL: reduced[i] is converted to out[i]; of those beyond the outputs nothing is left. With
+                      outputs or without: it may say wf_out itself, of arrays that `user` knows */
     void *user;
     const wf_reduced_spec *reduced;
     int32_t n_reduced;

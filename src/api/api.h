@@ -136,8 +136,8 @@ bool wf__decides_gpu(wf_graph *g); /* handle.c: does it run on a GPU? From now o
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
-/* wf__engine_run, or on the GPU. */
-bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, char *const *base,
+/* wf__engine_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
@@ -235,6 +235,8 @@ typedef struct wf__program {
  * are those of WF_DUMP_TRACE. Returns status. */
 wf_status wf__program_error(wf_context *ctx, const wf__program *p, wf_status status, const char *text,
                             wf_section_id section, const wf__culprit *about);
+/* Adds what stands in these brackets of the recording alone, " [in gain begun at a.c:12]", if it has a name or place. */
+void wf__add_where(const wf__program *p, wf__str *out);
 /* How plans call the arrays of a program: names and numbers of bind[0 .. object_n - 1]. */
 void wf__name_arrays(const wf__program *p, wf__bind *bind);
 /* wf__called of an array, which need not be in the recording yet; `as` is bound to it, or is the same one. */
@@ -443,7 +445,6 @@ typedef struct wf__request { /* to run a program */
     wf_kernel *kernel; /* NULL: none */
     wf_array *const *kept;
     uint32_t kept_n;
-    const char *here;  /* for messages, where there is no name; may be NULL */
     wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
     wf__limits limits;
 } wf__request;

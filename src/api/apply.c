@@ -18,8 +18,6 @@ typedef struct application {
     wf_site site;
 } application;
 
-static const char *name_of(const application *a) { return a->g->program.name ? a->g->program.name : "the operator"; }
-
 /* Outputs become variables that hold what the array holds; under the contract nobody may look. */
 static void open_outputs(application *a)
 {
@@ -37,7 +35,7 @@ static void close_outputs(application *a)
     wf_graph *g = a->g;
     for (size_t i = 0; i < a->out.n; ++i) {
         if (a->op->vectorize && !wf__surely_set(a->vo[i]))
-            wf__poison(g, WF_ERR_CONTRACT, "%s leaves output %u unset on some path", name_of(a), (unsigned)i);
+            wf__poison(g, WF_ERR_CONTRACT, "the operator leaves output %u unset on some path", (unsigned)i);
         if (wf__was_set(a->vo[i]))
             wf_out(g, a->out.at[i], wf_get(a->vo[i]));
     }
@@ -84,28 +82,38 @@ static void record_join(application *a)
     (op->join ? op->join : op->call)(&site);
 }
 
+/* Of a block or a result: those of kept axes. Others are what WF_CALL has, which is refused elsewhere. */
+static void get_indices(const application *a, wf_val index[WF_MAX_RANK])
+{
+    const wf__recording *rec = &a->g->program.rec;
+    for (int d = 0; d < WF_MAX_RANK; ++d) {
+        bool kept = a->g->reducing && d < a->site.rank && rec->kind == WF__SPACE && !(rec->reduce >> d & 1);
+        index[d] = kept ? wf_index(a->g, d) : a->index[d];
+    }
+}
+
 static void record_post(application *a)
 {
     wf_graph *g = a->g;
     const wf_op *op = a->op;
+    wf_val index[WF_MAX_RANK];
     wf_section(g, WF_POST);
     open_outputs(a);
+    get_indices(a, index);
+    wf_site site = a->site;
+    site.index = index;
     if (op->post)
-        op->post(&a->site);
+        op->post(&site);
     for (size_t i = 0; !op->post && i < a->out.n && i < (size_t)op->n_reduced; ++i)
         (wf_set)(a->vo[i], wf_get(a->red[i]));
     close_outputs(a);
 }
 
-/* A hook that runs once a block: of indices there are those of kept axes, of operands none. */
+/* A hook that runs once a block: there are no operands. */
 static void call_once(application *a, wf_hook *hook)
 {
     wf_val index[WF_MAX_RANK];
-    const wf__recording *rec = &a->g->program.rec;
-    for (int d = 0; d < WF_MAX_RANK; ++d) {
-        bool kept = a->g->reducing && d < a->site.rank && rec->kind == WF__SPACE && !(rec->reduce >> d & 1);
-        index[d] = kept ? wf_index(a->g, d) : (wf_val){ { 0, NULL } };
-    }
+    get_indices(a, index);
     wf_site site = { .graph = a->g, .user = a->op->user, .index = index, .rank = a->site.rank };
     hook(&site);
 }
@@ -136,7 +144,7 @@ static void record(application *a)
     }
     if (reduces)
         record_join(a);
-    if (reduces && a->out.n)
+    if (reduces && (a->out.n || op->post))
         record_post(a);
 }
 

@@ -155,8 +155,8 @@ void wf__check_reductions(wf_graph *g)
         if (c.tainted[r] & PLAIN && !wf__op_is_effect(n->op) && n->op != WF__NEXT)
             c.joined[r] = joined_by(&c, n);
         if (!check_node(&c, n))
-            wf__ir_fail(
-                ir, WF_ERR_CONTRACT,
+            wf__ir_fail_at(
+                ir, n, WF_ERR_CONTRACT,
                 n->op == WF__STORE || wf__op_is_update(n->op)
                     ? "a reduced variable is stored before it is complete; store it in section WF_POST"
                     : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "

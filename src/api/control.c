@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
+#define EVERYTHING (~(uint64_t)0) /* of wf_graph.surely_set */
 
 struct wf__block {
     block_kind kind;
@@ -18,6 +19,7 @@ struct wf__block {
     uint32_t guard, on;            /* numbers of variables */
     uint32_t counter;              /* FOR: the variable */
     uint64_t set_before, set_then; /* wf_graph.surely_set before it; of an ELSE, after its IF */
+    uint64_t set_left;             /* LOOP: what all lanes had set that have left so far */
     wf__ref hi, step;
 };
 
@@ -177,7 +179,9 @@ bool wf_loop_(wf_graph *g, const char *here)
     if (!wf__may_branch(g, "WF_LOOP"))
         return true;
     wf__ref on = wf__lanes_on(g);
-    open_block(g, LOOP, here, on ? on : wf__const_bits(wf__graph_ir(g), WF_BOOL, 1));
+    wf__block *b = open_block(g, LOOP, here, on ? on : wf__const_bits(wf__graph_ir(g), WF_BOOL, 1));
+    if (b)
+        b->set_left = EVERYTHING;
     return true;
 }
 
@@ -197,8 +201,19 @@ static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
         *wf__holds(g, on) = without(ir, *wf__holds(g, on), lanes);
     }
     wf__variable *guard = &g->var[g->block[k - 1].guard];
-    if (!again)
-        *wf__holds(g, guard) = without(ir, *wf__holds(g, guard), lanes);
+    if (again)
+        return;
+    *wf__holds(g, guard) = without(ir, *wf__holds(g, guard), lanes);
+    g->block[k - 1].set_left &= g->surely_set;
+}
+
+/* Of what comes behind a break or continue on its path, no lane is left to see that something is not set. */
+static void leave_for_good(wf_graph *g, bool again, const char *function)
+{
+    if (!wf__may_branch(g, function))
+        return;
+    leave(g, g->block_n ? wf__lanes_on(g) : 0, again, function);
+    g->surely_set = EVERYTHING;
 }
 
 bool wf_while_(wf_graph *g, const char *here, wf_val cond)
@@ -210,17 +225,8 @@ bool wf_while_(wf_graph *g, const char *here, wf_val cond)
     return true;
 }
 
-void wf_break(wf_graph *g)
-{
-    if (wf__may_branch(g, "wf_break"))
-        leave(g, g->block_n ? wf__lanes_on(g) : 0, false, "wf_break");
-}
-
-void wf_continue(wf_graph *g)
-{
-    if (wf__may_branch(g, "wf_continue"))
-        leave(g, g->block_n ? wf__lanes_on(g) : 0, true, "wf_continue");
-}
+void wf_break(wf_graph *g) { leave_for_good(g, false, "wf_break"); }
+void wf_continue(wf_graph *g) { leave_for_good(g, true, "wf_continue"); }
 
 /* Is there a turn with this counter? */
 static wf__ref in_bounds(wf__ir *ir, wf__ref i, wf__ref hi, wf__ref step)
@@ -300,7 +306,7 @@ void wf_end_(wf_graph *g, const char *here)
         next_turn(g, b);
     else if (b->kind != LOOP)
         *wf__holds(g, &g->var[b->guard]) = wf__const_bits(wf__graph_ir(g), WF_BOOL, 0);
-    g->surely_set = b->set_before | (b->kind == ELSE ? b->set_then & g->surely_set : 0);
+    g->surely_set = b->kind == LOOP ? b->set_left : b->set_before | (b->kind == ELSE ? b->set_then & g->surely_set : 0);
     close_block(g);
 }
 

@@ -190,7 +190,6 @@ static wf_status run_part(evaluation *e)
                                                    .space = &e->part.rec.space,
                                                    .kept = g->kept,
                                                    .kept_n = g->kept_n,
-                                                   .here = g->here,
                                                    .stream = g->stream });
 }
 

@@ -13,6 +13,7 @@ typedef struct step {     /* one launch */
     bool interpret;
     wf__gpu *gpu;    /* NULL: the processor */
     char *name;      /* label; NULL: none */
+    wf__str where;   /* what messages call the recording */
     uint32_t *array; /* [plan.objects]: numbers in the frozen table */
     bool *written;   /* the same */
     uint64_t *param;
@@ -117,6 +118,7 @@ static void free_step(wf_context *ctx, step *s)
     wf__plan_release(ctx, s->plan);
     wf__prepared_free(&s->call);
     wf__free(s->name);
+    wf__str_free(&s->where);
     wf__free(s->array);
     wf__free(s->written);
     wf__free(s->param);
@@ -319,6 +321,7 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     s->param = wf__alloc((p->param_n + 1) * sizeof *s->param);
     s->base = wf__alloc0((n + 1) * sizeof(char *));
     s->name = p->name ? wf__strdup(p->name) : NULL;
+    wf__add_where(p, &s->where);
     ++f->step_n;
     if (!s->array || !s->written || !s->param || !s->base || (p->name && !s->name)) {
         no_memory(f);
@@ -483,10 +486,10 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__run_on(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, s->base, s->param,
-                    &(wf__limits){ 0 }, s->interpret, NULL, &failure))
-        status = wf__error(f->ctx, failure.status, "%s%s%s", s->name ? s->name : "", s->name ? ": " : "",
-                           wf__str_get(&failure.text));
+    if (!wf__run_on(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, wf__str_get(&s->where), s->base,
+                    s->param, &(wf__limits){ 0 }, s->interpret, NULL, &failure))
+        status = wf__error(f->ctx, failure.status, "wf_frozen_replay: launch %u: %s%s", (unsigned)(s - f->step) + 1,
+                           wf__str_get(&failure.text), wf__str_get(&s->where));
     wf__str_free(&failure.text);
     return status;
 }

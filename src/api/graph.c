@@ -305,7 +305,6 @@ static wf_status run_recorded(wf_graph *g)
                                                          .space = &p->rec.space,
                                                          .kept = g->kept,
                                                          .kept_n = g->kept_n,
-                                                         .here = g->here,
                                                          .stream = g->stream,
                                                          .limits = p->limits });
     wf__bound_end(&b);

@@ -158,17 +158,24 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
 }
 
 /* ---- running ---- */
-bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, char *const *base,
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
 {
-    return on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
-                  : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+    bool ok = on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
+                     : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+    if (failure->warning.len && ctx->log) {
+        wf__str_add(&failure->warning, where);
+        ctx->log(1, wf__str_get(&failure->warning), ctx->log_user);
+    }
+    wf__str_free(&failure->warning);
+    return ok;
 }
 
 static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry *e, char *const *base, wf__note *notes)
 {
     const wf__program *p = r->program;
     wf__failure failure = { 0 };
+    wf__str where = { 0 };
     wf_status status = WF_OK;
     wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
     if (wf__is_gpu(p->device) && !on.gpu)
@@ -182,10 +189,13 @@ static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry 
             use[i] = &r->arrays[i]->buffer->use;
         on.use = use;
     }
-    if (!wf__run_on(ctx, on, &e->plan, p->name, base, r->param, &r->limits, p->device == WF_INTERP, notes, &failure))
-        status = wf__error(ctx, failure.status, "%s%s%s", p->name ? p->name : "", p->name ? ": " : "",
-                           wf__str_get(&failure.text));
+    if (p->rec.ir.flags & WF_DEBUG)
+        wf__add_where(p, &where);
+    if (!wf__run_on(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits, p->device == WF_INTERP,
+                    notes, &failure))
+        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_CALL, NULL);
     wf__str_free(&failure.text);
+    wf__str_free(&where);
     if (use != few)
         wf__free(use);
     return status;

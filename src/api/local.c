@@ -14,8 +14,6 @@ typedef struct place { /* of an access */
     wf__ref number;    /* u32, in C order: right where `inside` holds */
     wf__ref inside;    /* bool; 0: everywhere */
     int64_t known;     /* the number, where it is; else -1 */
-    wf__ref looked;    /* debug mode: a bool that holds, and for which the indices are looked at; 0: all are right */
-    wf__ref index;     /* then: one of them */
 } place;
 
 static uint32_t first_of(const wf_array *array) { return array->local - 1; }
@@ -139,12 +137,7 @@ static bool find(wf_graph *g, const wf_array *array, wf_vals index, wf_border bo
         wf__ref below = border > WF_BORDER_VALUE ? 0 : is_below(ir, i, n);
         if (below && border == WF_BORDER_NONE && ir->flags & WF_DEBUG) {
             i = checked(g, array, (int)k, i, below, on, writes);
-            if (i != at[k]) {
-                below = is_below(ir, i, n);
-                wf__ref same = wf__op2(ir, WF__OP_eq, i, at[k]);
-                out->index = i;
-                out->looked = out->looked ? wf__op2(ir, WF__OP_and, out->looked, same) : same;
-            }
+            below = is_below(ir, i, n);
         }
         if (below)
             out->inside = out->inside ? wf__op2(ir, WF__OP_and, out->inside, below) : below;
@@ -161,14 +154,6 @@ static bool find(wf_graph *g, const wf_array *array, wf_vals index, wf_border bo
 }
 
 /* ---- access ---- */
-/* The value, for which the index is looked at whatever the elements turn out to hold: no rule folds it and the index,
- * which it never is, into one. */
-static wf__ref looked_at(wf__ir *ir, const place *p, wf__ref value)
-{
-    wf__ref never = p->looked ? wf__cast(ir, p->index, wf__dtype(ir, value)) : 0;
-    return never ? wf__op3(ir, WF__OP_select, p->looked, value, never) : value;
-}
-
 /* What the elements hold now; NULL after poisoning. */
 static wf__variable *elements(wf_graph *g, const wf_array *array, const char *function)
 {
@@ -204,7 +189,7 @@ wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_v
     }
     outside = outside ? outside : wf__const_f64(ir, array->dtype, 0);
     wf__ref found = p.inside ? wf__op3(ir, WF__OP_select, p.inside, value[0], outside) : value[0];
-    return wf__value(g, looked_at(ir, &p, found));
+    return wf__value(g, found);
 }
 
 void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const wf_array *array, wf_val v,
@@ -217,7 +202,6 @@ void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const 
     if (!var || !wf__condition_of(g, condition, function, &on) ||
         !find(g, array, index, WF_BORDER_NONE, on, true, function, &p))
         return;
-    value = looked_at(ir, &p, value);
     wf__ref when = !p.inside ? on : on ? wf__op2(ir, WF__OP_and, p.inside, on) : p.inside;
     for (uint32_t k = 0; k < count_of(array) && wf__is_recording(g); ++k) {
         wf__ref *now = wf__holds(g, &var[k]), here = when;

@@ -139,16 +139,30 @@ static void add_culprit(const wf__program *p, wf_section_id section, const wf__c
     add_operation(p, ir, &at.node, out);
 }
 
+static void add_recording(const wf__program *p, wf__str *out)
+{
+    if (p->name || p->here)
+        wf__str_addf(out, "%sin %s", out->len ? ", " : "", p->name ? p->name : "the recording");
+    if (p->here)
+        wf__str_addf(out, " begun at %s", p->here);
+}
+
+void wf__add_where(const wf__program *p, wf__str *out)
+{
+    wf__str where = { 0 };
+    add_recording(p, &where);
+    if (where.len)
+        wf__str_addf(out, " [%s]", wf__str_get(&where));
+    wf__str_free(&where);
+}
+
 wf_status wf__program_error(wf_context *ctx, const wf__program *p, wf_status status, const char *text,
                             wf_section_id section, const wf__culprit *about)
 {
     wf__str where = { 0 };
     if (about && about->node.op != WF__NOP)
         add_culprit(p, section, about, &where);
-    if (p->name || p->here)
-        wf__str_addf(&where, "%sin %s", where.len ? ", " : "", p->name ? p->name : "the recording");
-    if (p->here)
-        wf__str_addf(&where, " begun at %s", p->here);
+    add_recording(p, &where);
     wf__error(ctx, status, where.len ? "%s [%s]" : "%s%s", text, wf__str_get(&where));
     wf__str_free(&where);
     return status;

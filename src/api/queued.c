@@ -11,7 +11,7 @@ typedef struct launch {
     wf__launch_note note;
     wf__limits limits;
     bool interpret;
-    const char *label; /* begins messages */
+    const char *name, *where; /* of the recording, NULL: it has none; in messages */
     uint32_t array_n, kept_n;
     wf_array **array, **kept; /* retained */
     bool *written;            /* [array_n] */
@@ -32,15 +32,16 @@ static void *part(char **at, size_t bytes)
 static launch *new_launch(const wf__request *r)
 {
     const wf__program *p = r->program;
-    char text[256] = "";
-    if (p->name || r->here)
-        snprintf(text, sizeof text, "%s%s: ", p->name ? "" : "the recording begun at ", p->name ? p->name : r->here);
-    size_t label = strlen(text) + 1, n = p->object_n;
+    wf__str where = { 0 };
+    wf__add_where(p, &where);
+    size_t name = p->name ? strlen(p->name) + 1 : 0, n = p->object_n;
     size_t bytes = sizeof(launch) + n * (4 * sizeof(void *) + 1) + r->kept_n * sizeof(void *) +
-                   p->param_n * sizeof *r->param + label + 16;
+                   p->param_n * sizeof *r->param + name + where.len + 32;
     launch *q = wf__alloc(bytes);
-    if (!q)
+    if (!q) {
+        wf__str_free(&where);
         return NULL;
+    }
     *q = (launch){
         .interpret = p->device == WF_INTERP, .limits = r->limits, .array_n = p->object_n, .kept_n = r->kept_n
     };
@@ -52,7 +53,9 @@ static launch *new_launch(const wf__request *r)
     q->use = part(&at, n * sizeof(wf__gpu_use *));
     q->param = part(&at, p->param_n * sizeof *q->param);
     q->written = part(&at, n);
-    q->label = memcpy(part(&at, label), text, label);
+    q->name = p->name ? memcpy(part(&at, name), p->name, name) : NULL;
+    q->where = memcpy(part(&at, where.len + 1), wf__str_get(&where), where.len + 1);
+    wf__str_free(&where);
     for (uint32_t i = 0; i < q->array_n; ++i) {
         q->array[i] = wf_retain(r->arrays[i]);
         q->written[i] = wf__program_writes(p, i);
@@ -115,13 +118,13 @@ static void run(wf__work *work, bool dropped)
     wf__failure failure = { 0 };
     wf__gpu_on on = work->stream->cuda;
     on.use = q->use;
-    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->label, q->base, q->param, &q->limits, q->interpret,
-                                       q->note.stage, &failure);
+    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->name, q->where, q->base, q->param, &q->limits,
+                                       q->interpret, q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {
         wf__str text = { 0 };
-        wf__str_addf(&text, "%s%s", q->label, wf__str_get(&failure.text));
+        wf__str_addf(&text, "%s%s", wf__str_get(&failure.text), q->where);
         wf__stream_fail(work, failure.status, wf__str_get(&text));
         wf__str_free(&text);
     }

@@ -43,7 +43,9 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
         return false;
     }
     if (does & WRITES && array->read_only) {
-        wf__poison(g, WF_ERR_ARG, "%s: the array is read-only: a broadcast view, or an axis has stride 0", function);
+        char called[WF__CALLED];
+        wf__poison(g, WF_ERR_ARG, "%s: %s is read-only: a broadcast view, or an axis has stride 0", function,
+                   wf__array_called(&g->program, array, array, called));
         return false;
     }
     return true;
@@ -239,24 +241,31 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
     return ir->status == WF_OK;
 }
 
-static bool as_many(wf_graph *g, size_t n, size_t rank, const char *what, const char *function)
+/* `array` NULL: of a value. */
+static bool as_many(wf_graph *g, size_t n, size_t rank, const wf_array *array, const char *function)
 {
-    if (n != rank)
-        wf__poison(g, WF_ERR_ARG, "%s: %u indices given for %s of rank %d", function, (unsigned)n, what, (int)rank);
-    return n == rank;
+    char called[WF__CALLED];
+    if (n == rank)
+        return true;
+    const char *what = !array           ? "a value"
+                       : array->scratch ? "scratch"
+                                        : wf__array_called(&g->program, array, array, called);
+    wf__poison(g, WF_ERR_ARG, "%s: %u indices given for %s, which has %u axes", function, (unsigned)n, what,
+               (unsigned)rank);
+    return false;
 }
 
 bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
-    return as_many(g, index.n, rank, "a value", function) && append_indices(g, index, function, refs, 0, out);
+    return as_many(g, index.n, rank, NULL, function) && append_indices(g, index, function, refs, 0, out);
 }
 
 static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
     size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* axes that say which block's */
-    if (!as_many(g, index.n, (size_t)array->shape.rank - block, "an array", function))
+    if (!as_many(g, index.n, (size_t)array->shape.rank - block, array, function))
         return false;
     bool boxes = g->program.rec.block.rank > 0;
     if (block && boxes)
@@ -282,7 +291,7 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
         return wf__no_value(g);
     }
     if (array->shape.rank == 0)
-        return wf_in(g, array);
+        return index_tuple(g, array, index, function, &tuple) ? wf_in(g, array) : wf__no_value(g);
     wf__ref outside = border == WF_BORDER_VALUE ? wf__converted(g, other, array->dtype, function) : 0;
     if ((border == WF_BORDER_VALUE && !outside) || !index_tuple(g, array, index, function, &tuple) ||
         !slot_of(g, array, false, function, &slot))

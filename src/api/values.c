@@ -56,8 +56,9 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
         wf__ref ref = *wf__holds(g, var);
         if (var->contract == WF__CONTRACT_OUTPUT && !(g->surely_set >> var->operand & 1)) {
-            wf__poison(g, WF_ERR_CONTRACT, "%s: %s reads output %u before it is set on every path (vectorize)",
-                       function, g->program.name ? g->program.name : "the operator", (unsigned)var->operand);
+            wf__poison(g, WF_ERR_CONTRACT,
+                       "%s: the operator reads output %u before it is set on every path (vectorize)", function,
+                       (unsigned)var->operand);
             return 0;
         }
         if (!ref)

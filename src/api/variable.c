@@ -65,8 +65,8 @@ static void note_set(wf_graph *g, wf__variable *x)
     if (x->contract == WF__CONTRACT_OUTPUT)
         g->surely_set |= (uint64_t)1 << x->operand;
     if (x->contract == WF__CONTRACT_INPUT)
-        wf__poison(g, WF_ERR_CONTRACT, "%s writes input %u, which its contract (vectorize) rules out",
-                   g->program.name ? g->program.name : "the operator", (unsigned)x->operand);
+        wf__poison(g, WF_ERR_CONTRACT, "the operator writes input %u, which its contract (vectorize) rules out",
+                   (unsigned)x->operand);
 }
 
 /* In a block, what lanes that take no part hold of a variable from outside stays. */

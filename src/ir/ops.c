@@ -48,6 +48,7 @@ const char *wf__function_name(unsigned op)
         [WF__CAST] = "wf_cast",     [WF__BITCAST] = "wf_bitcast", [WF__IOTA] = "wf_iota",
         [WF__INDEX] = "wf_index",   [WF__EXTENT] = "wf_extent",   [WF__DIM] = "wf_dim",
         [WF__PARAM] = "wf_param",   [WF__BARRIER] = "wf_barrier", [WF__CHECK] = "wf_read",
+        [WF__SETRED] = "wf_set",    [WF__NEXT] = "wf_set",
 #define WF_OP(name, ...) [WF__OP_##name] = "wf_" #name,
 #include "ir/ops.def"
 #undef WF_OP

@@ -84,11 +84,17 @@ void wf__mark_live(const wf__ir *ir, uint8_t *live)
     } while (ir->loops && wf__mark_loops(ir, live, 1, ir->n - 1));
 }
 
+bool wf__is_needed(const wf__ir *ir, const wf__node *n)
+{
+    bool watched = n->op == WF__CHECK || (n->op == WF__LOAD && n->b && n->aux == WF_BORDER_NONE);
+    return wf__op_is_effect(n->op) || (watched && ir->flags & WF_DEBUG);
+}
+
 void wf__mark_effects(const wf__ir *ir, uint8_t *live)
 {
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        live[r] = wf__op_is_effect(n->op);
+        live[r] = wf__is_needed(ir, n);
         if (n->op != WF__STORE || n->d)
             continue;
         for (wf__ref before = r; before-- > 1;) {

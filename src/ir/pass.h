@@ -20,7 +20,9 @@ void wf__forget_stores(wf__ir *ir);
 bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last);
 /* The end of the outermost loop around r that has turns (a condition has none); 0: there is none. */
 wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);
-/* Marks what has effects, except stores that a later one to the same place hides with no load in between. */
+/* Has the node effects, or is its index looked at in debug mode, whether somebody wants what is there or not? */
+bool wf__is_needed(const wf__ir *ir, const wf__node *n);
+/* Marks what is needed, except stores that a later one to the same place hides with no load in between. */
 void wf__mark_effects(const wf__ir *ir, uint8_t *live);
 /* Begins `out`, which is to be `in` rewritten: flags, tables, counts. */
 bool wf__pass_begin(const wf__ir *in, wf__ir *out);

@@ -161,8 +161,9 @@ bool wf__ptx_watches(const gen *g);
 /* Where `when` holds (V_NONE: always) and the index of an access is not inside. */
 void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside);
 void wf__ptx_watch_local(gen *g, const wf__node *n); /* a CHECK */
-/* Before a store to an address where `when` holds: where it takes place. */
-val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val value);
+/* Before a store to an address where `when` holds, or an update by a value of that dtype: where it takes place. */
+val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val re, val im);
+val wf__ptx_watch_update(gen *g, const wf__node *n, unsigned dtype, val when, val re, val im);
 /* ---- team.c ---- */
 void wf__ptx_team(gen *g, val exit);
 #endif

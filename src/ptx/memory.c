@@ -294,6 +294,6 @@ void wf__ptx_store(gen *g, const wf__node *n)
     if (wf__is_complex(n->dtype))
         im = g->node[n->c].more;
     if (wf__ptx_watches(g))
-        ok = wf__ptx_watch_store(g, n, address, ok, re);
+        ok = wf__ptx_watch_store(g, n, address, ok, re, im);
     wf__ptx_store_element(g, n->dtype, address, wf__ptx_space(&g->ir->slot[n->a]), ok, re, im);
 }

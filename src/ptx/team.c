@@ -2,6 +2,7 @@
  * what runs after them. Sections see the indices of the block's first point. Barriers are where all threads come: none
  * has left but those without a point, which left first.
  */
+#include "ir/pass.h"
 #include "ptx/gen.h"
 
 /* The first barrier of that kind from node r on; the end. */
@@ -15,7 +16,7 @@ static wf__ref find_barrier(const wf__ir *ir, wf__ref r, unsigned section)
 static bool has(const wf__ir *ir, wf__ref from, wf__ref to, bool threads)
 {
     for (wf__ref r = from; r < to; ++r)
-        if (threads ? ir->node[r].op == WF__THREAD : wf__op_is_effect(ir->node[r].op))
+        if (threads ? ir->node[r].op == WF__THREAD : wf__is_needed(ir, &ir->node[r]))
             return true;
     return false;
 }

@@ -242,13 +242,16 @@ void wf__ptx_update(gen *g, wf__ref r)
     update u = { .g = g, .dtype = n->dtype, .join = wf__node_join(n), .space = wf__ptx_space(&g->ir->slot[n->a]) };
     const wf__ref *pair = wf__tuple_at(g->ir, n->c);
     bool result = n->op != WF__ACCUM, exchanges = n->op == WF__CAS;
-    val old = { 0 }, value = wf__ptx_use(g, exchanges ? pair[1] : n->c);
+    const wf__ref from = exchanges ? pair[1] : n->c;
+    val old = { 0 }, value = wf__ptx_use(g, from);
     val expected = exchanges ? wf__ptx_use(g, pair[0]) : old;
     u.local = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_LOCAL;
     u.plain = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND;
     u.address = wf__ptx_address(g, n, &u.when);
+    if (wf__ptx_watches(g) && g->ir->flags & WF_TRAP_NAN && u.join != WF_INC)
+        u.when = wf__ptx_watch_update(g, n, wf__dtype(g->ir, from), u.when, value, g->node[from].more);
     if (wf__is_complex(u.dtype))
-        update_complex(&u, value, g->node[n->c].more);
+        update_complex(&u, value, g->node[from].more);
     else if (exchanges)
         exchange_if(&u, expected, value, &old);
     else

@@ -72,17 +72,43 @@ static val writer(gen *g)
     return me;
 }
 
-static void watch_nan(gen *g, const wf__node *n, val x, val good, val over)
+static void watch_part(gen *g, const wf__node *n, unsigned dtype, val x, val good, val over)
 {
     val fine = wf__ptx_new_label(g), nan = wf__ptx_reg(g, V_P);
-    bool half = wf__is_half(n->dtype);
-    x = half ? wf__ptx_cast(g, WF_F32, n->dtype, x) : wf__ptx_in_register(g, n->dtype, x);
-    EMIT(g, "setp.nan.$1 $0, $2, $2", nan, wf__ptx_type(half ? WF_F32 : n->dtype), x);
+    bool half = wf__is_half(dtype);
+    x = half ? wf__ptx_cast(g, WF_F32, dtype, x) : wf__ptx_in_register(g, dtype, x);
+    EMIT(g, "setp.nan.$1 $0, $2, $2", nan, wf__ptx_type(half ? WF_F32 : dtype), x);
     EMIT(g, "@!$0 bra $1", nan, fine);
     report(g, n, WF__PTX_NAN, v_int(0));
     EMIT(g, "not.pred $0, $0", good);
     EMIT(g, "bra $0", over);
     wf__ptx_label(g, fine);
+}
+
+/* Of complex numbers both parts. */
+static void watch_nan(gen *g, const wf__node *n, unsigned dtype, val re, val im, val good, val over)
+{
+    bool pair = wf__is_complex(dtype);
+    unsigned part = pair ? wf__part_dtype(dtype) : dtype;
+    if (!(g->ir->flags & WF_TRAP_NAN) || !wf__is_float(part))
+        return;
+    watch_part(g, n, part, re, good, over);
+    if (pair)
+        watch_part(g, n, part, im, good, over);
+}
+
+/* A predicate that is `when`; threads where it does not hold go on at `over`. */
+static val begin_value(gen *g, val when, val over)
+{
+    val good = wf__ptx_reg(g, V_P), none = wf__ptx_reg(g, V_R);
+    if (when.kind != V_NONE) {
+        EMIT(g, "mov.pred $0, $1", good, when);
+        EMIT(g, "@!$0 bra $1", good, over);
+        return good;
+    }
+    EMIT(g, "mov.b32 $0, 0", none);
+    EMIT(g, "setp.eq.s32 $0, $1, 0", good, none);
+    return good;
 }
 
 static void watch_writers(gen *g, const wf__node *n, val address, val good, val over)
@@ -110,18 +136,20 @@ static void watch_writers(gen *g, const wf__node *n, val address, val good, val 
     EMIT(g, "not.pred $0, $0", good);
 }
 
-val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val value)
+val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val re, val im)
 {
-    val good = wf__ptx_reg(g, V_P), over = wf__ptx_new_label(g);
-    if (when.kind != V_NONE)
-        EMIT(g, "mov.pred $0, $1", good, when);
-    else
-        EMIT(g, "setp.eq.s64 $0, $1, $1", good, address);
-    EMIT(g, "@!$0 bra $1", good, over);
-    if (g->ir->flags & WF_TRAP_NAN && wf__is_float(n->dtype))
-        watch_nan(g, n, value, good, over);
+    val over = wf__ptx_new_label(g), good = begin_value(g, when, over);
+    watch_nan(g, n, n->dtype, re, im, good, over);
     if (!g->options->team.threads || !g->ir->slot[n->a].scratch) /* threads may hand it on, with barriers between */
         watch_writers(g, n, address, good, over);
+    wf__ptx_label(g, over);
+    return good;
+}
+
+val wf__ptx_watch_update(gen *g, const wf__node *n, unsigned dtype, val when, val re, val im)
+{
+    val over = wf__ptx_new_label(g), good = begin_value(g, when, over);
+    watch_nan(g, n, dtype, re, im, good, over);
     wf__ptx_label(g, over);
     return good;
 }

@@ -8,8 +8,13 @@ void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__st
     cuda->GetErrorString(result, &text);
     wf__str_addf(error, "%s: %s (%s)", what, text ? text : "unknown error", name ? name : "?");
     char report[768];
-    if (cuda->report && cuda->report(report, sizeof report))
-        wf__str_addf(error, ": %s", report);
+    size_t n = cuda->report && cuda->report(report, sizeof report) ? strlen(report) : 0;
+    while (n && report[n - 1] == '\n')
+        --n;
+    if (n) {
+        wf__str_add(error, ": ");
+        wf__str_addn(error, report, n);
+    }
 }
 
 /* A function is stored as an address of data, which dlsym's result is. */

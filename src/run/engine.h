@@ -52,6 +52,7 @@ static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n 
 typedef struct wf__failure {
     wf_status status;
     wf__str text;
+    wf__str warning; /* of work that did not fail: what debug mode has to say */
 } wf__failure;
 /* `notes`: one for each stage, zeroed, or NULL. */
 bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param,

@@ -9,7 +9,7 @@ struct wf__gpu_watch {
     const wf__stage *stage;
     wf__watch found;
     char *report;
-    char **table; /* [slots]: who wrote each element, in device memory; NULL: not kept */
+    char **table; /* [slots]: who wrote each element, in device memory; NULL: not kept, or another slot's */
 };
 
 enum { REPORT_BYTES = 8 * WF__PTX_REPORT_WORDS };
@@ -17,8 +17,7 @@ enum { REPORT_BYTES = 8 * WF__PTX_REPORT_WORDS };
 static size_t table_bytes(const wf__gpu_watch *w, uint32_t slot)
 {
     const wf__watch_slot *s = &w->found.slot[slot];
-    bool handed = w->stage->team.threads && w->stage->body.slot[slot].scratch;
-    return s->writer && !handed ? (size_t)(s->last - s->first + 1) * sizeof *s->writer : 0;
+    return s->writer && s->table == slot ? (size_t)(s->last - s->first + 1) * sizeof *s->writer : 0;
 }
 
 /* Memory of zeros. */
@@ -72,7 +71,7 @@ uint64_t wf__gpu_watch_field(const wf__gpu_watch *w, const wf__ptx_field *f)
 {
     if (f->what == WF__PTX_REPORT)
         return wf__gpu_address(w->report);
-    const char *table = w->table[f->number];
+    const char *table = w->table[w->found.slot[f->number].table];
     return table ? wf__gpu_address(table) - 8 * (uint64_t)w->found.slot[f->number].first : 0;
 }
 
@@ -95,12 +94,10 @@ static bool may_be_unset(const wf__ir *body)
 static bool look_for_unset(wf__gpu_watch *w, wf__failure *f)
 {
     bool ok = true;
-    wf__str text = { 0 };
     for (uint32_t s = 0; ok && s < w->stage->body.slot_n; ++s)
         ok = !w->table[s] || fetch(w, w->found.slot[s].writer, w->table[s], table_bytes(w, s), f);
-    if (ok && wf__watch_unset(&w->found, &text))
-        wf__engine_log(w->gpu->engine, 1, wf__str_get(&text));
-    wf__str_free(&text);
+    if (ok)
+        wf__watch_unset(&w->found, &f->warning);
     return ok;
 }
 

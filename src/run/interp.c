@@ -154,6 +154,12 @@ static bool may_store(const frame *f, const wf__node *n, uint32_t l, int64_t off
     return !f->call->watch || wf__watch_store(f->call->watch, n, offset, value, point_of(f, l, point));
 }
 
+static bool may_join(const frame *f, const wf__node *n, uint32_t l, unsigned dtype, const void *value)
+{
+    int64_t point[WF_MAX_RANK];
+    return !f->call->watch || wf__watch_value(f->call->watch, n, dtype, value, point_of(f, l, point));
+}
+
 /* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
 static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *out)
 {
@@ -220,7 +226,7 @@ static void update(const frame *f, wf__ref r, const wf__node *n)
     const wf__ref *pair = wf__tuple_at(f->ir, n->c);
     unsigned size = wf__size(n->dtype), join = wf__node_join(n);
     wf__ref from = n->op == WF__CAS ? pair[1] : n->c;
-    unsigned step = wf__size(wf__dtype(f->ir, from));
+    unsigned dtype = wf__dtype(f->ir, from), step = wf__size(dtype);
     const unsigned char *value = at(f, from), *expected = n->op == WF__CAS ? at(f, pair[0]) : NULL;
     const unsigned char *keep = n->d ? at(f, n->d) : NULL;
     unsigned char *old = at(f, r);
@@ -228,6 +234,8 @@ static void update(const frame *f, wf__ref r, const wf__node *n)
         int64_t offset;
         memset(old + l * size, 0, size);
         if ((keep && !keep[l]) || !offset_of(f, n, l, &offset))
+            continue;
+        if (join != WF_INC && !may_join(f, n, l, dtype, value + l * step))
             continue;
         char *element = f->call->mem[n->a].base + offset * (int64_t)size;
         memcpy(old + l * size, element, size);

@@ -273,7 +273,6 @@ static bool fuse(wf__launch *l, wf__launch *then, wf__stage *next, char *const *
 static bool run_watched(wf__launch *l, wf__failure *f)
 {
     wf__watch watch;
-    wf__str unset = { 0 };
     if (!wf__watch_begin(&watch, l->stage, l->call.mem))
         return wf__out_of_memory(f, "debug mode");
     l->call.watch = &watch;
@@ -283,9 +282,8 @@ static bool run_watched(wf__launch *l, wf__failure *f)
     if (!ok) {
         f->status = watch.status;
         wf__str_add(&f->text, wf__str_get(&watch.text));
-    } else if (wf__watch_unset(&watch, &unset))
-        wf__engine_log(l->engine, 1, wf__str_get(&unset));
-    wf__str_free(&unset);
+    } else
+        wf__watch_unset(&watch, &f->warning);
     wf__watch_end(&watch);
     return ok;
 }

@@ -5,10 +5,12 @@
 #define WEFT_WATCH_H
 #include "plan/plan.h"
 
+/* Slots that write memory which meets share one table of writers, that of the slot `table`. */
 typedef struct wf__watch_slot {
-    uint64_t
-        *writer; /* of each element between first and last: 1 + the number of the point that wrote it; NULL: not kept */
-    int64_t first, last; /* offsets in elements */
+    uint64_t *writer;    /* of each element of the table: 1 + the number of the point that wrote it; NULL: not kept */
+    int64_t first, last; /* offsets, in elements of this slot, of the table's first and last one */
+    int64_t lowest, highest; /* of those that are the slot's own */
+    uint32_t table;
 } wf__watch_slot;
 
 typedef struct wf__watch {
@@ -20,8 +22,8 @@ typedef struct wf__watch {
 } wf__watch;
 
 bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem); /* false: out of memory */
-/* Outputs that some points left as they were, as text; false: there are none. */
-bool wf__watch_unset(const wf__watch *w, wf__str *out);
+/* Adds an output that some points left as they were, if there is one. */
+void wf__watch_unset(const wf__watch *w, wf__str *out);
 void wf__watch_end(wf__watch *w);
 
 /* An index of `index` is not inside the array of the access. */
@@ -31,6 +33,7 @@ void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64
 /* The findings of stores: `writer`, 1 + the number of its point, was there before; a NaN is stored. */
 void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point);
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point);
-/* A store to `offset`; false: it must not take place. */
+/* A value that is stored or joined, and a store to `offset`; false: it must not take place. */
+bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void *value, const int64_t *point);
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point);
 #endif
