@@ -1,6 +1,6 @@
 /* driver.c - the driver API: start and end, handles, errors, devices. Environment:
  *
- *   WEFT_EMU=races,uninit,registers    what is looked for besides faults; default all; "none" for nothing
+ *   WEFT_EMU=races,uninit,registers,order   what is looked for besides faults; default all; "none" for nothing
  *   WEFT_EMU_SM=90                     compute capability, times ten
  *   WEFT_EMU_DEVICES=1                 number of devices
  *   WEFT_EMU_MEMORY=4096               MiB of each device
@@ -39,6 +39,7 @@ static uint32_t finders(void)
     } names[] = { { "races", EMU_FIND_RACES },
                   { "uninit", EMU_FIND_UNINIT },
                   { "registers", EMU_FIND_REGISTERS },
+                  { "order", EMU_FIND_ORDER },
                   { "all", EMU_FIND_ALL },
                   { "none", 0 } };
     const char *text = wf__getenv("WEFT_EMU");
@@ -65,6 +66,7 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
         d->devices = (int)number_from("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
         d->sm = (int)number_from("WEFT_EMU_SM", 90, 70, 120);
         d->find = finders();
+        d->order.on = d->find & EMU_FIND_ORDER;
         d->limit = number_from("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
         for (int i = 0; i < EMU_MAX_DEVICES; i++) {
             d->memory[i] = number_from("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
@@ -373,6 +375,7 @@ __attribute__((destructor)) static void leave_for_good(void)
         wf__free(d->handles[i].at);
     }
     wf__emu_heap_free(&d->heap);
+    wf__emu_order_free(&d->order);
     wf__free(d->handles);
     wf__str_free(&d->report);
     *d = (emu_driver){ .lock = WF__MUTEX_INIT };

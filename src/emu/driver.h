@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "emu/cuda_api.h"
 #include "emu/emu.h"
+#include "emu/order.h"
 
 enum { EMU_MAX_DEVICES = 8, EMU_SMS = 8, EMU_THREADS_PER_SM = 2048, EMU_BLOCKS_PER_SM = 32 };
 #define EMU_EXPORT __attribute__((visibility("default")))
@@ -40,12 +41,14 @@ struct CUmod_st {
 struct CUstream_st {
     CUcontext context;
     unsigned flags;
+    uint32_t line; /* of time */
 };
 struct CUevent_st {
     CUcontext context;
     unsigned flags;
     bool recorded;
     double time;
+    emu_clock before; /* what it stands for */
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -68,6 +71,7 @@ typedef struct emu_driver {
     uint32_t find;
     uint64_t limit, launches, instructions;
     emu_heap heap;
+    emu_order order;
     CUcontext primary[EMU_MAX_DEVICES];
     unsigned retained[EMU_MAX_DEVICES];
     struct CUmemPoolHandle_st pools[EMU_MAX_DEVICES];

@@ -28,6 +28,14 @@ static emu_memory *live(CUdeviceptr address)
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
+/* Its beginning or end, of which what others do with it must be after or before. */
+static void use_all(emu_op *op, emu_memory *m)
+{
+    if (op)
+        wf__emu_touch(&op->touched, m, 0, m->size, EMU_TOUCH_WRITE);
+    wf__emu_op_end(op, false);
+}
+
 EMU_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     CUcontext c;
@@ -55,6 +63,9 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     if (status == CUDA_SUCCESS)
         status = allocate(address, bytes, c);
     if (status == CUDA_SUCCESS) {
+        emu_memory *m = live(*address);
+        m->pooled = true;
+        use_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
         pool->used += bytes;
         pool->most = pool->used > pool->most ? pool->used : pool->most;
     }
@@ -69,7 +80,8 @@ EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream
                                   : cuMemAllocFromPoolAsync(address, bytes, &wf__emu_driver.pools[c->device], stream);
 }
 
-static CUresult release(CUdeviceptr address)
+/* cuMemFree waits for the device, but for memory that was allocated in the order of streams. */
+static CUresult release(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
 {
     emu_driver *d = &wf__emu_driver;
     if (!address)
@@ -77,6 +89,10 @@ static CUresult release(CUdeviceptr address)
     emu_memory *m = live(address);
     if (!m || m->base != address || m->kind == EMU_MEM_PINNED || m->kind == EMU_MEM_MODULE)
         return CUDA_ERROR_INVALID_VALUE;
+    if (async)
+        use_all(wf__emu_op_begin(c, stream, call, "frees"), m);
+    else if (m->pooled)
+        use_all(wf__emu_op_begin_host(c, call, "frees"), m);
     if (m->kind == EMU_MEM_DEVICE) {
         d->used[m->device] -= m->size;
         struct CUmemPoolHandle_st *p = &d->pools[m->device];
@@ -91,7 +107,7 @@ EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, false, NULL) : status);
 }
 EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
@@ -99,7 +115,7 @@ EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, true, stream) : status);
 }
 EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
@@ -150,7 +166,7 @@ EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsign
     }
     return status;
 }
-static CUresult drop_host(void *at, bool registered)
+static CUresult drop_host(const char *call, void *at, bool registered)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
@@ -160,12 +176,13 @@ static CUresult drop_host(void *at, bool registered)
     if (!m || m->kind != EMU_MEM_PINNED || m->registered != registered || (!registered && m->at != at))
         return wf__emu_leave(registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
     void *host = registered ? NULL : m->at;
+    use_all(wf__emu_op_begin_host(c, call, "frees"), m);
     wf__emu_heap_drop(&wf__emu_driver.heap, m);
     free(host);
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(at, false); }
-EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(at, true); }
+EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(__func__, at, false); }
+EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(__func__, at, true); }
 EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
 {
     (void)flags;
