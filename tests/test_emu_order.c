@@ -6,22 +6,20 @@
 #include "emu_test.h"
 
 /* 8 threads: set: a[i] = i; twice: a[i] += a[i]; copy: b[i] = a[i]; add: a[0] += i, atomically; even, odd: a[2i], a[2i+1] */
-#define ENTRY(name, body)                                                                                    \
-    ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<8>;\n"       \
-    "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n"   \
+#define ENTRY(name, body)                                                                                  \
+    ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<8>;\n"     \
+    "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n" \
     "add.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\nadd.s64 %rd6, %rd4, %rd3;\n" body "ret;\n}\n"
-static const char text[] = PTX_HEAD(80)
-    ENTRY("set", "st.global.u32 [%rd4], %r1;\n")
+static const char text[] = PTX_HEAD(80) ENTRY("set", "st.global.u32 [%rd4], %r1;\n")
     ENTRY("twice", "ld.global.u32 %r2, [%rd4];\nadd.u32 %r2, %r2, %r2;\nst.global.u32 [%rd4], %r2;\n")
-    ENTRY("copy", "ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;\n")
-    ENTRY("add", "red.global.add.u32 [%rd1], %r1;\n")
-    ENTRY("even", "st.global.u32 [%rd6], %r1;\n")
-    ENTRY("odd", "st.global.u32 [%rd6+4], %r1;\n");
+        ENTRY("copy", "ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;\n")
+            ENTRY("add", "red.global.add.u32 [%rd1], %r1;\n") ENTRY("even", "st.global.u32 [%rd6], %r1;\n")
+                ENTRY("odd", "st.global.u32 [%rd6+4], %r1;\n");
 
 enum { THREADS = 8, BYTES = 64 };
 typedef struct fixture { /* anew after each finding, which ends the context */
     CUmodule module;
-    CUstream s[3];    /* none waits for the default stream */
+    CUstream s[3]; /* none waits for the default stream */
     CUstream blocking[2];
     CUevent e;
     CUdeviceptr a, b, c;
@@ -83,6 +81,16 @@ static void write_then_read(fixture *f, bool ordered)
         after(f, f->s[1], f->s[0]);
     launch(f, "copy", f->s[1], f->a, f->b);
 }
+static void named(fixture *f, bool ordered)
+{
+    cu.weftEmuName("first");
+    launch(f, "set", f->s[0], f->a, f->c);
+    cu.weftEmuName("second");
+    if (ordered)
+        after(f, f->s[1], f->s[0]);
+    launch(f, "copy", f->s[1], f->a, f->b);
+    cu.weftEmuName(NULL);
+}
 static void read_then_write(fixture *f, bool ordered)
 {
     launch(f, "copy", f->s[0], f->a, f->b);
@@ -141,6 +149,7 @@ static void test_events(void **state)
 {
     (void)state;
     FINDS(write_then_read, "kernel 'copy' (operation ", "kernel 'set' (operation ");
+    FINDS(named, "kernel 'copy' of 'second' (", "kernel 'set' of 'first' (");
     FINDS(read_then_write, "kernel 'set' (", "kernel 'copy' (");
     FINDS(write_then_write, "kernel 'twice' (", ") writes them");
     FINDS(recorded_early, "kernel 'copy'", "kernel 'set'");
@@ -426,8 +435,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),      cmocka_unit_test(test_host),   cmocka_unit_test(test_default_streams),
-        cmocka_unit_test(test_copies),      cmocka_unit_test(test_memory), cmocka_unit_test(test_no_conflict),
+        cmocka_unit_test(test_events), cmocka_unit_test(test_host),   cmocka_unit_test(test_default_streams),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_memory), cmocka_unit_test(test_no_conflict),
     };
     return cmocka_run_group_tests(tests, emu_open, emu_close);
 }

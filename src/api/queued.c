@@ -11,7 +11,7 @@ typedef struct launch {
     wf__launch_note note;
     wf__limits limits;
     bool interpret;
-    const char *label; /* begins messages */
+    const char *label; /* begins messages; "": none */
     uint32_t array_n, kept_n;
     wf_array **array, **kept; /* retained */
     bool *written;            /* [array_n] */
@@ -34,7 +34,7 @@ static launch *new_launch(const wf__request *r)
     const wf__program *p = r->program;
     char text[256] = "";
     if (p->name || r->here)
-        snprintf(text, sizeof text, "%s%s: ", p->name ? "" : "the recording begun at ", p->name ? p->name : r->here);
+        snprintf(text, sizeof text, "%s%s", p->name ? "" : "the recording begun at ", p->name ? p->name : r->here);
     size_t label = strlen(text) + 1, n = p->object_n;
     size_t bytes = sizeof(launch) + n * (4 * sizeof(void *) + 1) + r->kept_n * sizeof(void *) +
                    p->param_n * sizeof *r->param + label + 16;
@@ -115,13 +115,13 @@ static void run(wf__work *work, bool dropped)
     wf__failure failure = { 0 };
     wf__gpu_on on = work->stream->cuda;
     on.use = q->use;
-    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->label, q->base, q->param, &q->limits, q->interpret,
-                                       q->note.stage, &failure);
+    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, *q->label ? q->label : NULL, q->base, q->param,
+                                       &q->limits, q->interpret, q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {
         wf__str text = { 0 };
-        wf__str_addf(&text, "%s%s", q->label, wf__str_get(&failure.text));
+        wf__str_addf(&text, "%s%s%s", q->label, *q->label ? ": " : "", wf__str_get(&failure.text));
         wf__stream_fail(work, failure.status, wf__str_get(&text));
         wf__str_free(&text);
     }

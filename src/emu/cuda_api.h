@@ -118,6 +118,9 @@ enum {
  * the whole text, 0 when there is none. Not part of CUDA. */
 size_t weftEmuLastReport(char *buffer, size_t size);
 void weftEmuClearReport(void);
+/* What the launches of the calling thread are called in reports about their order, from now on; NULL: nothing. Not part
+ * of CUDA. */
+void weftEmuName(const char *name);
 /* Lane instructions executed since the library was loaded. Not part of CUDA. */
 uint64_t weftEmuInstructions(void);
 #endif

@@ -36,12 +36,8 @@ static uint32_t finders(void)
     static const struct {
         const char *name;
         uint32_t bits;
-    } names[] = { { "races", EMU_FIND_RACES },
-                  { "uninit", EMU_FIND_UNINIT },
-                  { "registers", EMU_FIND_REGISTERS },
-                  { "order", EMU_FIND_ORDER },
-                  { "all", EMU_FIND_ALL },
-                  { "none", 0 } };
+    } names[] = { { "races", EMU_FIND_RACES }, { "uninit", EMU_FIND_UNINIT }, { "registers", EMU_FIND_REGISTERS },
+                  { "order", EMU_FIND_ORDER }, { "all", EMU_FIND_ALL },       { "none", 0 } };
     const char *text = wf__getenv("WEFT_EMU");
     uint32_t find = 0;
     if (!text)

@@ -218,7 +218,10 @@ static CUresult rows(const char *call, bool async, const CUDA_MEMCPY2D *c, CUstr
                         .Depth = 1 };
     return box(call, async, &b, stream);
 }
-EMU_EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *b, CUstream stream) { return box(__func__, true, b, stream); }
+EMU_EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *b, CUstream stream)
+{
+    return box(__func__, true, b, stream);
+}
 EMU_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *b) { return box(__func__, false, b, NULL); }
 EMU_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 {

@@ -263,11 +263,15 @@ static CUresult code_of(emu_fault fault)
     }
 }
 
+static _Thread_local char launch_name[64];
+EMU_EXPORT void weftEmuName(const char *name) { snprintf(launch_name, sizeof launch_name, "%s", name ? name : ""); }
+
 /* Runs it, and looks for what is not in order with what has run before. */
 static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
 {
-    char what[96];
-    snprintf(what, sizeof what, "kernel '%s'", l->func->name);
+    char what[160];
+    snprintf(what, sizeof what, "kernel '%.80s'%s%s%s", l->func->name, *launch_name ? " of '" : "", launch_name,
+             *launch_name ? "'" : "");
     emu_op *op = wf__emu_op_begin(c, stream, what, "writes");
     l->touched = op ? &op->touched : NULL;
     c->error = code_of(wf__emu_run(l));

@@ -231,7 +231,7 @@ typedef struct emu_memory {
     uint64_t *touched[EMU_TOUCHES]; /* NULL: none */
     uint64_t touched_from, touched_to;
     bool is_touched;
-    bool pooled;      /* of a stream-ordered allocation */
+    bool pooled; /* of a stream-ordered allocation */
     uint64_t serial;
     const char *name; /* of a module's variable */
     uint8_t kind;

@@ -131,9 +131,8 @@ static emu_line *enter(CUcontext c, CUstream stream)
     join(&l->clock, &o->host);
     for (uint32_t i = HOST + 1; i < o->n; i++) {
         const emu_line *other = &o->lines[i];
-        if (other->context == l->context && (l->stream == CU_STREAM_LEGACY
-                                                 ? other->blocking
-                                                 : l->blocking && other->stream == CU_STREAM_LEGACY))
+        if (other->context == l->context &&
+            (l->stream == CU_STREAM_LEGACY ? other->blocking : l->blocking && other->stream == CU_STREAM_LEGACY))
             join(&l->clock, &other->clock);
     }
     return l;
@@ -142,8 +141,8 @@ static emu_line *enter(CUcontext c, CUstream stream)
 void wf__emu_order_stream(CUstream stream)
 {
     if (order()->on)
-        stream->line = new_line(
-            (emu_line){ .context = stream->context, .stream = stream, .blocking = !(stream->flags & 1) });
+        stream->line =
+            new_line((emu_line){ .context = stream->context, .stream = stream, .blocking = !(stream->flags & 1) });
 }
 void wf__emu_order_stream_gone(CUstream stream)
 {

@@ -28,22 +28,23 @@ typedef struct emu_order {
 
 /* ---- operations: begun before they are done, ended after, with what they have used in between ---- */
 typedef struct emu_op {
-    uint32_t kept;        /* by accesses that are remembered, and while it is under way */
-    uint32_t line;        /* in which it is done, at which time */
+    uint32_t kept; /* by accesses that are remembered, and while it is under way */
+    uint32_t line; /* in which it is done, at which time */
     uint64_t time, number;
-    CUcontext context;    /* which gets what is found */
-    const char *verb;     /* what it does where it writes: "writes" */
+    CUcontext context; /* which gets what is found */
+    const char *verb;  /* what it does where it writes: "writes" */
     emu_touched touched;
-    char name[160];       /* kernel 'k' (operation 7, in stream 0x...) */
+    char name[224]; /* kernel 'k' (operation 7, in stream 0x...) */
 } emu_op;
 /* In a stream of `c`, or of the context that the stream is of. NULL: nobody looks. */
 emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
 emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb); /* done by the host, at once */
-void wf__emu_op_end(emu_op *op, bool waits); /* waits: the host goes on when it is over. Finds, and then sets an error */
-void wf__emu_op_drop(emu_op *op);            /* it was not done */
+void wf__emu_op_end(emu_op *op,
+                    bool waits);  /* waits: the host goes on when it is over. Finds, and then sets an error */
+void wf__emu_op_drop(emu_op *op); /* it was not done */
 
 /* ---- what orders them ---- */
-void wf__emu_order_stream(CUstream stream);                     /* a new one */
+void wf__emu_order_stream(CUstream stream); /* a new one */
 void wf__emu_order_stream_gone(CUstream stream);
 void wf__emu_order_context_gone(CUcontext c);
 void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream);

@@ -20,6 +20,7 @@ typedef struct wf__cuda_copy2d { /* CUDA_MEMCPY2D */
 typedef struct wf__cuda {
     void *handle;
     size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
+    void (*name)(const char *label);             /* of an emulator, for that: of the launches that follow; NULL: none */
 #define X(name, symbol, arguments) int(*name) arguments;
 #include "run/cuda_api.def"
 #undef X
