@@ -99,7 +99,7 @@ bool wf__emu_known(const void *at, emu_object kind)
             return true;
     return false;
 }
-void wf__emu_free_handle(void *at)
+void wf__emu_forget_handle(const void *at)
 {
     emu_driver *d = &wf__emu_driver;
     uint32_t i = d->n_handles;
@@ -107,6 +107,10 @@ void wf__emu_free_handle(void *at)
         i--;
     if (i > 0)
         d->handles[i - 1] = d->handles[--d->n_handles];
+}
+void wf__emu_free_handle(void *at)
+{
+    wf__emu_forget_handle(at);
     wf__free(at);
 }
 void wf__emu_set_report(const char *text)
@@ -366,9 +370,13 @@ __attribute__((destructor)) static void leave_for_good(void)
         i = d->n_handles;
     }
     for (uint32_t i = 0; i < d->n_handles; i++) {
-        if (d->handles[i].kind == EMU_OBJ_LINK)
-            wf__str_free(&((CUlinkState)d->handles[i].at)->text);
-        wf__free(d->handles[i].at);
+        emu_handle h = d->handles[i];
+        if (h.kind == EMU_OBJ_LINK)
+            wf__str_free(&((CUlinkState)h.at)->text);
+        if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
+            wf__emu_graph_drop(h.at, h.kind);
+        else
+            wf__free(h.at);
     }
     wf__emu_heap_free(&d->heap);
     wf__emu_order_free(&d->order);

@@ -50,6 +50,8 @@ void wf__emu_context_drop(CUcontext c)
             i = d->n_handles;
         } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
                    (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
+            if (h.kind == EMU_OBJ_STREAM)
+                wf__emu_capture_drop(h.at);
             if (h.kind == EMU_OBJ_EVENT)
                 wf__emu_clock_free(&((CUevent)h.at)->before);
             wf__emu_free_handle(h.at);
@@ -216,6 +218,7 @@ EMU_EXPORT CUresult cuCtxSynchronize(void)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
+    status = status == CUDA_SUCCESS ? wf__emu_waits_for_all(c) : status;
     if (status == CUDA_SUCCESS)
         wf__emu_order_host_waits_for_all(c);
     return wf__emu_leave(status);

@@ -90,6 +90,9 @@ static CUresult begin(copying *c, const char *call, CUstream stream)
     CUresult status = wf__emu_enter(&c->context);
     if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
+    status = c->async ? status : wf__emu_unsafe(status);
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c->context, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
         c->op = wf__emu_op_begin(c->context, stream, call, "writes");
     return status;

@@ -45,6 +45,7 @@ EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
     if (!wf__emu_known(stream, EMU_OBJ_STREAM))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
     wf__emu_order_stream_gone(stream);
+    wf__emu_capture_drop(stream);
     wf__emu_free_handle(stream);
     return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
@@ -63,7 +64,9 @@ static CUresult stream_status(CUstream stream, CUcontext *c)
 static CUresult wait_for(CUstream stream)
 {
     CUcontext c;
-    CUresult status = stream_status(stream, &c);
+    CUresult status = wf__emu_unsafe(stream_status(stream, &c));
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
         wf__emu_order_host_waits_for(c, stream);
     return wf__emu_leave(status);
@@ -87,14 +90,6 @@ EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
     *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
     return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
-{
-    CUcontext c;
-    if (!status)
-        return CUDA_ERROR_INVALID_VALUE;
-    *status = 0;
-    return wf__emu_leave(stream_status(stream, &c));
 }
 /* Host functions run at once, and whoever they tell may know that the stream has got there. Without the lock: they may
  * not call the driver, but they may block on those who do. */
@@ -145,6 +140,8 @@ EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
         status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS) {
         event->recorded = true;
         event->time = wf__now();
@@ -160,7 +157,7 @@ static CUresult event_status(CUevent event)
 static CUresult wait_for_event(CUevent event)
 {
     wf__mutex_lock(&wf__emu_driver.lock);
-    CUresult status = event_status(event);
+    CUresult status = wf__emu_unsafe(event_status(event));
     if (status == CUDA_SUCCESS)
         wf__emu_order_host_waits(&event->before);
     return wf__emu_leave(status);
@@ -173,6 +170,8 @@ EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned f
     CUcontext c;
     CUresult status = stream_status(stream, &c);
     status = status == CUDA_SUCCESS ? event_status(event) : status;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     if (status == CUDA_SUCCESS)
         wf__emu_order_wait(c, stream, &event->before);
     return wf__emu_leave(status);
@@ -281,34 +280,42 @@ static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
         wf__emu_op_drop(op);
 }
 
-static CUresult run(CUcontext c, struct CUfunc_st *f, emu_launch *l, CUstream stream, void **params, void **extra)
+CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
 {
     emu_driver *d = &wf__emu_driver;
+    wf__str report = { 0 };
+    l->module = f->module->m;
+    l->func = f->func;
+    l->heap = &d->heap;
+    l->device = c->device;
+    l->peers = c->peers;
+    l->params = params;
+    l->find = d->find;
+    l->limit = d->limit;
+    l->id = ++d->launches;
+    l->report = &report;
+    run_ordered(c, l, stream);
+    d->instructions += l->instructions;
+    if (report.at)
+        wf__emu_set_report(report.at);
+    wf__str_free(&report);
+    return CUDA_SUCCESS;
+}
+
+static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
+{
+    bool captured = wf__emu_known(stream, EMU_OBJ_STREAM) && stream->capture;
     CUresult status = check_shape(f, l);
+    if (status == CUDA_SUCCESS && !captured)
+        status = wf__emu_use_stream(c, stream, CUDA_SUCCESS);
     if (status != CUDA_SUCCESS)
         return status;
     uint8_t *block = wf__alloc0(f->func->param_bytes + 1u);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
     status = copy_params(f->func, params, extra, block);
-    if (status == CUDA_SUCCESS) {
-        wf__str report = { 0 };
-        l->module = f->module->m;
-        l->func = f->func;
-        l->heap = &d->heap;
-        l->device = c->device;
-        l->peers = c->peers;
-        l->params = block;
-        l->find = d->find;
-        l->limit = d->limit;
-        l->id = ++d->launches;
-        l->report = &report;
-        run_ordered(c, l, stream);
-        d->instructions += l->instructions;
-        if (report.at)
-            wf__emu_set_report(report.at);
-        wf__str_free(&report);
-    }
+    if (status == CUDA_SUCCESS)
+        status = captured ? wf__emu_capture_kernel(stream, f, l, block) : wf__emu_run_kernel(c, f, l, stream, block);
     wf__free(block);
     return status;
 }

@@ -39,7 +39,7 @@ static void use_all(emu_op *op, emu_memory *m)
 EMU_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     return wf__emu_leave(status == CUDA_SUCCESS ? allocate(address, bytes, c) : status);
 }
 EMU_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -60,6 +60,8 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     bool mine = pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES;
     if (status == CUDA_SUCCESS && (!wf__emu_stream_known(stream) || !(mine || wf__emu_known(pool, EMU_OBJ_POOL))))
         status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
         status = allocate(address, bytes, c);
     if (status == CUDA_SUCCESS) {
@@ -106,7 +108,7 @@ static CUresult release(CUdeviceptr address, CUcontext c, const char *call, bool
 EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, false, NULL) : status);
 }
 EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
@@ -115,6 +117,8 @@ EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, true, stream) : status);
 }
 EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
@@ -131,7 +135,7 @@ EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!out || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS && bytes > wf__emu_driver.memory[c->device]) /* as if the processor had no more either */
@@ -169,7 +173,7 @@ EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsign
 static CUresult drop_host(const char *call, void *at, bool registered)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
     emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
@@ -187,7 +191,7 @@ EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
 {
     (void)flags;
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!at || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS && (live((CUdeviceptr)(uintptr_t)at) || live((CUdeviceptr)(uintptr_t)at + bytes - 1)))

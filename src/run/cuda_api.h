@@ -29,6 +29,8 @@ typedef struct wf__cuda {
 /* The values of cuda.h that are used. */
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
+    WF__CUDA_CAPTURE_IMPLICIT = 906, /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT */
+    WF__CUDA_CAPTURE_RELAXED = 2,    /* CU_STREAM_CAPTURE_MODE_RELAXED */
     WF__CUDA_STREAM_NON_BLOCKING = 1,
     WF__CUDA_HOST_PORTABLE = 1,   /* CU_MEMHOSTALLOC_...: pinned for all contexts */
     WF__CUDA_ATTACHED_GLOBAL = 1, /* CU_MEM_ATTACH_...: for all streams */
