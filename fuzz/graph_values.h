@@ -58,6 +58,7 @@ typedef struct recorder {
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
     int64_t point[WF_MAX_RANK];
+    bool atomics; /* are drawn, too */
     bool inexact; /* a float reduction whose order may show */
     bool failed;
 } recorder;
