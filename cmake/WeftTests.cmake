@@ -7,7 +7,7 @@
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
 #   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
 #                       every file of fuzz/corpus/<x>/ and one of random inputs; one that asks for WEFT_FUZZ_DEVICE runs
-#                       once more on the emulated GPU, as cuda_fuzz_<x>. Other fuzz/*.c are helpers
+#                       once more on the emulated GPU, as cuda_fuzz_<x> and cuda_fuzz_<x>_corpus. Other fuzz/*.c are helpers
 # All share one kernel cache on disk inside the build folder. It is emptied at the start of each run, so that no test
 # ever runs code of an earlier build, and nothing is left in the user's own cache.
 
@@ -164,7 +164,8 @@ foreach(file ${fuzzers})
         if(on_gpu)
             add_dependencies(${name} weft_cuda_emu)
             weft_test(cuda_${name} ${name} --random 100)
-            set_property(TEST cuda_${name} APPEND PROPERTY ENVIRONMENT WEFT_FUZZ_DEVICE=cuda-emu)
+            weft_test(cuda_${name}_corpus ${name} ${source}/fuzz/corpus/${short})
+            set_property(TEST cuda_${name} cuda_${name}_corpus APPEND PROPERTY ENVIRONMENT WEFT_FUZZ_DEVICE=cuda-emu)
         endif()
     endif()
     if(fuzz_files)

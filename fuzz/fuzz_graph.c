@@ -81,7 +81,7 @@ static void run_points(recorder *r, fz_reader start)
         r->in = start;
         r->n = r->vars = r->params = 0;
         for (int b = 0; b < r->set.buffers; ++b)
-            r->set.buffer[b].writer = 0;
+            r->set.buffer[b].writer = r->set.buffer[b].read = 0;
         begin(r);
         record(r);
         check(r, wf_run(r->g));
@@ -101,6 +101,7 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
     r->ctx = ctx;
     r->how = how;
     r->in = fz_open(data, size);
+    r->atomics = r->in.random % 4 == 3;
     fz_make_arrays(ctx, &r->in, &r->set);
     if (how == POINTS)
         run_points(r, r->in);
@@ -287,8 +288,8 @@ static void compare_gpu(const uint8_t *data, size_t size)
     unsigned sum = sum_of(data, size), k = sum % FZ_COUNT(ways);
     wf_context *oracle = ways[k].plain ? interp_plain : interp, *device = ways[k].plain ? gpu_plain : gpu;
     fz_result want = { 0 }, got = { 0 };
+    fz_debug = ways[k].flags & WF_DEBUG;
     assemble_for = sum / FZ_COUNT(ways) % ASSEMBLED ? 0 : sum & 1 ? 80 : 70;
-    inside_only = ways[k].flags & WF_DEBUG;
     wf_set_flags(oracle, ways[k].flags, 0);
     wf_set_flags(device, ways[k].flags, 0);
     if (getenv("WEFT_FUZZ_TRACE")) {

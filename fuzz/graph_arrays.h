@@ -113,6 +113,7 @@ typedef struct fz_buffer {
     wf_shape shape;         /* of the arrays in it */
     int64_t step[WF_MAX_RANK], pad[WF_MAX_RANK];
     int writer; /* array that is written, plus 1 */
+    bool read;  /* by some index, or as a whole */
 } fz_buffer;
 
 typedef struct fz_array {
@@ -138,6 +139,7 @@ typedef struct fz_setup {
 } fz_setup;
 
 static bool fz_on_gpu; /* what is compared with the interpreter */
+static bool fz_debug;  /* in debug mode, where an index outside is an error */
 
 /* More than one block, box or part of a reduction; seldom, since one such takes as long as fifty others. */
 static void fz_choose_large_space(const fz_reader *in, fz_setup *set)

@@ -49,11 +49,10 @@ static void add_variable(recorder *r)
     r->var_value[v] = emit(r, wf_get(r->var[v]), shape);
 }
 
-static wf_val local_index(recorder *r, int n)
+static wf_val local_index(recorder *r, int n, wf_shape *shape)
 {
-    wf_shape shape = { 0 };
-    wf_val some = wf_and(cast_to(operand(r, WF_I64, false, &shape), WF_I64), 15);
-    return inside_only ? wf_mod(some, n) : wf_sub(some, 3);
+    wf_val at = wf_sub(wf_and(cast_to(operand(r, WF_I64, false, shape), WF_I64), 15), 3);
+    return fz_debug ? wf_clamp(at, 0, n - 1) : at;
 }
 
 /* A local array: written here and there, inside and outside, in a loop, too, and read. */
@@ -66,7 +65,7 @@ static void add_local(recorder *r)
     int n = 1 + (int)take(r, 9);
     wf_array *w = wf_local_array(r->g, NULL, t, WF_SHAPE(n), cast_to(operand(r, t, false, &shape), t));
     for (unsigned k = 1 + take(r, 3); k > 0; --k) {
-        wf_val at = local_index(r, n);
+        wf_val at = local_index(r, n, &shape);
         wf_val v = cast_to(operand(r, t, true, &shape), t);
         if (take(r, 2))
             wf_write_if(r->g, operand(r, WF_BOOL, true, &shape), w, v, at);
@@ -76,11 +75,10 @@ static void add_local(recorder *r)
     if (take(r, 2) && r->blocks < MOST_BLOCKS) {
         wf_val i;
         wf_for_(r->g, "local", &i, (wf_val){ { 0, NULL } }, (wf_val){ { n, NULL } }, (wf_val){ { 1, NULL } });
-        wf_val to = wf_add(i, (int)take(r, 2));
-        wf_write(r->g, w, wf_read(r->g, w, wf_sub(n - 1, i)), inside_only ? wf_mod(to, n) : to);
+        wf_write(r->g, w, wf_read(r->g, w, wf_sub(n - 1, i)), wf_add(i, take(r, 2) && !fz_debug));
         wf_end_(r->g, "local");
     }
-    wf_val at = local_index(r, n);
+    wf_val at = local_index(r, n, &shape);
     wf_border border = (wf_border)take(r, 6);
     emit(r, wf_read_border(r->g, w, border, wf_const(r->g, t, 0), at), shape);
 }

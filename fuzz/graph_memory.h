@@ -72,6 +72,7 @@ static void add_element(recorder *r)
         emit(r, wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank }), (wf_shape){ 0 });
         return;
     }
+    r->set.buffer[a->buffer].read = true;
     emit(r, own_element(r, k), indexed(r) || r->set.kind == KIND_ELEMENTS_REDUCE ? (wf_shape){ 0 } : a->shape);
 }
 
@@ -81,6 +82,7 @@ static void add_read(recorder *r)
     const fz_array *a = &r->set.array[k];
     if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0 || !may_load(r, k, false))
         return;
+    r->set.buffer[a->buffer].read = true;
     wf_border border = (wf_border)take(r, 6);
     wf_val index[WF_MAX_RANK];
     wf_shape shape = { 0 };
@@ -194,5 +196,83 @@ static void add_accumulate(recorder *r)
         check(r, wf_run(r->g));
         begin(r);
     }
+}
+
+/* ---- atomic operations whose result is used ---- */
+/* Reads see what is there at the moment, so there are none by other points. */
+static bool may_update(const recorder *r, int k)
+{
+    const fz_array *a = &r->set.array[k];
+    const fz_buffer *b = &r->set.buffer[a->buffer];
+    return !wf__is_complex(a->dtype) && fz_points(&a->shape) > 0 && (!indexed(r) || !b->read);
+}
+
+static bool any_update(recorder *r, wf_dtype t, wf_join *join)
+{
+    *join = (wf_join)(WF_ADD + take(r, 9));
+    return *join == WF_EXCH || (*join == WF_INC ? t < WF_F16 && t != WF_BOOL : wf__updates(*join, t));
+}
+
+/* Of the elements that are this point's own, or of all elements of an array: what was there. */
+static void add_own_atomic(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays), i = pick(r);
+    const fz_array *a = &r->set.array[k];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    wf_join join;
+    wf_val index[WF_MAX_RANK];
+    wf_vals at = { index, (size_t)a->shape.rank };
+    wf_shape both = a->shape, shape = indexed(r) ? (wf_shape){ 0 } : a->shape;
+    bool swaps = take(r, 4) == 0, space = indexed(r);
+    if (!any_update(r, a->dtype, &join) || !may_update(r, k) || (!space && (r->blocks || !a->shape.rank)))
+        return;
+    if (space && ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer)))
+        return;
+    if (!space && !(fz_broadcast(&both, &r->pool[i].shape) && fz_same_shape(&both, &a->shape)))
+        i = 0;
+    if (space)
+        own_place(r, k, index);
+    for (int d = 0; d < a->shape.rank && !space; ++d)
+        index[d] = wf_iota(r->g, a->shape, d);
+    wf_val v = cast_to(use(r, i), a->dtype);
+    wf_val old = swaps ? wf_cas_n(r->g, named(r, k), without_nan(v), wf_const(r->g, a->dtype, 1), at)
+                       : wf_atomic_n(r->g, join, named(r, k), v, at);
+    b->writer = space ? k + 1 : b->writer;
+    emit(r, old, shape);
+}
+
+/* All points meet in one element. What each finds there is open; all that they find is not, where they all do the same. */
+static void add_meeting(recorder *r)
+{
+    static const wf_join order_free[] = { WF_ADD, WF_XOR, WF_MAX };
+    int k = (int)take(r, (unsigned)r->set.arrays), m = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k], *sum = &r->set.array[m];
+    fz_buffer *b = &r->set.buffer[a->buffer], *into = &r->set.buffer[sum->buffer];
+    wf_join join, all = order_free[take(r, 3)];
+    wf_val first[WF_MAX_RANK], on;
+    wf_shape shape = { 0 };
+    if (!any_update(r, a->dtype, &join) || !may_update(r, k) || b == into || b->writer || sum->dtype >= WF_F16 ||
+        sum->dtype == WF_BOOL || fz_points(&sum->shape) == 0 || (into->writer && into->writer != -(int)all))
+        return;
+    for (int d = 0; d < WF_MAX_RANK; ++d)
+        first[d] = wf_const(r->g, WF_I64, 0);
+    on = operand(r, WF_BOOL, false, &shape);
+    wf_val by = wf_cast(wf_const(r->g, WF_I32, 1 + (double)take(r, 3)), a->dtype);
+    wf_val old = wf_atomic_if_n(r->g, on, join, named(r, k), by, (wf_vals){ first, (size_t)a->shape.rank });
+    wf_accumulate_if_n(r->g, on, (int)all, named(r, m), cast_to(old, sum->dtype),
+                       (wf_vals){ first, (size_t)sum->shape.rank });
+    b->writer = -1000; /* of nobody else */
+    into->writer = -(int)all;
+}
+
+static void add_atomic(recorder *r)
+{
+    bool meet = take(r, 2);
+    if (r->calls || r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE)
+        return;
+    if (meet && indexed(r))
+        add_meeting(r);
+    else
+        add_own_atomic(r);
 }
 #endif

@@ -68,6 +68,13 @@ static void add_steps(recorder *r, unsigned steps)
         case 22:
             add_local(r);
             break;
+        case 23:
+        case 24:
+            if (r->atomics)
+                add_atomic(r);
+            else
+                add_operation(r);
+            break;
         default:
             add_operation(r);
         }

@@ -87,6 +87,78 @@ static wf_val add_kept_index(recorder *r, wf_val v, wf_dtype t)
     return t == WF_BOOL ? wf_xor(v, wf_cast(wf_and(at, 1), t)) : wf_add(v, wf_cast(at, t));
 }
 
+/* With rank: reduced axes have extent 1, if these are all axes, there is one. */
+static wf_array *new_result(recorder *r, wf_dtype dtype, unsigned rank)
+{
+    wf_shape shape = { .rank = (int)rank, .dim = { 1 } };
+    if (some_axes(r))
+        shape = kept_shape(r, shape.rank == 0);
+    wf_array *out = r->kept[r->kept_n] = wf_empty_with(r->ctx, dtype, shape, NULL);
+    if (r->how == KERNEL) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", r->kept_n);
+        out = r->kept_formal[r->kept_n] = wf_formal(r->g, name, dtype, wf_array_shape(out).rank);
+    }
+    ++r->kept_n;
+    return out;
+}
+
+/* ---- custom joins ---- */
+/* What is drawn for them costs no bytes, so that these go on to mean what they did. */
+static unsigned also(recorder *r, unsigned below) { return (unsigned)(fz_next(&r->in.random) % below); }
+
+typedef struct custom { /* two variables whose join is recorded */
+    unsigned form;
+    wf_dtype dtype;
+    wf_var a, b;
+} custom;
+
+/* (a, b) joined with (x, y), in an order that does not show. */
+static void join_custom(const custom *c, wf_val x, wf_val y)
+{
+    wf_val a = wf_get(c->a), b = wf_get(c->b), first, second;
+    switch (c->form) {
+    case 0: { /* the largest, and of its partners the largest; no partner is negative, but of what is not there yet */
+        wf_val better = wf_and(wf_ge(y, 0), wf_or(wf_lt(b, 0), wf_or(wf_gt(x, a), wf_and(wf_eq(x, a), wf_gt(y, b)))));
+        first = wf_select(better, x, a);
+        second = wf_select(better, y, b);
+        break;
+    }
+    case 1: /* the two largest, a not below b */
+        first = wf_max(a, x);
+        second = wf_max(wf_min(a, x), wf_max(b, y));
+        break;
+    default: /* sum, and sum of the products of all pairs */
+        first = wf_add(a, x);
+        second = wf_add(wf_add(b, y), wf_mul(a, x));
+    }
+    wf_set(c->a, first);
+    wf_set(c->b, second);
+}
+
+/* Of floats without NaNs, and with one zero. */
+static wf_val ordered(wf_val v)
+{
+    wf_dtype t = wf_val_dtype(v);
+    return t < WF_F16 ? v : wf_select(wf_eq(without_nan(v), 0), 0, without_nan(v));
+}
+
+static void begin_custom(recorder *r, custom *c)
+{
+    static const wf_dtype keys[] = { WF_F32, WF_I32, WF_F64, WF_U8, WF_I64 };
+    c->form = also(r, 3);
+    c->dtype = c->form == 2 ? WF_U32 : keys[also(r, FZ_COUNT(keys))];
+    wf_val v = ordered(cast_to(use(r, (int)also(r, (unsigned)r->n)), c->dtype)), w = v;
+    wf_val none = c->form == 1 && c->dtype != WF_U8 ? WF_V(c->dtype < WF_F16 ? -0x1p31 : -INFINITY) : WF_V(0);
+    if (c->form == 0)
+        w = wf_and(cast_to(use(r, (int)also(r, (unsigned)r->n)), WF_I64), 0xffff);
+    c->a = wf_reduced(r->g, c->dtype, none, WF_JOIN_CUSTOM);
+    c->b = c->form ? wf_reduced(r->g, c->dtype, none, WF_JOIN_CUSTOM) : wf_reduced(r->g, WF_I64, -1, WF_JOIN_CUSTOM);
+    if (c->form == 1)
+        v = wf_max(v, none); /* i64 has less than that */
+    join_custom(c, v, c->form == 0 ? w : none);
+}
+
 /* Reducing graphs: some reductions of some values, then results into arrays. */
 static void reduce_all(recorder *r)
 {
@@ -103,18 +175,23 @@ static void reduce_all(recorder *r)
         fz_function f = functions[wf__join_op(join)];
         wf_set(red[k], take(r, 2) ? f.f2(now, v) : f.f2(v, now));
     }
+    custom own[2];
+    unsigned customs = r->in.random % 3 ? 0 : 1 + (unsigned)(r->in.random / 3 % 2);
+    for (unsigned k = 0; k < customs; ++k)
+        begin_custom(r, &own[k]);
+    if (customs)
+        wf_section(r->g, WF_JOIN);
+    for (unsigned k = 0; k < customs; ++k)
+        join_custom(&own[k], wf_get(wf_other(own[k].a)), wf_get(wf_other(own[k].b)));
     wf_section(r->g, WF_POST);
+    for (unsigned k = 0; k < 2 * customs && r->kept_n < MOST_KEPT; ++k) {
+        const custom *c = &own[k / 2];
+        bool second = k & 1;
+        wf_out(r->g, new_result(r, second && c->form == 0 ? WF_I64 : c->dtype, also(r, 2)),
+               wf_get(second ? c->b : c->a));
+    }
     for (unsigned k = 0; k < n && r->kept_n < MOST_KEPT; ++k) {
-        wf_shape shape = { .rank = (int)take(r, 2), .dim = { 1 } };
-        if (some_axes(r))
-            shape = kept_shape(r, shape.rank == 0);
-        wf_array *out = r->kept[r->kept_n] = wf_empty_with(r->ctx, t[k], shape, NULL);
-        if (r->how == KERNEL) {
-            char name[16];
-            snprintf(name, sizeof name, "k%d", r->kept_n);
-            out = r->kept_formal[r->kept_n] = wf_formal(r->g, name, t[k], wf_array_shape(out).rank);
-        }
-        ++r->kept_n;
+        wf_array *out = new_result(r, t[k], take(r, 2));
         wf_val v = wf_get(red[k]);
         if (some_axes(r) && indexed(r) && take(r, 2))
             v = add_kept_index(r, v, t[k]);

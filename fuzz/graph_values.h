@@ -58,11 +58,11 @@ typedef struct recorder {
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
     int64_t point[WF_MAX_RANK];
+    bool atomics; /* are drawn, too */
     bool inexact; /* a float reduction whose order may show */
     bool failed;
 } recorder;
 
-static bool inside_only; /* indices of local arrays are: debug mode reports others */
 
 static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
 static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }

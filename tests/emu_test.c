@@ -29,6 +29,7 @@ int emu_open(void **state)
 #undef WEFT_CUDA_FUNCTION
     *(void **)&cu.weftEmuLastReport = symbol("weftEmuLastReport");
     *(void **)&cu.weftEmuClearReport = symbol("weftEmuClearReport");
+    *(void **)&cu.weftEmuName = symbol("weftEmuName");
     *(void **)&cu.weftEmuInstructions = symbol("weftEmuInstructions");
     CU(cu.cuInit(0));
     CUcontext c;
@@ -111,8 +112,10 @@ CUdeviceptr emu_upload(const void *data, size_t bytes)
 {
     CUdeviceptr at;
     CU(cu.cuMemAlloc_v2(&at, bytes));
-    if (data)
+    if (data) {
         CU(cu.cuMemcpyHtoD_v2(at, data, bytes));
+        CU(cu.cuStreamSynchronize(NULL)); /* it returns before they have arrived */
+    }
     return at;
 }
 void emu_download(void *out, CUdeviceptr at, size_t bytes) { CU(cu.cuMemcpyDtoH_v2(out, at, bytes)); }

@@ -21,6 +21,7 @@ typedef struct emu_api {
 #undef WEFT_CUDA_FUNCTION
     size_t (*weftEmuLastReport)(char *, size_t);
     void (*weftEmuClearReport)(void);
+    void (*weftEmuName)(const char *);
     uint64_t (*weftEmuInstructions)(void);
 } emu_api;
 extern emu_api cu;

@@ -354,6 +354,30 @@ static void test_uploads(void **state)
     }
 }
 
+/* Copies of views stay on the GPU. */
+static void test_copies_of_views(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+        wf_dtype t = (wf_dtype[]){ WF_U8, WF_BOOL, WF_F32, WF_C128 }[seed % 4];
+        wf_array *host = wf_empty(ctx, t, WF_SHAPE(3, 5, 2, 4), .device = WF_CPU);
+        uint8_t bytes[120 * 16];
+        for (size_t i = 0; i < sizeof bytes; ++i)
+            bytes[i] = (uint8_t)(t == WF_BOOL ? i % 3 == 0 : i * 7 + seed);
+        OK(ctx, wf_upload(host, bytes, 120 * wf_dtype_size(t)));
+        wf_array *here = wf_copy_to(host, GPU), *view = view_of(here, seed), *want = view_of(host, seed);
+        begin_seeing();
+        wf_array *copy = wf_copy_to(view, GPU);
+        assert_int_equal(seen.fetches, 0);
+        assert_true(wf_array_is_packed(copy) && wf_array_device(copy) == GPU);
+        end_seeing(state);
+        void *x = contents(copy), *y = contents(want);
+        assert_memory_equal(x, y, (size_t)wf_array_count(want) * wf_dtype_size(t));
+        free(x), free(y);
+        wf_release(here), wf_release(host), wf_release(view), wf_release(want), wf_release(copy);
+    }
+}
+
 /* What the program puts into a stream before and after a launch comes before and after it. */
 static void test_program_order(void **state)
 {
@@ -478,6 +502,7 @@ int main(void)
         cmocka_unit_test_teardown(test_copies_while_freed, still_current),
         cmocka_unit_test_teardown(test_memory_of_streams, end_seeing),
         cmocka_unit_test_teardown(test_uploads, end_seeing),
+        cmocka_unit_test_teardown(test_copies_of_views, end_seeing),
         cmocka_unit_test_teardown(test_program_order, end_seeing),
         cmocka_unit_test_teardown(test_events, end_seeing),
         cmocka_unit_test_teardown(test_refused_streams, end_seeing),

@@ -12,11 +12,14 @@ static void test_wrap(void **state)
     int released = 0;
     wf_array *a = wrapped(at, WF_F32, WF_SHAPE(3, 4), &released), *row = wf_view_at(a, 0, 1);
     change(row, one);
+    OK(ctx, wf_sync(ctx));
     expect_at(at, (float[]){ 0, 1, 2, 3, 9, 11, 13, 15, 8, 9, 10, 11 }, 12);
     OK(ctx, wf_upload(row, x, 4 * sizeof *x));
     expect_at(at, (float[]){ 0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11 }, 12);
     wf_array *copy = wf_copy(row); /* memory of its own, at once: nobody sees what the program writes */
+    OK(ctx, wf_sync(ctx));
     CU(cu.cuMemsetD32_v2(at + 16, 0x40000000, 4));
+    CU(cu.cuCtxSynchronize());
     EXPECT_F32(row, 2, 2, 2, 2);
     EXPECT_F32(copy, 0, 1, 2, 3);
     wf_release(a), wf_release(copy);
@@ -44,6 +47,7 @@ static void test_strides(void **state)
             want[15 + 8 * i - 2 * j] = want[15 + 8 * i - 2 * j] * 2 + 1;
     for (int i = 1; i < 8; ++i)
         want[i] = want[i] * 2 + 1;
+    OK(ctx, wf_sync(ctx));
     expect_at(at, want, 40);
     EXPECT_F32(a, want[15], want[13], want[11], want[9], want[23], want[21], want[19], want[17], want[31], want[29],
                want[27], want[25]);
@@ -63,6 +67,7 @@ static void test_overlap(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_out(g, to, wf_mul(wf_in(g, from), 3));
     OK(ctx, wf_run(g));
+    OK(ctx, wf_sync(ctx));
     for (int i = 19; i > 0; --i)
         want[i] = want[i - 1] * 3;
     expect_at(at, want, 20);

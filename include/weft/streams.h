@@ -33,7 +33,8 @@ extern "C" {
 WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
 /* A CUDA stream of the program's own (CUstream, cudaStream_t; NULL: the default stream) on a GPU (0: the context's
  * default) as a stream; it must live until wf_stream_free, which does not destroy it. Of the device's primary
- * context, which the CUDA runtime uses, and not being captured. Launches are given to it by the calling thread
+ * context, which the CUDA runtime uses. While it is captured into a CUDA graph, whatever is to go there is
+ * WF_ERR_UNSUPPORTED, and the capture goes on. Launches are given to it by the calling thread
  * before the call returns, so they come after what the program has put there before, and before what it puts there
  * later; those that need results of reductions on the host wait for them. What uses an array waits, on the GPU, for the
  * stream of Weft's or the program's where it was used last (an event, some microseconds), and so do copies of

@@ -286,7 +286,7 @@ static bool copied_by_launch(const wf_array *array, wf_array *copy)
     return wf_run(g) == WF_OK;
 }
 
-/* By way of packed elements of the processor, but for packed ones that stay on a GPU. */
+/* By way of packed elements of the processor, but for what stays on a GPU. */
 wf_array *wf_copy_to(const wf_array *array, wf_device device)
 {
     if (!array || !wf__array_usable(array, "wf_copy_to"))
@@ -295,7 +295,9 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     wf_array *copy = wf_empty_with(array->ctx, array->dtype, array->shape,
                                    &(wf_place){ .size = sizeof(wf_place), .device = device });
     bool host = copy && !wf__is_gpu(copy->device);
-    if (copy && copy->device == array->device && wf__freezes(array->ctx)) {
+    bool stays = copy && !host && copy->device == array->device && bytes;
+    bool gaps = stays && !wf_array_is_packed(array);
+    if (copy && copy->device == array->device && (gaps || wf__freezes(array->ctx))) {
         if (copied_by_launch(array, copy))
             return copy;
         wf_release(copy);
@@ -303,7 +305,7 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     }
     if (copy && wf__is_freezing(array->ctx))
         wf__freeze_host(array, false, "wf_copy_to another device");
-    if (copy && !host && copy->device == array->device && bytes && wf_array_is_packed(array)) {
+    if (stays) {
         if (wf__array_arrived(array, "wf_copy_to") && copied_there(array, copy))
             return copy;
         wf_release(copy);

@@ -201,7 +201,7 @@ void wf_stream_free(wf_stream *s)
         s->ctx->log(1, s->error.text.failed ? "queued work failed" : wf__str_get(&s->error.text), s->ctx->log_user);
     wf__mutex_unlock(&s->lock);
     wf__failure f = { 0 };
-    if (s->cuda.gpu && !wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f) && s->ctx->log)
+    if (s->cuda.gpu && !wf__gpu_finish_work(s->cuda.gpu, s->cuda.stream, &f) && s->ctx->log)
         s->ctx->log(1, wf__str_get(&f.text), s->ctx->log_user);
     wf__str_free(&f.text);
     release_stream(s);

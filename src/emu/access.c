@@ -208,9 +208,17 @@ static void mark_written(const place *p, unsigned bytes)
         memset(p->state, 2, bytes);
 }
 
+/* What the launch uses is kept for the order of streams, but for strong reads: those that see what another kernel
+ * writes meanwhile mean to. */
 static void race(emu_run *r, const emu_inst *in, const place *p, unsigned bytes, uint32_t lane, unsigned access,
                  bool same)
 {
+    bool writes = access & EMU_WRITE, strong = access & EMU_STRONG;
+    if (p->memory && r->l->touched && (writes || !strong))
+        wf__emu_touch(r->l->touched, p->memory, p->offset, bytes,
+                      !writes  ? EMU_TOUCH_READ
+                      : strong ? EMU_TOUCH_ATOMIC
+                               : EMU_TOUCH_WRITE);
     if (p->pages && r->races)
         wf__emu_race(r, in, p->pages, p->size, p->offset, bytes, lane, access, same, p->address);
 }
@@ -258,11 +266,9 @@ void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask)
             return;
         for (unsigned i = 0; i < count; i++)
             memcpy(data + (size_t)i * n, &emu_row(r, r->ops[in->ops + 1 + i])[lane], n);
-        if (p.pages && r->races) {
-            if (in->strong)
-                wf__emu_race_order(r, in, lane, a, true, false);
-            race(r, in, &p, total, lane, access, memcmp(p.at, data, total) == 0);
-        }
+        if (in->strong && p.pages && r->races)
+            wf__emu_race_order(r, in, lane, a, true, false);
+        race(r, in, &p, total, lane, access, p.pages && memcmp(p.at, data, total) == 0);
         memcpy(p.at, data, total);
         mark_written(&p, total);
     }

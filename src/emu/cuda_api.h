@@ -22,6 +22,8 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUarray_st *CUarray;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid;
@@ -118,6 +120,9 @@ enum {
  * the whole text, 0 when there is none. Not part of CUDA. */
 size_t weftEmuLastReport(char *buffer, size_t size);
 void weftEmuClearReport(void);
+/* What the launches of the calling thread are called in reports about their order, from now on; NULL: nothing. Not part
+ * of CUDA. */
+void weftEmuName(const char *name);
 /* Lane instructions executed since the library was loaded. Not part of CUDA. */
 uint64_t weftEmuInstructions(void);
 #endif

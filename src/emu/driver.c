@@ -1,6 +1,6 @@
 /* driver.c - the driver API: start and end, handles, errors, devices. Environment:
  *
- *   WEFT_EMU=races,uninit,registers    what is looked for besides faults; default all; "none" for nothing
+ *   WEFT_EMU=races,uninit,registers,order   what is looked for besides faults; default all; "none" for nothing
  *   WEFT_EMU_SM=90                     compute capability, times ten
  *   WEFT_EMU_DEVICES=1                 number of devices
  *   WEFT_EMU_MEMORY=4096               MiB of each device
@@ -36,11 +36,8 @@ static uint32_t finders(void)
     static const struct {
         const char *name;
         uint32_t bits;
-    } names[] = { { "races", EMU_FIND_RACES },
-                  { "uninit", EMU_FIND_UNINIT },
-                  { "registers", EMU_FIND_REGISTERS },
-                  { "all", EMU_FIND_ALL },
-                  { "none", 0 } };
+    } names[] = { { "races", EMU_FIND_RACES }, { "uninit", EMU_FIND_UNINIT }, { "registers", EMU_FIND_REGISTERS },
+                  { "order", EMU_FIND_ORDER }, { "all", EMU_FIND_ALL },       { "none", 0 } };
     const char *text = wf__getenv("WEFT_EMU");
     uint32_t find = 0;
     if (!text)
@@ -65,6 +62,7 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
         d->devices = (int)number_from("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
         d->sm = (int)number_from("WEFT_EMU_SM", 90, 70, 120);
         d->find = finders();
+        d->order.on = d->find & EMU_FIND_ORDER;
         d->limit = number_from("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
         for (int i = 0; i < EMU_MAX_DEVICES; i++) {
             d->memory[i] = number_from("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
@@ -101,7 +99,7 @@ bool wf__emu_known(const void *at, emu_object kind)
             return true;
     return false;
 }
-void wf__emu_free_handle(void *at)
+void wf__emu_forget_handle(const void *at)
 {
     emu_driver *d = &wf__emu_driver;
     uint32_t i = d->n_handles;
@@ -109,6 +107,10 @@ void wf__emu_free_handle(void *at)
         i--;
     if (i > 0)
         d->handles[i - 1] = d->handles[--d->n_handles];
+}
+void wf__emu_free_handle(void *at)
+{
+    wf__emu_forget_handle(at);
     wf__free(at);
 }
 void wf__emu_set_report(const char *text)
@@ -368,11 +370,16 @@ __attribute__((destructor)) static void leave_for_good(void)
         i = d->n_handles;
     }
     for (uint32_t i = 0; i < d->n_handles; i++) {
-        if (d->handles[i].kind == EMU_OBJ_LINK)
-            wf__str_free(&((CUlinkState)d->handles[i].at)->text);
-        wf__free(d->handles[i].at);
+        emu_handle h = d->handles[i];
+        if (h.kind == EMU_OBJ_LINK)
+            wf__str_free(&((CUlinkState)h.at)->text);
+        if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
+            wf__emu_graph_drop(h.at, h.kind);
+        else
+            wf__free(h.at);
     }
     wf__emu_heap_free(&d->heap);
+    wf__emu_order_free(&d->order);
     wf__free(d->handles);
     wf__str_free(&d->report);
     *d = (emu_driver){ .lock = WF__MUTEX_INIT };

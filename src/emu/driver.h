@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "emu/cuda_api.h"
 #include "emu/emu.h"
+#include "emu/order.h"
 
 enum { EMU_MAX_DEVICES = 8, EMU_SMS = 8, EMU_THREADS_PER_SM = 2048, EMU_BLOCKS_PER_SM = 32 };
 #define EMU_EXPORT __attribute__((visibility("default")))
@@ -17,6 +18,8 @@ typedef enum emu_object {
     EMU_OBJ_STREAM,
     EMU_OBJ_EVENT,
     EMU_OBJ_POOL,
+    EMU_OBJ_GRAPH,
+    EMU_OBJ_EXEC,
     EMU_OBJ_LINK
 } emu_object;
 
@@ -40,12 +43,15 @@ struct CUmod_st {
 struct CUstream_st {
     CUcontext context;
     unsigned flags;
+    uint32_t line;               /* of time */
+    struct emu_capture *capture; /* NULL: none */
 };
 struct CUevent_st {
     CUcontext context;
     unsigned flags;
     bool recorded;
     double time;
+    emu_clock before; /* what it stands for */
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -68,6 +74,7 @@ typedef struct emu_driver {
     uint32_t find;
     uint64_t limit, launches, instructions;
     emu_heap heap;
+    emu_order order;
     CUcontext primary[EMU_MAX_DEVICES];
     unsigned retained[EMU_MAX_DEVICES];
     struct CUmemPoolHandle_st pools[EMU_MAX_DEVICES];
@@ -83,6 +90,7 @@ CUresult wf__emu_leave(CUresult status);
 bool wf__emu_keep_handle(void *at, emu_object kind);    /* false: no memory */
 void *wf__emu_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
 bool wf__emu_known(const void *at, emu_object kind);
+void wf__emu_forget_handle(const void *at);
 void wf__emu_free_handle(void *at);              /* of wf__emu_new_handle; not known any more */
 CUresult wf__emu_device_status(CUdevice device); /* is there such a one? */
 CUresult wf__emu_context_of(CUcontext context);  /* its sticky error */
@@ -90,4 +98,14 @@ void wf__emu_context_drop(CUcontext context);    /* with everything that was mad
 void wf__emu_module_drop(CUmodule module);
 bool wf__emu_stream_known(CUstream stream);
 void wf__emu_set_report(const char *text);
+CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
+
+/* ---- captures: what is refused ends them ---- */
+CUresult wf__emu_unsafe(CUresult status); /* of a call that is potentially unsafe: `status`, or that it is refused */
+CUresult wf__emu_waits_for_all(CUcontext c);
+/* Anything but a kernel in a stream; `otherwise`: the status where it is the one that is captured. */
+CUresult wf__emu_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
+CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
+void wf__emu_capture_drop(CUstream stream); /* none: no-op */
+void wf__emu_graph_drop(void *at, emu_object kind);
 #endif

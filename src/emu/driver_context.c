@@ -42,6 +42,7 @@ static CUcontext make_context(int device, bool primary)
 void wf__emu_context_drop(CUcontext c)
 {
     emu_driver *d = &wf__emu_driver;
+    wf__emu_order_context_gone(c);
     for (uint32_t i = d->n_handles; i-- > 0;) {
         emu_handle h = d->handles[i];
         if (h.kind == EMU_OBJ_MODULE && ((CUmodule)h.at)->context == c) {
@@ -49,6 +50,10 @@ void wf__emu_context_drop(CUcontext c)
             i = d->n_handles;
         } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
                    (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
+            if (h.kind == EMU_OBJ_STREAM)
+                wf__emu_capture_drop(h.at);
+            if (h.kind == EMU_OBJ_EVENT)
+                wf__emu_clock_free(&((CUevent)h.at)->before);
             wf__emu_free_handle(h.at);
             i = d->n_handles;
         }
@@ -212,7 +217,11 @@ EMU_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 EMU_EXPORT CUresult cuCtxSynchronize(void)
 {
     CUcontext c;
-    return wf__emu_leave(wf__emu_enter(&c));
+    CUresult status = wf__emu_enter(&c);
+    status = status == CUDA_SUCCESS ? wf__emu_waits_for_all(c) : status;
+    if (status == CUDA_SUCCESS)
+        wf__emu_order_host_waits_for_all(c);
+    return wf__emu_leave(status);
 }
 static CUresult peer(CUcontext other, bool enable)
 {

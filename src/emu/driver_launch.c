@@ -2,6 +2,7 @@
  * by the context and given by the calls after it, as an asynchronous failure is.
  */
 #include "emu/driver.h"
+#include <stdio.h>
 
 /* ---- streams ---- */
 bool wf__emu_stream_known(CUstream stream)
@@ -28,7 +29,8 @@ EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags,
     CUstream s = wf__emu_new_handle(sizeof *s, EMU_OBJ_STREAM);
     if (!s)
         return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    *s = (struct CUstream_st){ c, flags };
+    *s = (struct CUstream_st){ .context = c, .flags = flags };
+    wf__emu_order_stream(s);
     *stream = s;
     return wf__emu_leave(CUDA_SUCCESS);
 }
@@ -42,23 +44,35 @@ EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (!wf__emu_known(stream, EMU_OBJ_STREAM))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__emu_order_stream_gone(stream);
+    wf__emu_capture_drop(stream);
     wf__emu_free_handle(stream);
     return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
 
-/* The status of what was submitted to a stream. */
-static CUresult stream_status(CUstream stream)
+/* The status of what was submitted to a stream. Enters. */
+static CUresult stream_status(CUstream stream, CUcontext *c)
 {
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_enter(c);
     if (wf__emu_known(stream, EMU_OBJ_STREAM))
         status = wf__emu_context_of(stream->context);
     else if (!wf__emu_stream_known(stream))
         status = status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status;
+    return status;
+}
+/* The host knows then that all of it is over. */
+static CUresult wait_for(CUstream stream)
+{
+    CUcontext c;
+    CUresult status = wf__emu_unsafe(stream_status(stream, &c));
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    if (status == CUDA_SUCCESS)
+        wf__emu_order_host_waits_for(c, stream);
     return wf__emu_leave(status);
 }
-EMU_EXPORT CUresult cuStreamSynchronize(CUstream stream) { return stream_status(stream); }
-EMU_EXPORT CUresult cuStreamQuery(CUstream stream) { return stream_status(stream); }
+EMU_EXPORT CUresult cuStreamSynchronize(CUstream stream) { return wait_for(stream); }
+EMU_EXPORT CUresult cuStreamQuery(CUstream stream) { return wait_for(stream); }
 EMU_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
     CUcontext c;
@@ -77,23 +91,18 @@ EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
     *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
-{
-    if (!status)
-        return CUDA_ERROR_INVALID_VALUE;
-    *status = 0;
-    return stream_status(stream);
-}
+/* Host functions run at once, and whoever they tell may know that the stream has got there. Without the lock: they may
+ * not call the driver, but they may block on those who do. */
 EMU_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
-    CUresult status = function ? stream_status(stream) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = function ? wait_for(stream) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
-        function(user); /* without the lock: it may not call the driver, but it may block on those who do */
+        function(user);
     return status;
 }
 EMU_EXPORT CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *user, unsigned flags)
 {
-    CUresult status = callback && !flags ? stream_status(stream) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = callback && !flags ? wait_for(stream) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_ERROR_INVALID_VALUE && status != CUDA_ERROR_INVALID_HANDLE)
         callback(stream, status, user);
     return status;
@@ -121,6 +130,7 @@ EMU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
     wf__mutex_lock(&wf__emu_driver.lock);
     if (!wf__emu_known(event, EMU_OBJ_EVENT))
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__emu_clock_free(&event->before);
     wf__emu_free_handle(event);
     return wf__emu_leave(CUDA_SUCCESS);
 }
@@ -130,30 +140,46 @@ EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
         status = CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS) {
         event->recorded = true;
         event->time = wf__now();
+        wf__emu_order_record(&event->before, c, stream);
     }
     return wf__emu_leave(status);
 }
 static CUresult event_status(CUevent event)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
     bool known = wf__emu_known(event, EMU_OBJ_EVENT);
-    return wf__emu_leave(known ? wf__emu_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE);
+    return known ? wf__emu_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
 }
-EMU_EXPORT CUresult cuEventQuery(CUevent event) { return event_status(event); }
-EMU_EXPORT CUresult cuEventSynchronize(CUevent event) { return event_status(event); }
+static CUresult wait_for_event(CUevent event)
+{
+    wf__mutex_lock(&wf__emu_driver.lock);
+    CUresult status = wf__emu_unsafe(event_status(event));
+    if (status == CUDA_SUCCESS)
+        wf__emu_order_host_waits(&event->before);
+    return wf__emu_leave(status);
+}
+EMU_EXPORT CUresult cuEventQuery(CUevent event) { return wait_for_event(event); }
+EMU_EXPORT CUresult cuEventSynchronize(CUevent event) { return wait_for_event(event); }
 EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     (void)flags;
-    CUresult status = stream_status(stream);
-    return status == CUDA_SUCCESS ? event_status(event) : status;
+    CUcontext c;
+    CUresult status = stream_status(stream, &c);
+    status = status == CUDA_SUCCESS ? event_status(event) : status;
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    if (status == CUDA_SUCCESS)
+        wf__emu_order_wait(c, stream, &event->before);
+    return wf__emu_leave(status);
 }
 EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-    CUresult status = ms ? event_status(start) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? event_status(end) : status;
+    CUresult status = ms ? wait_for_event(start) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? wait_for_event(end) : status;
     if (status != CUDA_SUCCESS)
         return status;
     wf__mutex_lock(&wf__emu_driver.lock);
@@ -236,34 +262,60 @@ static CUresult code_of(emu_fault fault)
     }
 }
 
-static CUresult run(CUcontext c, struct CUfunc_st *f, emu_launch *l, void **params, void **extra)
+static _Thread_local char launch_name[64];
+EMU_EXPORT void weftEmuName(const char *name) { snprintf(launch_name, sizeof launch_name, "%s", name ? name : ""); }
+
+/* Runs it, and looks for what is not in order with what has run before. */
+static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
+{
+    char what[160];
+    snprintf(what, sizeof what, "kernel '%.80s'%s%s%s", l->func->name, *launch_name ? " of '" : "", launch_name,
+             *launch_name ? "'" : "");
+    emu_op *op = wf__emu_op_begin(c, stream, what, "writes");
+    l->touched = op ? &op->touched : NULL;
+    c->error = code_of(wf__emu_run(l));
+    if (c->error == CUDA_SUCCESS)
+        wf__emu_op_end(op, false);
+    else
+        wf__emu_op_drop(op);
+}
+
+CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
 {
     emu_driver *d = &wf__emu_driver;
+    wf__str report = { 0 };
+    l->module = f->module->m;
+    l->func = f->func;
+    l->heap = &d->heap;
+    l->device = c->device;
+    l->peers = c->peers;
+    l->params = params;
+    l->find = d->find;
+    l->limit = d->limit;
+    l->id = ++d->launches;
+    l->report = &report;
+    run_ordered(c, l, stream);
+    d->instructions += l->instructions;
+    if (report.at)
+        wf__emu_set_report(report.at);
+    wf__str_free(&report);
+    return CUDA_SUCCESS;
+}
+
+static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
+{
+    bool captured = wf__emu_known(stream, EMU_OBJ_STREAM) && stream->capture;
     CUresult status = check_shape(f, l);
+    if (status == CUDA_SUCCESS && !captured)
+        status = wf__emu_use_stream(c, stream, CUDA_SUCCESS);
     if (status != CUDA_SUCCESS)
         return status;
     uint8_t *block = wf__alloc0(f->func->param_bytes + 1u);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
     status = copy_params(f->func, params, extra, block);
-    if (status == CUDA_SUCCESS) {
-        wf__str report = { 0 };
-        l->module = f->module->m;
-        l->func = f->func;
-        l->heap = &d->heap;
-        l->device = c->device;
-        l->peers = c->peers;
-        l->params = block;
-        l->find = d->find;
-        l->limit = d->limit;
-        l->id = ++d->launches;
-        l->report = &report;
-        c->error = code_of(wf__emu_run(l));
-        d->instructions += l->instructions;
-        if (report.at)
-            wf__emu_set_report(report.at);
-        wf__str_free(&report);
-    }
+    if (status == CUDA_SUCCESS)
+        status = captured ? wf__emu_capture_kernel(stream, f, l, block) : wf__emu_run_kernel(c, f, l, stream, block);
     wf__free(block);
     return status;
 }
@@ -276,7 +328,7 @@ static CUresult launch(CUfunction f, emu_launch *l, CUstream stream, void **para
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && f->module->context != c)
         status = CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_leave(status == CUDA_SUCCESS ? run(c, f, l, params, extra) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? run(c, f, l, stream, params, extra) : status);
 }
 EMU_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)

@@ -28,10 +28,18 @@ static emu_memory *live(CUdeviceptr address)
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
+/* Its beginning or end, of which what others do with it must be after or before. */
+static void use_all(emu_op *op, emu_memory *m)
+{
+    if (op)
+        wf__emu_touch(&op->touched, m, 0, m->size, EMU_TOUCH_WRITE);
+    wf__emu_op_end(op, false);
+}
+
 EMU_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     return wf__emu_leave(status == CUDA_SUCCESS ? allocate(address, bytes, c) : status);
 }
 EMU_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -53,8 +61,13 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     if (status == CUDA_SUCCESS && (!wf__emu_stream_known(stream) || !(mine || wf__emu_known(pool, EMU_OBJ_POOL))))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    if (status == CUDA_SUCCESS)
         status = allocate(address, bytes, c);
     if (status == CUDA_SUCCESS) {
+        emu_memory *m = live(*address);
+        m->pooled = true;
+        use_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
         pool->used += bytes;
         pool->most = pool->used > pool->most ? pool->used : pool->most;
     }
@@ -69,7 +82,8 @@ EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream
                                   : cuMemAllocFromPoolAsync(address, bytes, &wf__emu_driver.pools[c->device], stream);
 }
 
-static CUresult release(CUdeviceptr address)
+/* cuMemFree waits for the device, but for memory that was allocated in the order of streams. */
+static CUresult release(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
 {
     emu_driver *d = &wf__emu_driver;
     if (!address)
@@ -77,6 +91,10 @@ static CUresult release(CUdeviceptr address)
     emu_memory *m = live(address);
     if (!m || m->base != address || m->kind == EMU_MEM_PINNED || m->kind == EMU_MEM_MODULE)
         return CUDA_ERROR_INVALID_VALUE;
+    if (async)
+        use_all(wf__emu_op_begin(c, stream, call, "frees"), m);
+    else if (m->pooled)
+        use_all(wf__emu_op_begin_host(c, call, "frees"), m);
     if (m->kind == EMU_MEM_DEVICE) {
         d->used[m->device] -= m->size;
         struct CUmemPoolHandle_st *p = &d->pools[m->device];
@@ -90,8 +108,8 @@ static CUresult release(CUdeviceptr address)
 EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, false, NULL) : status);
 }
 EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
@@ -99,7 +117,9 @@ EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     CUresult status = wf__emu_enter(&c);
     if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address) : status);
+    if (status == CUDA_SUCCESS)
+        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, true, stream) : status);
 }
 EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
@@ -115,7 +135,7 @@ EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!out || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS && bytes > wf__emu_driver.memory[c->device]) /* as if the processor had no more either */
@@ -150,27 +170,28 @@ EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsign
     }
     return status;
 }
-static CUresult drop_host(void *at, bool registered)
+static CUresult drop_host(const char *call, void *at, bool registered)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
     emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
     if (!m || m->kind != EMU_MEM_PINNED || m->registered != registered || (!registered && m->at != at))
         return wf__emu_leave(registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
     void *host = registered ? NULL : m->at;
+    use_all(wf__emu_op_begin_host(c, call, "frees"), m);
     wf__emu_heap_drop(&wf__emu_driver.heap, m);
     free(host);
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(at, false); }
-EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(at, true); }
+EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(__func__, at, false); }
+EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(__func__, at, true); }
 EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
 {
     (void)flags;
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!at || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS && (live((CUdeviceptr)(uintptr_t)at) || live((CUdeviceptr)(uintptr_t)at + bytes - 1)))

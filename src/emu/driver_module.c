@@ -126,7 +126,7 @@ EMU_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsi
                                        void **values)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     wf__str why = { 0 };
     if (status == CUDA_SUCCESS)
         status =
@@ -147,9 +147,11 @@ EMU_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 EMU_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (!wf__emu_known(module, EMU_OBJ_MODULE))
         return wf__emu_leave(status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status);
+    if (status == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        return wf__emu_leave(status);
     wf__emu_module_drop(module);
     return wf__emu_leave(status);
 }

@@ -215,14 +215,23 @@ enum {
 
 /* ---- memory ---- */
 typedef struct emu_page emu_page; /* race shadow of EMU_PAGE bytes */
+typedef struct emu_span emu_span; /* bytes that the same operations have used */
 enum { EMU_PAGE = 1024 };
 
+enum { EMU_TOUCH_READ, EMU_TOUCH_WRITE, EMU_TOUCH_ATOMIC, EMU_TOUCHES };
 typedef enum emu_memory_kind { EMU_MEM_DEVICE, EMU_MEM_PINNED, EMU_MEM_MANAGED, EMU_MEM_MODULE } emu_memory_kind;
 typedef struct emu_memory {
     uint64_t base, size;
     uint8_t *at;       /* NULL once freed */
     uint64_t *written; /* a bit per byte; NULL: all of it */
     emu_page **pages;  /* NULL until a launch looks for races */
+    /* Order of operations (order.c): who has used which bytes, and what the one under way uses of them, a bit per byte. */
+    emu_span *spans;
+    uint32_t n_spans;
+    uint64_t *touched[EMU_TOUCHES]; /* NULL: none */
+    uint64_t touched_from, touched_to;
+    bool is_touched;
+    bool pooled; /* of a stream-ordered allocation */
     uint64_t serial;
     const char *name; /* of a module's variable */
     uint8_t kind;
@@ -243,12 +252,21 @@ emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, 
 void wf__emu_heap_drop(emu_heap *h, emu_memory *m);                 /* freed, remembered for reports */
 emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address); /* at or next below, freed ones too; or NULL */
 void wf__emu_heap_free(emu_heap *h);
+void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n);
 void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes);
+/* What an operation uses. */
+typedef struct emu_touched {
+    emu_memory **list;
+    uint32_t n, cap;
+    bool failed; /* there was no memory: some is not known */
+} emu_touched;
+void wf__emu_touch(emu_touched *touched, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch);
+void wf__emu_forget_spans(emu_memory *m);
 /* What lies at this address, for reports. */
 void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out);
 
 /* ---- a launch ---- */
-enum { EMU_FIND_RACES = 1, EMU_FIND_UNINIT = 2, EMU_FIND_REGISTERS = 4, EMU_FIND_ALL = 7 };
+enum { EMU_FIND_RACES = 1, EMU_FIND_UNINIT = 2, EMU_FIND_REGISTERS = 4, EMU_FIND_ORDER = 8, EMU_FIND_ALL = 15 };
 typedef enum emu_fault {
     EMU_FAULT_NONE,
     EMU_FAULT_ADDRESS,
@@ -275,6 +293,7 @@ typedef struct emu_launch {
     uint64_t limit; /* instructions of warps; 0: none */
     bool cooperative;
     uint64_t id;
+    emu_touched *touched;  /* NULL: nobody asks */
     wf__str *report;       /* what went wrong, in full */
     uint64_t instructions; /* out: of lanes */
 } emu_launch;

@@ -32,6 +32,11 @@ static void release(emu_memory *m)
     wf__free(m->written);
     if (m->pages)
         wf__emu_pages_free(m->pages, m->size);
+    wf__emu_forget_spans(m);
+    for (int i = 0; i < EMU_TOUCHES; i++) {
+        wf__free(m->touched[i]);
+        m->touched[i] = NULL;
+    }
     m->at = NULL;
     m->written = NULL;
     m->pages = NULL;
@@ -119,17 +124,21 @@ void wf__emu_heap_free(emu_heap *h)
     *h = (emu_heap){ .next = h->next, .serial = h->serial };
 }
 
+void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
+{
+    uint64_t end = at + n;
+    for (; at < end && (at & 63 || end - at < 64); at++)
+        bits[at >> 6] |= (uint64_t)1 << (at & 63);
+    for (; end - at >= 64 && at < end; at += 64)
+        bits[at >> 6] = ~(uint64_t)0;
+    for (; at < end; at++)
+        bits[at >> 6] |= (uint64_t)1 << (at & 63);
+}
+
 void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
 {
-    if (!m->written)
-        return;
-    uint64_t end = at + bytes;
-    for (; at < end && (at & 63 || end - at < 64); at++)
-        m->written[at >> 6] |= (uint64_t)1 << (at & 63);
-    for (; end - at >= 64 && at < end; at += 64)
-        m->written[at >> 6] = ~(uint64_t)0;
-    for (; at < end; at++)
-        m->written[at >> 6] |= (uint64_t)1 << (at & 63);
+    if (m->written)
+        wf__emu_set_bits(m->written, at, bytes);
 }
 
 static void one(const emu_memory *m, wf__str *out)

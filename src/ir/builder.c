@@ -77,7 +77,7 @@ static void fail(wf__ir *ir, const wf__node *n, wf_status status, const char *fo
     ir->status = status;
     ir->table_most = 0;
     vsnprintf(ir->error, sizeof ir->error, format, args);
-    bool recorded = n >= ir->node && n < ir->node + ir->n;
+    bool recorded = ir->n && n >= ir->node && n < ir->node + ir->n;
     if (n)
         ir->about = (wf__culprit){ recorded ? (wf__ref)(n - ir->node) : 0, *n };
 }

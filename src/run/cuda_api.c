@@ -30,6 +30,8 @@ static bool find_all(wf__cuda *c, wf__str *error)
 #undef X
     at = wf__dl_symbol(c->handle, "weftEmuLastReport", NULL);
     memcpy(&c->report, &at, sizeof at);
+    at = wf__dl_symbol(c->handle, "weftEmuName", NULL);
+    memcpy(&c->name, &at, sizeof at);
     return true;
 }
 

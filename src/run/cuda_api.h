@@ -20,6 +20,7 @@ typedef struct wf__cuda_copy2d { /* CUDA_MEMCPY2D */
 typedef struct wf__cuda {
     void *handle;
     size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
+    void (*name)(const char *label);             /* of an emulator, for that: of the launches that follow; NULL: none */
 #define X(name, symbol, arguments) int(*name) arguments;
 #include "run/cuda_api.def"
 #undef X
@@ -28,6 +29,8 @@ typedef struct wf__cuda {
 /* The values of cuda.h that are used. */
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
+    WF__CUDA_CAPTURE_IMPLICIT = 906, /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT */
+    WF__CUDA_CAPTURE_RELAXED = 2,    /* CU_STREAM_CAPTURE_MODE_RELAXED */
     WF__CUDA_STREAM_NON_BLOCKING = 1,
     WF__CUDA_HOST_PORTABLE = 1,   /* CU_MEMHOSTALLOC_...: pinned for all contexts */
     WF__CUDA_ATTACHED_GLOBAL = 1, /* CU_MEM_ATTACH_...: for all streams */

@@ -70,6 +70,7 @@ wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *fai
 void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *stream); /* when it gets no more; NULL: no-op */
 /* Waits for it, also for what the program has in it. */
 bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
+bool wf__gpu_finish_work(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure); /* only for what is ours in it */
 /* Events: recorded in such a stream (NULL: failure), waited for by one or by the caller, freed. */
 void *wf__gpu_record(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
 bool wf__gpu_await(wf__gpu *gpu, wf__gpu_stream *stream, wf__gpu *of, void *event, wf__failure *failure);

@@ -32,6 +32,7 @@ struct wf__gpu {
     void *context;
     wf__gpu_stream own;      /* for work that names none */
     wf__gpu_stream *now;     /* of the work in hand */
+    int capture_mode;        /* the calling thread's, as the program has it */
     wf__gpu_stream *streams; /* all of them */
     uint32_t stream_n;       /* ever made */
     uint64_t clock;          /* counts what streams get */
@@ -78,6 +79,7 @@ typedef struct wf__gpu_copying {
     wf__gpu *gpu;
     wf__gpu_stream *in;
     void *stream; /* its */
+    int capture_mode;
     unsigned recent;
 } wf__gpu_copying;
 bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *copying,

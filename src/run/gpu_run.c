@@ -143,6 +143,12 @@ static void note_label(wf__gpu *gpu, const char *label)
         snprintf(gpu->recent[gpu->recent_n++ % WF__GPU_RECENT], sizeof *gpu->recent, "%s", label ? label : "unnamed");
 }
 
+static void name_launches(const wf__gpu *gpu, const char *label)
+{
+    if (gpu->cuda->name)
+        gpu->cuda->name(label);
+}
+
 bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *given, const uint64_t *param,
                  const wf__limits *limits, wf__note *notes, wf__failure *f)
 {
@@ -168,7 +174,9 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
         if (!at)
             ok = bytes == SIZE_MAX ? no_memory(f) : false;
     }
+    name_launches(gpu, label);
     ok = ok && run_stages(&l, plan, base, notes);
+    name_launches(gpu, NULL);
     if (ok)
         note_label(gpu, label);
     if (begun) {

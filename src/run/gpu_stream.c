@@ -8,6 +8,44 @@
  */
 #include "run/gpu_internal.h"
 
+/* ---- the calling thread ---- */
+/* The context is current, and what is done in it does not disturb streams that the program captures into graphs
+ * elsewhere: Weft's memory and waits are no part of them. */
+static int make_current(const wf__gpu *gpu, int *capture_mode)
+{
+    int result = gpu->cuda->CtxPushCurrent(gpu->context);
+    *capture_mode = WF__CUDA_CAPTURE_RELAXED;
+    if (!result)
+        gpu->cuda->ExchangeCaptureMode(capture_mode);
+    return result;
+}
+
+static void make_not_current(const wf__gpu *gpu, int capture_mode)
+{
+    void *ours;
+    gpu->cuda->ExchangeCaptureMode(&capture_mode);
+    gpu->cuda->CtxPopCurrent(&ours);
+}
+
+/* Asking ends no capture. Of the default stream: may it not be used, because one that waits for it is captured? */
+static bool is_captured(const wf__gpu *gpu, const wf__gpu_stream *s)
+{
+    int status = 0, result = s->foreign ? gpu->cuda->StreamIsCapturing(s->stream, &status) : 0;
+    return result ? result == WF__CUDA_CAPTURE_IMPLICIT : status != 0;
+}
+
+static bool refuse_captured(const wf__gpu *gpu, const wf__gpu_stream *s, wf__failure *f)
+{
+    if (!is_captured(gpu, s))
+        return false;
+    f->status = WF_ERR_UNSUPPORTED;
+    wf__str_addf(&f->text,
+                 "%s: the stream is being captured into a CUDA graph, of which nothing of Weft's can be a part: do "
+                 "this before or after the capture, or in another stream",
+                 gpu->name);
+    return true;
+}
+
 /* ---- order ---- */
 static int record(const wf__gpu *gpu, wf__gpu_stream *s)
 {
@@ -79,7 +117,7 @@ bool wf__gpu_enter(wf__gpu *gpu, wf__failure *f)
 {
     wf__mutex_lock(&gpu->lock);
     gpu->now = &gpu->own;
-    if (wf__gpu_ok(gpu, "making the context current", gpu->cuda->CtxPushCurrent(gpu->context), f))
+    if (wf__gpu_ok(gpu, "making the context current", make_current(gpu, &gpu->capture_mode), f))
         return true;
     wf__mutex_unlock(&gpu->lock);
     return false;
@@ -89,6 +127,10 @@ bool wf__gpu_begin_on(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
 {
     if (!wf__gpu_enter(gpu, f))
         return false;
+    if (stream && refuse_captured(gpu, stream, f)) {
+        wf__gpu_end(gpu);
+        return false;
+    }
     gpu->now = stream ? stream : &gpu->own;
     if (gpu->now == &gpu->own ? come_last(gpu, f) : come_after_own(gpu, f)) {
         gpu->now->work = ++gpu->clock;
@@ -102,10 +144,9 @@ bool wf__gpu_begin(wf__gpu *gpu, wf__failure *f) { return wf__gpu_begin_on(gpu, 
 
 void wf__gpu_end(wf__gpu *gpu)
 {
-    void *ours;
     if (gpu->now->foreign && record(gpu, gpu->now))
         gpu->cuda->StreamSynchronize(gpu->now->stream);
-    gpu->cuda->CtxPopCurrent(&ours);
+    make_not_current(gpu, gpu->capture_mode);
     wf__mutex_unlock(&gpu->lock);
 }
 
@@ -116,13 +157,13 @@ bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__g
         return false;
     wf__gpu_stream *last = find_stream(gpu, use[0]->stream);
     bool ok = true;
-    if (last && last != &gpu->own) { /* in the own one nobody waits for it but who calls */
+    if (last && last != &gpu->own && !is_captured(gpu, last)) { /* in the own one nobody waits for it but who calls */
         gpu->now = last;
         ok = come_after_own(gpu, f);
         last->work = ++gpu->clock;
     }
     ok = ok && wf__gpu_use_memory(gpu, use, n, f);
-    *c = (wf__gpu_copying){ gpu, gpu->now, gpu->now->stream, gpu->recent_n };
+    *c = (wf__gpu_copying){ gpu, gpu->now, gpu->now->stream, gpu->capture_mode, gpu->recent_n };
     if (!ok) {
         wf__gpu_end(gpu);
         return false;
@@ -137,9 +178,8 @@ bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__g
 bool wf__gpu_end_copy(const wf__gpu_copying *c, const char *what, int result, wf__failure *f)
 {
     wf__gpu *gpu = c->gpu;
-    void *ours;
     result = result ? result : gpu->cuda->StreamSynchronize(c->stream);
-    gpu->cuda->CtxPopCurrent(&ours);
+    make_not_current(gpu, c->capture_mode);
     wf__mutex_lock(&gpu->lock);
     --c->in->copies;
     bool ok = wf__gpu_ok(gpu, what, result, f);
@@ -179,12 +219,11 @@ void wf__gpu_settle(wf__gpu *gpu)
 /* What may take long is waited for without the lock; the driver has its own. */
 static int unlocked(wf__gpu *gpu, int (*wait)(void *), void *of)
 {
-    void *ours;
-    int result = gpu->cuda->CtxPushCurrent(gpu->context);
+    int mode, result = make_current(gpu, &mode);
     if (result)
         return result;
     result = wait(of);
-    gpu->cuda->CtxPopCurrent(&ours);
+    make_not_current(gpu, mode);
     return result;
 }
 
@@ -211,9 +250,20 @@ bool wf__gpu_finish(wf__gpu *gpu, wf__failure *f)
     return ok;
 }
 
+bool wf__gpu_finish_work(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
+{
+    if (!stream->foreign)
+        return wf__gpu_finish_stream(gpu, stream, f);
+    return !stream->work || waited(gpu, gpu->cuda->EventSynchronize, stream->done, f);
+}
+
 bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
 {
-    return waited(gpu, gpu->cuda->StreamSynchronize, stream->stream, f);
+    if (!wf__gpu_enter(gpu, f))
+        return false;
+    bool refused = refuse_captured(gpu, stream, f);
+    wf__gpu_end(gpu);
+    return !refused && waited(gpu, gpu->cuda->StreamSynchronize, stream->stream, f);
 }
 
 /* ---- streams ---- */
@@ -344,7 +394,8 @@ void *wf__gpu_record(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
     void *event = NULL;
     if (!wf__gpu_enter(gpu, f))
         return NULL;
-    bool ok = wf__gpu_ok(gpu, "making an event", gpu->cuda->EventCreate(&event, 0), f);
+    bool ok =
+        !refuse_captured(gpu, stream, f) && wf__gpu_ok(gpu, "making an event", gpu->cuda->EventCreate(&event, 0), f);
     if (ok && !wf__gpu_ok(gpu, "recording an event", gpu->cuda->EventRecord(event, stream->stream), f)) {
         gpu->cuda->EventDestroy(event);
         event = NULL;
@@ -364,7 +415,8 @@ bool wf__gpu_await(wf__gpu *gpu, wf__gpu_stream *stream, wf__gpu *of, void *even
         return wf__gpu_reached(of, event, f);
     if (!wf__gpu_enter(gpu, f))
         return false;
-    bool ok = wf__gpu_ok(gpu, "waiting for an event", gpu->cuda->StreamWaitEvent(stream->stream, event, 0), f);
+    bool ok = !refuse_captured(gpu, stream, f) &&
+              wf__gpu_ok(gpu, "waiting for an event", gpu->cuda->StreamWaitEvent(stream->stream, event, 0), f);
     wf__gpu_end(gpu);
     return ok;
 }

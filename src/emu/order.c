@@ -1,0 +1,472 @@
+/* order.c - two operations of different streams that use the same bytes, one of them to write, and nothing that orders
+ * them. The emulator does all work at once, in the order of the calls, so that results never show it.
+ *
+ * Each stream is a line of time that counts its operations, and has a clock: of each line, up to when what it got is
+ * over before the next operation here. Events carry clocks from stream to stream; the host has one, which every
+ * operation takes along when it is given to a stream, and which takes over those of what the host waits for. Memory
+ * remembers, for ranges of bytes, who has used them; what the host has waited for is forgotten.
+ *
+ * All threads of the host have one clock: what one has waited for was over before another's next call in this run,
+ * and how threads wait for each other cannot be seen. A query that succeeds is a wait. What the host itself does with
+ * pinned and managed memory is not seen, but for copies between the two and the end of such memory. Like with data
+ * races, what is reported is wrong, but not everything wrong is reported.
+ */
+#include "emu/driver.h"
+#include "emu/run.h"
+#include <stdio.h>
+
+enum { ACCESSES = 6, HOST = 0 /* its line */ };
+static const uint8_t kinds[EMU_TOUCHES] = { EMU_READ, EMU_WRITE, EMU_READ | EMU_WRITE | EMU_STRONG };
+
+typedef struct access {
+    emu_op *op;
+    uint8_t how; /* emu_access */
+} access;
+struct emu_span {
+    uint64_t from, to;
+    uint32_t n;
+    access access[ACCESSES];
+};
+typedef struct spans {
+    emu_span *list;
+    uint32_t n, cap;
+} spans;
+static _Thread_local uint32_t thread;
+
+/* ---- clocks ---- */
+static emu_order *order(void) { return &wf__emu_driver.order; }
+
+/* No memory: the search ends here. */
+static void give_up(void) { order()->on = false; }
+
+static uint64_t reached(const emu_clock *c, uint32_t line) { return line < c->n ? c->time[line] : 0; }
+
+static bool has_lines(emu_clock *c, uint32_t n)
+{
+    uint64_t *time = n <= c->n ? c->time : wf__realloc(c->time, n * sizeof *time);
+    if (n <= c->n)
+        return true;
+    if (!time) {
+        give_up();
+        return false;
+    }
+    memset(time + c->n, 0, (n - c->n) * sizeof *time);
+    *c = (emu_clock){ time, n };
+    return true;
+}
+
+static void join(emu_clock *c, const emu_clock *with)
+{
+    for (uint32_t i = 0; has_lines(c, with->n) && i < with->n; i++)
+        c->time[i] = c->time[i] > with->time[i] ? c->time[i] : with->time[i];
+}
+
+void wf__emu_clock_free(emu_clock *c)
+{
+    wf__free(c->time);
+    *c = (emu_clock){ 0 };
+}
+
+/* ---- lines ---- */
+static void forget(emu_line *l)
+{
+    uint64_t now = l->now;
+    wf__emu_clock_free(&l->clock);
+    *l = (emu_line){ .now = now };
+}
+
+/* One of its own, or one whose stream is gone and all of whose work the host has waited for. */
+static uint32_t new_line(emu_line like)
+{
+    emu_order *o = order();
+    uint32_t i = HOST + 1;
+    for (; i < o->n; i++) {
+        emu_line *l = &o->lines[i];
+        if (l->gone && reached(&o->host, i) >= l->now)
+            forget(l);
+        if (!l->context)
+            break;
+    }
+    if (i >= o->n) {
+        if (!wf__grow(&o->lines, &o->cap, i + 1, sizeof *o->lines)) {
+            give_up();
+            return HOST;
+        }
+        memset(o->lines + o->n, 0, (i + 1 - o->n) * sizeof *o->lines);
+        o->n = i + 1;
+    }
+    like.now = o->lines[i].now;
+    o->lines[i] = like;
+    return i;
+}
+
+/* Default streams have theirs when they are first used. */
+static uint32_t line_of(CUcontext c, CUstream stream)
+{
+    emu_order *o = order();
+    if (wf__emu_known(stream, EMU_OBJ_STREAM))
+        return stream->line;
+    bool own = stream == CU_STREAM_PER_THREAD;
+    if (own && !thread)
+        thread = ++o->threads;
+    emu_line like = { .context = c,
+                      .stream = own ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY,
+                      .thread = own ? thread : 0,
+                      .blocking = own };
+    for (uint32_t i = HOST + 1; i < o->n; i++)
+        if (o->lines[i].context == c && o->lines[i].stream == like.stream && o->lines[i].thread == like.thread)
+            return i;
+    return new_line(like);
+}
+
+/* What comes next in this stream comes after what the host has waited for. Section "Stream synchronization behavior" of
+ * the driver API: the legacy default stream waits for all blocking ones of its context, and they for it. */
+static emu_line *enter(CUcontext c, CUstream stream)
+{
+    emu_order *o = order();
+    uint32_t at = line_of(c, stream);
+    if (!o->on)
+        return NULL;
+    emu_line *l = &o->lines[at];
+    join(&l->clock, &o->host);
+    for (uint32_t i = HOST + 1; i < o->n; i++) {
+        const emu_line *other = &o->lines[i];
+        if (other->context == l->context &&
+            (l->stream == CU_STREAM_LEGACY ? other->blocking : l->blocking && other->stream == CU_STREAM_LEGACY))
+            join(&l->clock, &other->clock);
+    }
+    return l;
+}
+
+void wf__emu_order_stream(CUstream stream)
+{
+    if (order()->on)
+        stream->line =
+            new_line((emu_line){ .context = stream->context, .stream = stream, .blocking = !(stream->flags & 1) });
+}
+void wf__emu_order_stream_gone(CUstream stream)
+{
+    if (order()->on)
+        order()->lines[stream->line].gone = true;
+}
+void wf__emu_order_context_gone(CUcontext c)
+{
+    emu_order *o = order();
+    for (uint32_t i = HOST + 1; o->on && i < o->n; i++) {
+        if (o->lines[i].context != c)
+            continue;
+        if (has_lines(&o->host, o->n))
+            o->host.time[i] = o->lines[i].now;
+        forget(&o->lines[i]);
+    }
+}
+void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream)
+{
+    const emu_line *l = order()->on ? enter(c, stream) : NULL;
+    if (!l)
+        return;
+    wf__emu_clock_free(event);
+    join(event, &l->clock);
+}
+void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
+{
+    emu_line *l = order()->on ? enter(c, stream) : NULL;
+    if (l)
+        join(&l->clock, event);
+}
+void wf__emu_order_host_waits(const emu_clock *event)
+{
+    if (order()->on)
+        join(&order()->host, event);
+}
+void wf__emu_order_host_waits_for(CUcontext c, CUstream stream)
+{
+    const emu_line *l = order()->on ? enter(c, stream) : NULL;
+    if (l)
+        join(&order()->host, &l->clock);
+}
+void wf__emu_order_host_waits_for_all(CUcontext c)
+{
+    emu_order *o = order();
+    for (uint32_t i = HOST + 1; o->on && i < o->n; i++)
+        if (o->lines[i].context == c)
+            join(&o->host, &o->lines[i].clock);
+}
+void wf__emu_order_free(emu_order *o)
+{
+    for (uint32_t i = 0; i < o->n; i++)
+        wf__emu_clock_free(&o->lines[i].clock);
+    wf__free(o->lines);
+    wf__emu_clock_free(&o->host);
+    *o = (emu_order){ 0 };
+}
+
+/* ---- what an operation uses ---- */
+void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
+{
+    if (!m->touched[touch])
+        m->touched[touch] = wf__alloc0((size_t)(m->size + 63) / 64 * 8);
+    if (!m->touched[touch] || (!m->is_touched && !wf__grow(&t->list, &t->cap, t->n + 1, sizeof *t->list))) {
+        t->failed = true;
+        return;
+    }
+    if (!m->is_touched) {
+        t->list[t->n++] = m;
+        m->touched_from = at;
+        m->touched_to = at + bytes;
+        m->is_touched = true;
+    }
+    m->touched_from = at < m->touched_from ? at : m->touched_from;
+    m->touched_to = at + bytes > m->touched_to ? at + bytes : m->touched_to;
+    wf__emu_set_bits(m->touched[touch], at, bytes);
+}
+
+/* The first bit from `at` on that is set, or with `clear` is not; `end` where there is none. */
+static uint64_t next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear)
+{
+    while (at < end) {
+        uint64_t word = (clear ? ~bits[at >> 6] : bits[at >> 6]) >> (at & 63);
+        if (word) {
+            at += (uint64_t)__builtin_ctzll(word);
+            return at < end ? at : end;
+        }
+        at = (at | 63) + 1;
+    }
+    return end;
+}
+
+static void clear_touched(emu_op *op)
+{
+    for (uint32_t k = 0; k < op->touched.n; k++) {
+        emu_memory *m = op->touched.list[k];
+        uint64_t first = m->touched_from >> 6, last = (m->touched_to + 63) >> 6;
+        for (int i = 0; i < EMU_TOUCHES; i++)
+            if (m->touched[i])
+                memset(m->touched[i] + first, 0, (size_t)(last - first) * 8);
+        m->is_touched = false;
+    }
+    op->touched.n = 0;
+}
+
+/* ---- what is remembered of it ---- */
+static void let_go(emu_op *op)
+{
+    if (--op->kept == 0)
+        wf__free(op);
+}
+
+static void let_go_all(const emu_span *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < list[i].n; k++)
+            let_go(list[i].access[k].op);
+}
+
+void wf__emu_forget_spans(emu_memory *m)
+{
+    let_go_all(m->spans, m->n_spans);
+    wf__free(m->spans);
+    m->spans = NULL;
+    m->n_spans = 0;
+}
+
+static bool is_before(const emu_op *old, const emu_op *op)
+{
+    return reached(&order()->lines[op->line].clock, old->line) >= old->time;
+}
+
+static bool conflicts(unsigned a, unsigned b) { return ((a | b) & EMU_WRITE) && !(a & b & EMU_STRONG); }
+
+/* Does everything that conflicts with b conflict with a? */
+static bool covers(unsigned a, unsigned b)
+{
+    return (a & EMU_WRITE || !(b & EMU_WRITE)) && (!(a & EMU_STRONG) || b & EMU_STRONG);
+}
+
+static void report(const emu_memory *m, uint64_t from, uint64_t to, access now, access before)
+{
+    emu_driver *d = &wf__emu_driver;
+    wf__str text = { 0 };
+    const access *two[] = { &now, &before };
+    const char *verb[2];
+    for (int i = 0; i < 2; i++)
+        verb[i] = two[i]->how & EMU_STRONG ? "updates" : two[i]->how & EMU_WRITE ? two[i]->op->verb : "reads";
+    wf__str_addf(&text, "missing order: %s %s %llu bytes at 0x%llx: ", now.op->name, verb[0],
+                 (unsigned long long)(to - from), (unsigned long long)(m->base + from));
+    wf__emu_describe(&d->heap, m->base + from, to - from, &text);
+    wf__str_addf(&text, "\n  %s %s them, and nothing orders the two\n", before.op->name, verb[1]);
+    if (now.op->context->error == CUDA_SUCCESS)
+        wf__emu_set_report(wf__str_get(&text));
+    now.op->context->error = CUDA_ERROR_LAUNCH_FAILED;
+    wf__str_free(&text);
+}
+
+static bool same_accesses(const emu_span *a, const emu_span *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = a->access[i].op == b->access[i].op && a->access[i].how == b->access[i].how;
+    return same;
+}
+
+static void push(spans *out, const emu_span *s)
+{
+    emu_span *last = out->n ? &out->list[out->n - 1] : NULL;
+    if (s->from >= s->to || !s->n)
+        return;
+    if (last && last->to == s->from && same_accesses(last, s)) {
+        last->to = s->to;
+        return;
+    }
+    if (!wf__grow(&out->list, &out->cap, out->n + 1, sizeof *out->list)) {
+        give_up();
+        return;
+    }
+    out->list[out->n++] = *s;
+    for (uint32_t i = 0; i < s->n; i++)
+        s->access[i].op->kept++;
+}
+
+/* What is remembered of bytes that this operation uses: `old` without what it makes superfluous, and itself. */
+static void use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_t to, access now, spans *out)
+{
+    emu_span s = { .from = from, .to = to };
+    for (uint32_t i = 0; old && i < old->n; i++) {
+        access before = old->access[i];
+        bool ordered = is_before(before.op, now.op);
+        if (!ordered && conflicts(before.how, now.how) && now.op->context->error == CUDA_SUCCESS)
+            report(m, from, to, now, before);
+        if (reached(&order()->host, before.op->line) >= before.op->time || (ordered && covers(now.how, before.how)))
+            continue;
+        s.access[s.n++] = before;
+    }
+    if (s.n == ACCESSES)
+        memmove(s.access, s.access + 1, --s.n * sizeof *s.access);
+    s.access[s.n++] = now;
+    push(out, &s);
+}
+
+/* One range of bytes, where `rest` is what is left of the spans before. */
+static void use_range(const emu_memory *m, uint64_t from, uint64_t to, access now, uint32_t *next, emu_span *rest,
+                      spans *out)
+{
+    while (from < to) {
+        while (rest->to <= from && *next < m->n_spans) {
+            push(out, rest);
+            *rest = m->spans[(*next)++];
+        }
+        bool left = rest->to > from;
+        if (!left || rest->from >= to) { /* nothing is known of the others */
+            use(m, NULL, from, to, now, out);
+            return;
+        }
+        if (rest->from > from) {
+            use(m, NULL, from, rest->from, now, out);
+            from = rest->from;
+        }
+        emu_span before = *rest;
+        before.to = from;
+        push(out, &before);
+        uint64_t end = rest->to < to ? rest->to : to;
+        use(m, rest, from, end, now, out);
+        rest->from = from = end;
+    }
+}
+
+static void remember(emu_memory *m, emu_op *op, unsigned touch)
+{
+    const uint64_t *bits = m->touched[touch];
+    access now = { op, kinds[touch] };
+    spans out = { 0 };
+    uint32_t next = 0;
+    emu_span rest = { 0 };
+    uint64_t end = m->touched_to, from = bits ? next_bit(bits, m->touched_from, end, false) : end;
+    if (from == end)
+        return;
+    while (from < end) {
+        uint64_t to = next_bit(bits, from, end, true);
+        use_range(m, from, to, now, &next, &rest, &out);
+        from = next_bit(bits, to, end, false);
+    }
+    push(&out, &rest);
+    while (next < m->n_spans)
+        push(&out, &m->spans[next++]);
+    wf__emu_forget_spans(m);
+    m->spans = out.list;
+    m->n_spans = out.n;
+}
+
+/* ---- operations ---- */
+static emu_op *new_op(CUcontext c, uint32_t line, const char *what, const char *verb)
+{
+    emu_order *o = order();
+    emu_op *op = wf__alloc0(sizeof *op);
+    if (!op || !has_lines(&o->lines[line].clock, o->n)) {
+        give_up();
+        wf__free(op);
+        return NULL;
+    }
+    emu_line *l = &o->lines[line];
+    *op = (emu_op){ .kept = 1, .line = line, .time = ++l->now, .number = ++o->operations, .context = c, .verb = verb };
+    l->clock.time[line] = op->time;
+    int n = snprintf(op->name, sizeof op->name, "%s (operation %llu, ", what, (unsigned long long)op->number);
+    char *rest = op->name + (n < 0 ? 0 : n < (int)sizeof op->name ? n : (int)sizeof op->name - 1);
+    size_t room = sizeof op->name - (size_t)(rest - op->name);
+    if (line == HOST)
+        snprintf(rest, room, "of the host)");
+    else if (l->stream == CU_STREAM_LEGACY)
+        snprintf(rest, room, "in the default stream)");
+    else if (l->stream == CU_STREAM_PER_THREAD)
+        snprintf(rest, room, "in the default stream of thread %u)", l->thread);
+    else
+        snprintf(rest, room, "in stream %p)", (void *)l->stream);
+    return op;
+}
+
+emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
+{
+    emu_order *o = order();
+    const emu_line *l = o->on ? enter(c, stream) : NULL;
+    return l ? new_op(c, (uint32_t)(l - o->lines), what, verb) : NULL;
+}
+
+emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
+{
+    emu_order *o = order();
+    if (!o->on)
+        return NULL;
+    if (o->n == 0)
+        new_line((emu_line){ 0 });
+    if (!o->on)
+        return NULL;
+    join(&o->lines[HOST].clock, &o->host);
+    emu_op *op = new_op(c, HOST, what, verb);
+    if (op)
+        join(&o->host, &o->lines[HOST].clock);
+    return op;
+}
+
+void wf__emu_op_end(emu_op *op, bool waits)
+{
+    emu_order *o = order();
+    if (!op)
+        return;
+    if (op->touched.failed)
+        give_up();
+    for (uint32_t k = 0; o->on && k < op->touched.n; k++)
+        for (unsigned i = 0; o->on && i < EMU_TOUCHES; i++)
+            remember(op->touched.list[k], op, i);
+    if (o->on && waits)
+        join(&o->host, &o->lines[op->line].clock);
+    wf__emu_op_drop(op);
+}
+
+void wf__emu_op_drop(emu_op *op)
+{
+    if (!op)
+        return;
+    clear_touched(op);
+    wf__free(op->touched.list);
+    op->touched = (emu_touched){ 0 };
+    let_go(op);
+}
