@@ -160,7 +160,8 @@ enum {
     WF_HISTORY = 256,  /* every kernel that runs is noted for wf_history; off by default. Of the context only */
     WF_CALL_OPT = 512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
     /* What nothing needs is not computed, nor stored where a later store hides it. In array graphs any effect is left
-     * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between; but in debug mode. */
+     * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between, or whose array the
+     * program has released before it is run, without a view or copy of it; but in debug mode. */
     WF_DEAD_CODE = 1024
 };
 typedef struct wf_config {
@@ -585,7 +586,7 @@ WF_API wf_array *wf_compress(wf_val value, wf_val mask);
  * thread: a write comes after what was kept, and if that cannot be computed it fails, too. (One that will never be
  * computed, its recording having ended, has contents again once it is written.) What the value is made of is read
  * when it is computed, not here: an operand that is changed in between changes the result; wf_eval before the
- * change, or a wf_copy of the operand, keeps it. NULL poisons. */
+ * change, or a wf_copy of the operand, keeps it. One that is released before is not computed. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */

@@ -429,6 +429,8 @@ wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed); /* graph.c: repo
 const wf__ir *wf__failed_section(const wf_graph *g);            /* graph.c: the section that failed; NULL: none */
 bool wf__graph_launchable(wf_graph *g, const char *function);
 void wf__release_kept(wf_graph *g);
+/* Effects on arrays that the program has released are none. `goes_on`: recording does, and may use any value. */
+void wf__drop_unseen(wf_graph *g, bool goes_on);
 
 /* ---- launching (launch.c) ---- */
 void wf__program_clear(wf__program *p); /* releases arrays, keeps the ir's memory */

@@ -344,6 +344,7 @@ static void clear(evaluation *e)
 wf_status wf__graph_evaluate(wf_graph *g)
 {
     evaluation e = { .g = g };
+    wf__drop_unseen(g, true);
     bool ready = keep_results(g) && prepare(&e);
     wf_status status = ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
     if (ready)

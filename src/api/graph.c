@@ -321,8 +321,10 @@ wf_status wf_run(wf_graph *g)
         status = WF_ERR_ARG;
     if (status == WF_OK && g->evaluated)
         status = wf__graph_evaluate(g);
-    else if (status == WF_OK)
+    else if (status == WF_OK) {
+        wf__drop_unseen(g, false);
         status = run_recorded(g);
+    }
     retire(g);
     return status;
 }
