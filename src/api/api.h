@@ -132,6 +132,11 @@ static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
     int n = wf__gpu_number(device);
     return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
 }
+static inline void wf__set_place(wf__recording *rec, wf_device device) /* whose plans it needs */
+{
+    rec->gpu = wf__gpu_mark(device);
+    rec->cpu = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+}
 bool wf__decides_gpu(wf_graph *g); /* handle.c: does it run on a GPU? From now on the device is fixed */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
@@ -372,6 +377,7 @@ void wf__check_accumulation(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
 wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
+wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function); /* of a variable; 0 if wf_eval put it out of use */
 /* shaped.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers.
  * `elsewhere` and `block` end the messages, by saying what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);

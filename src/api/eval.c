@@ -143,13 +143,13 @@ static bool record_part(evaluation *e)
     wf__ir *to = &rec->ir;
     rec->kind = WF__ARRAYS;
     e->part.device = p->device;
-    rec->gpu = wf__gpu_mark(p->device);
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;
     e->part.whole = p;
     e->part.part_of = e->map;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
+    wf__set_place(rec, p->device);
     to->arrays = true;
     to->folded = ir->folded;
     to->numbered = ir->numbered;

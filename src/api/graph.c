@@ -265,8 +265,7 @@ static wf_status finish(wf_graph *g)
     wf__check_accumulation(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
-    rec->gpu = wf__gpu_mark(g->program.device);
-    rec->cpu = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+    wf__set_place(rec, g->program.device);
     const wf__ir *failed = wf__failed_section(g);
     return failed ? wf__graph_failure(g, failed) : WF_OK;
 }
