@@ -184,6 +184,11 @@ WF_API wf_device wf_context_device(const wf_context *ctx); /* of arrays and reco
 WF_API int wf_get_threads(const wf_context *ctx);
 /* 0: all cores. Waits for queued work; not while another thread launches. Results do not depend on it. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
+/* Bytes that the private copies of WF_EXPAND may take in a launch: 1 GiB unless it is said; an array of more than half
+ * of it has none (WF_DIRECT), with 0 none has. Of recordings begun later; sums of floats may then be joined in another
+ * order. */
+WF_API void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes);
+WF_API uint64_t wf_get_expand_bytes(const wf_context *ctx);
 WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
 WF_API uint32_t wf_get_flags(const wf_context *ctx);
 
@@ -437,8 +442,11 @@ typedef enum wf_mode {
     WF_AUTO,
     WF_DIRECT = 0x100, /* an atomic operation for each point */
     WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
-    WF_EXPAND = 0x300  /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
-                          memory: up to 1 GiB, then fewer threads */
+    WF_EXPAND = 0x300, /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
+                          memory: up to wf_set_expand_bytes, then fewer threads */
+    WF_NO_CONFLICT =
+        0x400 /* no two points meet, as the caller knows (a permutation, say): elements are read, joined and
+                              written, without atomic operations or copies. In debug mode WF_ERR_CONTRACT if points do */
 } wf_mode;
 /* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by
  * key, scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
@@ -679,7 +687,8 @@ typedef struct wf_kernel_info {
     wf_code_from code;
     int32_t threads;              /* it could use; on a GPU those of a block */
     int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
-    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND; 0: it does not */
+    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND, or WF_NO_CONFLICT, also where
+                                     the index says so; 0: it does not */
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;

@@ -43,6 +43,7 @@ struct wf_context {
     wf__engine *engine;
     wf_device device;
     _Atomic uint32_t flags;
+    _Atomic uint64_t expand_bytes;
     _Atomic bool streaming; /* there is a stream, or was: what launches and host access ask first */
     wf__progress progress;  /* of queued work */
     wf__mutex lock;         /* of what follows */

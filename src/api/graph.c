@@ -175,6 +175,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     wf__recording *rec = &g->program.rec;
     rec->kind = indexed ? WF__SPACE : g->reducing || given.elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given.shape.rank };
+    rec->expand_bytes = wf_get_expand_bytes(ctx);
+    rec->expand_bytes += !rec->expand_bytes; /* no array fits into one byte, either */
     bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
     if (ranked)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);

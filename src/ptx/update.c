@@ -247,6 +247,8 @@ void wf__ptx_update(gen *g, wf__ref r)
     u.local = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_LOCAL;
     u.plain = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND;
     u.address = wf__ptx_address(g, n, &u.when);
+    if (wf__is_alone(n) && wf__ptx_watches(g))
+        u.when = wf__ptx_watch_store(g, n, u.address, u.when, value);
     if (wf__is_complex(u.dtype))
         update_complex(&u, value, g->node[n->c].more);
     else if (exchanges)

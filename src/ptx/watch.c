@@ -118,7 +118,7 @@ val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val va
     else
         EMIT(g, "setp.eq.s64 $0, $1, $1", good, address);
     EMIT(g, "@!$0 bra $1", good, over);
-    if (g->ir->flags & WF_TRAP_NAN && wf__is_float(n->dtype))
+    if (g->ir->flags & WF_TRAP_NAN && n->op == WF__STORE && wf__is_float(n->dtype))
         watch_nan(g, n, value, good, over);
     if (!g->options->team.threads || !g->ir->slot[n->a].scratch) /* threads may hand it on, with barriers between */
         watch_writers(g, n, address, good, over);

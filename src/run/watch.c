@@ -20,8 +20,9 @@ bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem)
     w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
     for (wf__ref r = 1; w->slot && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        wf__watch_slot *s = &w->slot[n->op == WF__STORE ? n->a : 0];
-        if (n->op != WF__STORE || s->writer)
+        bool watched = n->op == WF__STORE || wf__is_alone(n);
+        wf__watch_slot *s = &w->slot[watched ? n->a : 0];
+        if (!watched || s->writer)
             continue;
         span(&body->slot[n->a], &mem[n->a], &s->first, &s->last);
         if (s->last - s->first >= MOST_ELEMENTS)
@@ -154,7 +155,8 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     add_tuple(&w->text, point, w->stage->body.rank);
     wf__str_add(&w->text, ", write the same element of ");
     add_array(w, &w->text, n->a);
-    wf__str_add(&w->text, "; say wf_accumulate, or write different ones");
+    wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
+                                             : " by wf_accumulate, which is told that none do (WF_NO_CONFLICT)");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
@@ -178,7 +180,7 @@ bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void
     uint64_t *writer = s->writer && offset >= s->first && offset <= s->last ? &s->writer[offset - s->first] : NULL;
     if (writer && *writer && *writer != me && !w->stage->body.red_n)
         wf__watch_same(w, n, *writer, point);
-    if (w->nan && is_nan(n->dtype, value))
+    if (w->nan && n->op == WF__STORE && is_nan(n->dtype, value))
         wf__watch_nan(w, n, point);
     if (writer)
         *writer = me;
