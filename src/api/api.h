@@ -267,9 +267,11 @@ struct wf_graph {
     wf_section_id section;
     wf_array **scratch; /* of blocks, and local arrays; retained */
     uint32_t scratch_n, scratch_cap, locals;
-    wf__str key;    /* scratch of wf_run */
-    double begun;   /* with WF_HISTORY; else 0 */
-    bool evaluated; /* by wf_eval: not all nodes are what was recorded */
+    wf__str key;      /* scratch of wf_run */
+    double begun;     /* with WF_HISTORY; else 0 */
+    bool evaluated;   /* by wf_eval: not all nodes are what was recorded */
+    uint32_t settled; /* settle.c: nodes that have moved, and their ids; 0: none has */
+    double *id, id_distance;
 };
 
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
@@ -437,6 +439,9 @@ const wf__ir *wf__failed_section(const wf_graph *g);            /* graph.c: the 
 bool wf__graph_launchable(wf_graph *g, const char *function);
 void wf__release_kept(wf_graph *g);
 /* Effects on arrays that the program has released are none. `goes_on`: recording does, and may use any value. */
+void wf__settle(wf_graph *g); /* nodes that are out of use go */
+double wf__id_of(const wf_graph *g, wf__ref r);
+wf__ref wf__node_of(const wf_graph *g, double id);
 void wf__drop_unseen(wf_graph *g, bool goes_on);
 
 /* ---- launching (launch.c) ---- */

@@ -79,6 +79,7 @@ void wf__graph_free(wf_graph *g)
     wf__free(g->block);
     wf__free(g->state);
     wf__free(g->kept);
+    wf__free(g->id);
     wf__free(g->scratch);
     wf__str_free(&g->key);
     wf__free(g);
@@ -169,6 +170,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->evaluated = g->accumulates = false;
+    g->settled = 0;
+    g->id_distance = 0;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;

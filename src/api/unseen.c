@@ -13,32 +13,29 @@ static bool is_released(const wf_graph *g, const wf_array *a)
            atomic_load_explicit(&b->refs, memory_order_acquire) == 1;
 }
 
-static bool names(const wf__ir *ir, const wf__node *n, uint32_t object)
-{
-    return (n->op == WF__LOAD || wf__op_is_effect(n->op)) && ir->slot[n->a].object == object;
-}
+static bool is_read(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__ATOMIC || n->op == WF__CAS; }
 
-/* By a node that is needed; live NULL: by any. */
-static bool is_read(const wf__ir *ir, uint32_t object, const uint8_t *live)
-{
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        bool reads = n->op == WF__LOAD || n->op == WF__ATOMIC || n->op == WF__CAS;
-        if (reads && (!live || live[r]) && names(ir, n, object))
-            return true;
-    }
-    return false;
-}
+static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
 
-/* Removes what is stored in the object; was there something? */
-static bool drop(wf__ir *ir, uint32_t object)
+enum { RELEASED = 1, READ };
+
+/* What the nodes in live[] read (NULL: any node) is needed. Effects on what is released and not needed are removed;
+ * were there some? */
+static bool drop(wf__ir *ir, uint8_t *object, uint32_t objects, const uint8_t *live)
 {
     bool any = false;
+    for (uint32_t i = 0; i < objects; ++i)
+        object[i] &= RELEASED;
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (names(ir, &ir->node[r], object) && wf__op_is_effect(ir->node[r].op)) {
-            ir->node[r] = (wf__node){ .op = WF__NOP };
-            any = true;
-        }
+        if (is_read(&ir->node[r]) && (!live || live[r]))
+            object[object_of(ir, &ir->node[r])] |= READ;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        wf__node *n = &ir->node[r];
+        if (!wf__op_is_effect(n->op) || object[object_of(ir, n)] != RELEASED)
+            continue;
+        *n = (wf__node){ .op = WF__NOP };
+        any = true;
+    }
     return any;
 }
 
@@ -53,20 +50,20 @@ void wf__drop_unseen(wf_graph *g, bool goes_on)
 {
     const wf__program *p = &g->program;
     wf__ir *ir = &g->program.rec.ir;
-    uint8_t *live = NULL;
+    uint32_t objects = p->object_n, first = 0;
     if (p->rec.kind != WF__ARRAYS || ir->flags & (WF__KEEP_DEAD | WF_DEBUG))
         return;
-    for (uint32_t i = p->object_n; i-- > 0;) { /* backwards: what is stored in one may be read for a later one */
-        if (!is_released(g, p->object[i].array))
-            continue;
-        if (!goes_on && !live) {
-            live = wf__alloc(ir->n);
-            if (!live) /* then it is done */
-                return;
+    while (first < objects && !is_released(g, p->object[first].array))
+        ++first;
+    uint8_t *object = first < objects ? wf__alloc0((size_t)objects + ir->n) : NULL;
+    if (!object) /* or no memory: then it is done */
+        return;
+    uint8_t *live = object + objects;
+    for (uint32_t i = first; i < objects; ++i)
+        object[i] = is_released(g, p->object[i].array) ? RELEASED : 0;
+    do { /* what was read for something that is gone may go, too */
+        if (!goes_on)
             mark(ir, live);
-        }
-        if (!is_read(ir, i, live) && drop(ir, i) && live)
-            mark(ir, live);
-    }
-    wf__free(live);
+    } while (drop(ir, object, objects, goes_on ? NULL : live) && !goes_on);
+    wf__free(object);
 }

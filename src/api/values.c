@@ -5,7 +5,7 @@
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
 {
-    double id = ref ? (double)ref + (double)g->section * WF__POST_BASE : 0;
+    double id = ref ? wf__id_of(g, ref) + (double)g->section * WF__POST_BASE : 0;
     return (wf_val){ { id, g } };
 }
 
@@ -84,13 +84,13 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    double section = (double)(int)(v.h.num / WF__POST_BASE);
+    double section = g->settled ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* those that settle have one */
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
         return 0;
     }
-    wf__ref ref = (wf__ref)(v.h.num - section * WF__POST_BASE);
+    wf__ref ref = wf__node_of(g, v.h.num - section * WF__POST_BASE);
     if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
         return ref;
     if (ref < wf__graph_ir(g)->n && g->evaluated)
