@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "on_devices.h"
 
-enum { N = 64, TURNS = 2000 };
+enum { N = 64, TURNS = 400 };
 
 static wf_array *ramp(double first) { return wf_arange(ctx, WF_F32, N, first, 1); }
 
