@@ -357,8 +357,8 @@ static void print_tables(const results *r, int64_t elements, int threads)
 static int draw_plot(wf_context *ctx, const results *r, int64_t elements)
 {
     plot *p = allocate(1, sizeof *p);
-    char *title = append(NULL, "about %lld elements (f32) in records, %d threads%s%s", (long long)elements,
-                         wf_get_threads(ctx), r->peer[0] ? ", " : "", r->peer);
+    char *title = append(NULL, "Time for an element, of about %lld (f32) in records, %d threads%s%s",
+                         (long long)elements, wf_get_threads(ctx), r->peer[0] ? ", " : "", r->peer);
     p->title = title;
     p->x_title = "elements of a record";
     p->y_unit = "ns";

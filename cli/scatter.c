@@ -210,7 +210,7 @@ static void print_table(const results *r, int threads)
 static int draw_plot(wf_context *ctx, const results *r, int threads)
 {
     plot *p = allocate(1, sizeof *p);
-    char *title = append(NULL, "%lld random additions (u32), %d threads%s%s", (long long)r->n, threads,
+    char *title = append(NULL, "Time of %lld random additions (u32), %d threads%s%s", (long long)r->n, threads,
                          r->peer[0] ? ", " : "", r->peer);
     p->title = title;
     p->x_title = "elements of the buffer";

@@ -1,5 +1,6 @@
 /* test_debug.c - debug mode: what is found, what it is called, and that right programs compute the same with it. */
 #include "on_devices.h"
+#include <weft/array.h>
 
 static char logged[512];
 
@@ -389,6 +390,36 @@ static void test_accumulations(void **state)
     }
 }
 
+/* Points that were not to meet; as they are told not to where they do not. */
+static void test_no_conflict(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_I32, WF_F16, WF_C64, WF_U8 };
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; ++k)
+        for (int meet = 0; meet < 2; ++meet) {
+            wf_array *a = wf_full(ctx, dtypes[k], WF_SHAPE(8), 0);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8), .name = "apart");
+            wf_val i = wf_index(g, 0), at = meet ? wf_idiv(i, 2) : wf_xor(i, 5), n;
+            WF_FOR (g, n, 0, 3, 1) { /* a point may come to its element again */
+                wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, 1, at);
+            }
+            WF_END(g);
+            if (meet) {
+                REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT,
+                        in_order("two points, (0,) and (1,), write the same element of array 1"));
+                wf_release(a);
+                continue;
+            }
+            OK(ctx, wf_run(g));
+            wf_array *wide = wf_array_cast(a, WF_C128);
+            double *got = contents(wide);
+            for (int x = 0; x < 16; ++x)
+                assert_true(got[x] == (x % 2 ? 0 : 3));
+            free(got);
+            wf_release(wide), wf_release(a);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,7 +428,7 @@ int main(void)
         cmocka_unit_test(test_scratch),       cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results),
         cmocka_unit_test(test_accumulations), cmocka_unit_test(test_other_nans),
-        cmocka_unit_test(test_unused_reads),
+        cmocka_unit_test(test_unused_reads),  cmocka_unit_test(test_no_conflict),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

@@ -131,6 +131,47 @@ static void test_overwritten(void **state)
     wf_release(kept);
 }
 
+/* A variable that holds such a value, as it is, in an operation, and set again: for all lanes, or for some. */
+static void test_overwritten_variables(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 6; ++how) {
+        wf_array *a = ramp(100), *out = wf_like(a);
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a);
+        wf_var x = wf_local(g, WF_F32, how ? wf_add(v, 1) : v);
+        wf_out(g, a, 7);
+        OK(ctx, wf_eval(g));
+        if (how == 2)
+            wf_inc(x, 1);
+        if (how == 3) {
+            WF_IF (g, wf_gt(wf_iota(g, WF_SHAPE(100), 0), 50)) {
+                wf_set(x, 2);
+            }
+            WF_END(g);
+        }
+        if (how == 4)
+            wf_set(x, wf_iota(g, WF_SHAPE(100), 0));
+        if (how == 5) { /* nobody asks for it */
+            WF_IF (g, wf_gt(wf_in(g, a), 50)) {
+                wf_out(g, a, 1);
+            }
+            WF_END(g);
+        } else if (how == 1)
+            wf_out(g, out, wf_mul(x, 2));
+        else
+            wf_out(g, out, x);
+        if (how >= 4)
+            OK(ctx, wf_run(g));
+        else
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+        if (how >= 4)
+            expect_line(how == 4 ? out : a, how == 4, how == 4 ? 0 : 7);
+        wf_release(a);
+        wf_release(out);
+    }
+}
+
 /* A view of what is overwritten counts, too; other parts do not. */
 static void test_overwritten_views(void **state)
 {
@@ -393,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_few_kernels),
         cmocka_unit_test(test_loop_finds_its_plan),
         cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_overwritten_variables),
         cmocka_unit_test(test_overwritten_views),
         cmocka_unit_test(test_lazy_until_wanted),
         cmocka_unit_test(test_atomics_happen_once),

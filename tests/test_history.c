@@ -125,27 +125,34 @@ static void test_loops_and_stores(void **state)
     wf_release(b);
 }
 
-/* A counter of a loop that points leave at different turns. */
+/* A counter of a loop that points leave at different turns; in an index space, and in an array graph that goes on. */
 static void test_lockstep(void **state)
 {
     (void)state;
-    for (int off = 0; off < 2; ++off) {
+    for (int how = 0; how < 4; ++how) {
+        int off = how & 1;
         wf_array *b = zeros(WF_I32, 100);
         ran();
         wf_set_flags(ctx, off ? 0 : WF_LOOP_OPT, off ? WF_LOOP_OPT : 0);
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
-        wf_var n = wf_local(g, WF_I32, 0), x = wf_local(g, WF_I32, wf_cast(wf_index(g, 0), WF_I32));
+        wf_graph *g = how < 2 ? wf_begin(ctx, .shape = WF_SHAPE(100)) : wf_begin(ctx);
+        wf_val i = how < 2 ? wf_index(g, 0) : wf_iota(g, WF_SHAPE(100), 0);
+        wf_var n = wf_local(g, WF_I32, 0), x = wf_local(g, WF_I32, wf_cast(i, WF_I32));
         WF_WHILE (g, wf_and(wf_lt(n, 5), wf_gt(x, 0))) {
             wf_set(x, wf_shr(x, 1));
             wf_inc(n, 1);
         }
         WF_END(g);
         wf_out(g, b, n);
-        OK(ctx, wf_run(g));
+        if (how < 2)
+            OK(ctx, wf_run(g));
+        else {
+            OK(ctx, wf_eval(g));
+            wf_drop(g);
+        }
         int32_t *got = contents(b);
-        for (int32_t i = 0, bits = 0; i < 100; ++i) {
-            bits += i == 1 || i == 2 || i == 4 || i == 8 || i == 16;
-            assert_int_equal(got[i], bits);
+        for (int32_t k = 0, bits = 0; k < 100; ++k) {
+            bits += k == 1 || k == 2 || k == 4 || k == 8 || k == 16;
+            assert_int_equal(got[k], bits);
         }
         free(got);
         assert_int_equal(ran(), 1);

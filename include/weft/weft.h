@@ -161,7 +161,8 @@ enum {
     WF_HISTORY = 256,  /* every kernel that runs is noted for wf_history; off by default. Of the context only */
     WF_CALL_OPT = 512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
     /* What nothing needs is not computed, nor stored where a later store hides it. In array graphs any effect is left
-     * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between; but in debug mode. */
+     * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between, or whose array the
+     * program has released before it is run, without a view or copy of it; but in debug mode. */
     WF_DEAD_CODE = 1024
 };
 typedef struct wf_config {
@@ -184,6 +185,11 @@ WF_API wf_device wf_context_device(const wf_context *ctx); /* of arrays and reco
 WF_API int wf_get_threads(const wf_context *ctx);
 /* 0: all cores. Waits for queued work; not while another thread launches. Results do not depend on it. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
+/* Bytes that the private copies of WF_EXPAND may take in a launch: 1 GiB unless it is said; an array of more than half
+ * of it has none (WF_DIRECT), with 0 none has. Of recordings begun later; sums of floats may then be joined in another
+ * order. */
+WF_API void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes);
+WF_API uint64_t wf_get_expand_bytes(const wf_context *ctx);
 WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
 WF_API uint32_t wf_get_flags(const wf_context *ctx);
 
@@ -272,7 +278,9 @@ WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready.
  * not computed again; other values stay what they were, but for those that would read an array which has been
  * overwritten: these are out of use. If running fails, nothing leaks and the graph goes on: its assignments are
  * forgotten, kept arrays are never computed. A mistake in the recording is reported and stays: such a graph runs no
- * more. A graph keeps all of its arrays until it ends. In a stream it is queued, as wf_run is. Equal work is found
+ * more. A graph keeps all of its arrays until it ends, and an evaluation costs more the more there are: those of results
+ * and of variables of loops are new ones in each turn, so long loops with these are better new graphs, whose plans are
+ * found again, too. In a stream it is queued, as wf_run is. Equal work is found
  * again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
@@ -330,8 +338,11 @@ typedef enum wf_mode {
     WF_AUTO,
     WF_DIRECT = 0x100, /* an atomic operation for each point */
     WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
-    WF_EXPAND = 0x300  /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
-                          memory: up to 1 GiB, then fewer threads */
+    WF_EXPAND = 0x300, /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
+                          memory: up to wf_set_expand_bytes, then fewer threads */
+    WF_NO_CONFLICT =
+        0x400 /* no two points meet, as the caller knows (a permutation, say): elements are read, joined and
+                              written, without atomic operations or copies. In debug mode WF_ERR_CONTRACT if points do */
 } wf_mode;
 /* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by
  * key, scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
@@ -479,7 +490,7 @@ WF_API wf_array *wf_compress(wf_val value, wf_val mask);
  * thread: a write comes after what was kept, and if that cannot be computed it fails, too. (One that will never be
  * computed, its recording having ended, has contents again once it is written.) What the value is made of is read
  * when it is computed, not here: an operand that is changed in between changes the result; wf_eval before the
- * change, or a wf_copy of the operand, keeps it. NULL poisons. */
+ * change, or a wf_copy of the operand, keeps it. One that is released before is not computed. NULL poisons. */
 WF_API wf_array *wf_keep(wf_val value);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
@@ -572,7 +583,8 @@ typedef struct wf_kernel_info {
     wf_code_from code;
     int32_t threads;              /* it could use; on a GPU those of a block */
     int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
-    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND; 0: it does not */
+    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND, or WF_NO_CONFLICT, also where
+                                     the index says so; 0: it does not */
     int32_t copies;               /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;

@@ -43,6 +43,7 @@ struct wf_context {
     wf__engine *engine;
     wf_device device;
     _Atomic uint32_t flags;
+    _Atomic uint64_t expand_bytes;
     _Atomic bool streaming; /* there is a stream, or was: what launches and host access ask first */
     wf__progress progress;  /* of queued work */
     wf__mutex lock;         /* of what follows */
@@ -131,6 +132,11 @@ static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
 {
     int n = wf__gpu_number(device);
     return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
+}
+static inline void wf__set_place(wf__recording *rec, wf_device device) /* whose plans it needs */
+{
+    rec->gpu = wf__gpu_mark(device);
+    rec->cpu = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
 }
 bool wf__decides_gpu(wf_graph *g); /* handle.c: does it run on a GPU? From now on the device is fixed */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
@@ -263,9 +269,11 @@ struct wf_graph {
     wf_section_id section;
     wf_array **scratch; /* of blocks, and local arrays; retained */
     uint32_t scratch_n, scratch_cap, locals;
-    wf__str key;    /* scratch of wf_run */
-    double begun;   /* with WF_HISTORY; else 0 */
-    bool evaluated; /* by wf_eval: not all nodes are what was recorded */
+    wf__str key;      /* scratch of wf_run */
+    double begun;     /* with WF_HISTORY; else 0 */
+    bool evaluated;   /* by wf_eval: not all nodes are what was recorded */
+    uint32_t settled; /* settle.c: nodes that have moved, and their ids; 0: none has */
+    double *id, id_distance;
 };
 
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
@@ -374,6 +382,7 @@ void wf__check_accumulation(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* handle.c: of the block that the point is in; axis -1: linear */
 wf_val wf__value(wf_graph *g, wf__ref ref);     /* 0: poison */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number); /* *number: v.h.num is one */
+wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function); /* of a variable; 0 if wf_eval put it out of use */
 /* shaped.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers.
  * `elsewhere` and `block` end the messages, by saying what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);
@@ -431,6 +440,11 @@ wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed); /* graph.c: repo
 const wf__ir *wf__failed_section(const wf_graph *g);            /* graph.c: the section that failed; NULL: none */
 bool wf__graph_launchable(wf_graph *g, const char *function);
 void wf__release_kept(wf_graph *g);
+/* Effects on arrays that the program has released are none. `goes_on`: recording does, and may use any value. */
+void wf__settle(wf_graph *g); /* nodes that are out of use go */
+double wf__id_of(const wf_graph *g, wf__ref r);
+wf__ref wf__node_of(const wf_graph *g, double id);
+void wf__drop_unseen(wf_graph *g, bool goes_on);
 
 /* ---- launching (launch.c) ---- */
 void wf__program_clear(wf__program *p); /* releases arrays, keeps the ir's memory */

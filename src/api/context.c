@@ -172,6 +172,7 @@ wf_context *wf_context_new(const wf_config *config)
         return NULL;
     }
     atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE);
+    wf_set_expand_bytes(ctx, WF__EXPAND_BYTES);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     if (given.device && given.device != ctx->device)
         wf__error(ctx, WF_ERR_DEVICE, "wf_context_new: there is no device %d; it is WF_CPU", (int)given.device);
@@ -232,6 +233,14 @@ void wf_set_threads(wf_context *ctx, int threads)
     wf__streams_wait(ctx);
     wf__pool_set_threads(wf__engine_pool(ctx->engine), threads);
 }
+
+void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes)
+{
+    if (ctx)
+        atomic_store(&ctx->expand_bytes, bytes);
+}
+
+uint64_t wf_get_expand_bytes(const wf_context *ctx) { return ctx ? atomic_load(&ctx->expand_bytes) : 0; }
 
 void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)
 {

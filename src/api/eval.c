@@ -142,14 +142,15 @@ static bool record_part(evaluation *e)
     wf__recording *rec = &e->part.rec;
     wf__ir *to = &rec->ir;
     rec->kind = WF__ARRAYS;
+    rec->expand_bytes = p->rec.expand_bytes;
     e->part.device = p->device;
-    rec->gpu = wf__gpu_mark(p->device);
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;
     e->part.whole = p;
     e->part.part_of = e->map;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
+    wf__set_place(rec, p->device);
     to->arrays = true;
     to->folded = ir->folded;
     to->numbered = ir->numbered;
@@ -315,6 +316,7 @@ static void forget_effects(evaluation *e, bool done)
     }
     rewrite(e);
     close_ranges(e, any);
+    wf__settle(e->g);
     wf__renumber(ir);
 }
 
@@ -343,6 +345,7 @@ static void clear(evaluation *e)
 wf_status wf__graph_evaluate(wf_graph *g)
 {
     evaluation e = { .g = g };
+    wf__drop_unseen(g, true);
     bool ready = keep_results(g) && prepare(&e);
     wf_status status = ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
     if (ready)

@@ -79,6 +79,7 @@ void wf__graph_free(wf_graph *g)
     wf__free(g->block);
     wf__free(g->state);
     wf__free(g->kept);
+    wf__free(g->id);
     wf__free(g->scratch);
     wf__str_free(&g->key);
     wf__free(g);
@@ -169,12 +170,16 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->evaluated = g->accumulates = false;
+    g->settled = 0;
+    g->id_distance = 0;
     g->section = WF_CALL;
     g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
     wf__recording *rec = &g->program.rec;
     rec->kind = indexed ? WF__SPACE : g->reducing || given.elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given.shape.rank };
+    rec->expand_bytes = wf_get_expand_bytes(ctx);
+    rec->expand_bytes += !rec->expand_bytes; /* no array fits into one byte, either */
     bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
     if (ranked)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
@@ -265,8 +270,7 @@ static wf_status finish(wf_graph *g)
     wf__check_accumulation(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
     rec->objects = g->program.object_n;
-    rec->gpu = wf__gpu_mark(g->program.device);
-    rec->cpu = g->program.device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+    wf__set_place(rec, g->program.device);
     const wf__ir *failed = wf__failed_section(g);
     return failed ? wf__graph_failure(g, failed) : WF_OK;
 }
@@ -320,8 +324,10 @@ wf_status wf_run(wf_graph *g)
         status = WF_ERR_ARG;
     if (status == WF_OK && g->evaluated)
         status = wf__graph_evaluate(g);
-    else if (status == WF_OK)
+    else if (status == WF_OK) {
+        wf__drop_unseen(g, false);
         status = run_recorded(g);
+    }
     retire(g);
     return status;
 }

@@ -45,13 +45,18 @@ static void count_recording(const wf__recording *rec, wf_kernel_info *out)
 }
 
 /* ---- a stage ---- */
-static int mode_of(const wf__ir *body)
+static int mode_of(const wf__stage *stage)
 {
-    static const int mode[] = { 0, WF_DIRECT, WF_LOCAL, WF_EXPAND };
-    for (wf__ref r = 1; r < body->n; ++r)
-        if (body->node[r].op == WF__ACCUM)
-            return mode[wf__node_mode(&body->node[r]) & 3];
-    return 0;
+    static const int mode[] = { 0, WF_DIRECT, WF_LOCAL, WF_NO_CONFLICT, WF_NO_CONFLICT };
+    wf__ref r = 1;
+    while (r < stage->body.n && stage->body.node[r].op != WF__ACCUM)
+        ++r;
+    if (r >= stage->body.n)
+        return 0;
+    for (uint32_t k = 0; k < stage->copies_n; ++k)
+        if (stage->copies[k].slot == stage->body.node[r].a)
+            return WF_EXPAND;
+    return mode[wf__node_mode(&stage->body.node[r])];
 }
 
 static int64_t points_of(const wf__stage *stage)
@@ -80,7 +85,7 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
     out->rows = note->rows;
     out->columns = note->columns;
     out->lanes = note->lanes;
-    out->mode = mode_of(&stage->body);
+    out->mode = mode_of(stage);
     out->copies = note->copies;
     out->points = points_of(stage);
     out->compile_s = note->compile_s;

@@ -42,7 +42,12 @@ void wf__program_key(const wf__program *p, wf__str *key)
     uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
                         (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
     sections |= (uint32_t)(rec->cpu && sections >> 2) << 8; /* blocks make a difference */
-    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8, rec->objects, rec->reduce, sections };
+    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8,
+                        rec->objects,
+                        rec->reduce,
+                        sections,
+                        (uint32_t)rec->expand_bytes,
+                        (uint32_t)(rec->expand_bytes >> 32) };
     wf__str_addn(key, (const char *)head, sizeof head);
     wf__str_addn(key, (const char *)rec->block.dim, (size_t)rec->block.rank * sizeof *rec->block.dim);
     add_ir(&rec->ir, key);
@@ -276,7 +281,7 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
 bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__str *recording,
                      const wf__piece *layouts, wf__str *out)
 {
-    enum { HEAD = 4, IR_HEAD = 8 }; /* words, as wf__program_key and add_ir write them */
+    enum { HEAD = 6, IR_HEAD = 8 }; /* words, as wf__program_key and add_ir write them */
     const unsigned char *a = (const unsigned char *)recording->at, *b = old->key;
     uint32_t now[HEAD + IR_HEAD], was_[HEAD + IR_HEAD];
     const bool strict = !p->name;
@@ -291,6 +296,8 @@ bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__
     uint32_t n = now[HEAD + 2], old_n = was_[HEAD + 2], least = n < old_n ? n : old_n;
     if (now[HEAD + 1] != was_[HEAD + 1])
         compare_flags(now[HEAD + 1], was_[HEAD + 1], out);
+    if (memcmp(&now[4], &was_[4], 2 * sizeof *now) != 0)
+        wf__str_add(reason(out), "wf_set_expand_bytes allows another size of private copies");
     bool alike = n == old_n || !strict, same_objects = now[1] == was_[1];
     if (alike && same_objects) {
         size_t bytes = old->key_len - old->recording_len;

@@ -34,7 +34,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
     unsigned join = (unsigned)join_and_mode & JOIN_BITS, mode = (unsigned)join_and_mode >> 8;
     if (!wf__is_recording(g))
         return;
-    if (mode > WF__MODE_EXPAND) {
+    if (mode > WF__MODE_ALONE) {
         wf__poison(g, WF_ERR_ARG, "%s: there is no mode 0x%x", function, mode << 8);
         return;
     }

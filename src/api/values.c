@@ -5,7 +5,7 @@
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
 {
-    double id = ref ? (double)ref + (double)g->section * WF__POST_BASE : 0;
+    double id = ref ? wf__id_of(g, ref) + (double)g->section * WF__POST_BASE : 0;
     return (wf_val){ { id, g } };
 }
 
@@ -31,6 +31,20 @@ static void refuse(wf_graph *g, const wf_graph *of, bool poison, const char *fun
     wf__poison(g, status, "%s: an operand belongs to another recording%s%s", function,
                failed || poison ? ", which failed" : "", wf__str_get(&why));
     wf__str_free(&why);
+}
+
+static wf__ref out_of_use(wf_graph *g, const char *function)
+{
+    wf__poison(g, WF_ERR_CONTRACT,
+               "%s: a value is used that was read from an array which wf_eval has changed since; wf_keep it before",
+               function);
+    return 0;
+}
+
+wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function)
+{
+    bool gone = ref && g->evaluated && wf__graph_ir(g)->node[ref].op == WF__NOP;
+    return gone ? out_of_use(g, function) : ref;
 }
 
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number)
@@ -69,23 +83,19 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                       "only those with a custom join into WF_JOIN)"
                     : "%s: a variable declared in a block that has ended is used",
                 function);
-        return ref;
+        return wf__usable(g, ref, function);
     }
-    double section = (double)(int)(v.h.num / WF__POST_BASE);
+    double section = g->settled ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* those that settle have one */
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
         return 0;
     }
-    wf__ref ref = (wf__ref)(v.h.num - section * WF__POST_BASE);
+    wf__ref ref = wf__node_of(g, v.h.num - section * WF__POST_BASE);
     if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
         return ref;
-    if (ref < wf__graph_ir(g)->n && g->evaluated) {
-        wf__poison(g, WF_ERR_CONTRACT,
-                   "%s: a value is used that was read from an array which wf_eval has changed since; wf_keep it before",
-                   function);
-        return 0;
-    }
+    if (ref < wf__graph_ir(g)->n && g->evaluated)
+        return out_of_use(g, function);
     if (ref < wf__graph_ir(g)->n) {
         wf__poison(g, WF_ERR_CONTRACT,
                    "%s: a value of a block that has ended is used; keep it in a variable declared before the block "

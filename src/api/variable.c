@@ -83,7 +83,7 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
     else if (value == *now)
         return;
     else if (wf__is_outer(g, var)) {
-        if (!wf__fits_block(g, value, *now, "wf_set"))
+        if (!wf__usable(g, *now, "wf_set") || !wf__fits_block(g, value, *now, "wf_set"))
             return;
         value = wf__op3(wf__graph_ir(g), WF__OP_select, wf__lanes_on(g), value, *now);
     }

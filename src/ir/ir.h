@@ -184,12 +184,13 @@ typedef enum wf__view_kind {
     WF__VIEW_GATHER
 } wf__view_kind;
 
-/* Modes of ACCUM; none of WF_AUTO is left in a stage's body. */
 enum { WF__MOST_SPREAD = 32 };
-enum { WF__MODE_AUTO, WF__MODE_DIRECT, WF__MODE_LOCAL, WF__MODE_EXPAND };
+/* Modes of ACCUM. In a stage's body there is no AUTO, and ALONE in debug mode only. */
+enum { WF__MODE_AUTO, WF__MODE_DIRECT, WF__MODE_LOCAL, WF__MODE_EXPAND, WF__MODE_ALONE };
 enum { WF__EPOCH_LATE = 255 };
 static inline unsigned wf__node_join(const wf__node *n) { return n->aux & 15; }
 static inline unsigned wf__node_mode(const wf__node *n) { return n->aux >> 4; }
+static inline bool wf__is_alone(const wf__node *n) { return n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_ALONE; }
 
 /* How index axis k of a slot steps through memory, as far as code depends on it. */
 typedef enum wf__step { WF__STEP_ANY, WF__STEP_ZERO, WF__STEP_UNIT, WF__STEP_BACK } wf__step; /* BACK: -1 */

@@ -296,7 +296,7 @@ static void fields(reader *r, wf__node *n)
         if (n->op != WF__CAS)
             n->aux = (uint8_t)named(r, wf__join_names, WF_EXCH + 1, "a join");
         if (n->op == WF__ACCUM)
-            n->aux |= (uint8_t)(named(r, wf__mode_names, WF__MODE_EXPAND + 1, "a mode") << 4);
+            n->aux |= (uint8_t)(named(r, wf__mode_names, WF__MODE_ALONE + 1, "a mode") << 4);
         if (n->op == WF__CAS && !word(r, "swap"))
             fail(r, "swap");
         n->c = n->op == WF__CAS ? tuple(r) : ref(r);

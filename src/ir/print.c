@@ -28,9 +28,11 @@ const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom",
                                        [WF_OR] = "or",
                                        [WF_XOR] = "xor",
                                        [WF_EXCH] = "exch" };
-const char *const wf__mode_names[] = {
-    [WF__MODE_AUTO] = "auto", [WF__MODE_DIRECT] = "direct", [WF__MODE_LOCAL] = "local", [WF__MODE_EXPAND] = "expand"
-};
+const char *const wf__mode_names[] = { [WF__MODE_AUTO] = "auto",
+                                       [WF__MODE_DIRECT] = "direct",
+                                       [WF__MODE_LOCAL] = "local",
+                                       [WF__MODE_EXPAND] = "expand",
+                                       [WF__MODE_ALONE] = "alone" };
 const char *const wf__border_names[] = {
     [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
     [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"

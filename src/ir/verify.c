@@ -88,7 +88,7 @@ static bool check_update(const checker *c, const wf__node *n)
                bad(c, "a pair of values");
     unsigned join = wf__node_join(n), mode = wf__node_mode(n);
     bool moves = n->op == WF__ATOMIC && join == WF_EXCH && wf__size(n->dtype) <= 8;
-    if (mode > (n->op == WF__ACCUM ? WF__MODE_EXPAND : 0) || (!moves && !wf__updates(join, n->dtype)) ||
+    if (mode > (n->op == WF__ACCUM ? WF__MODE_ALONE : 0) || (!moves && !wf__updates(join, n->dtype)) ||
         (n->op == WF__ATOMIC && !moves && wf__is_complex(n->dtype)))
         return bad(c, "a join that its dtype does not have");
     return value_of(c, n->c, wf__update_dtype(n->dtype, join));

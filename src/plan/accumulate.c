@@ -1,6 +1,7 @@
 /* accumulate.c - chooses, for every accumulation of a stage, how points that meet in one element are kept apart.
  *
- *   alone     the index differs from point to point: nobody meets (mode EXPAND, on the array itself)
+ *   alone     the index differs from point to point, or the program says that no points meet: mode EXPAND, on the array
+ *             itself
  *   EXPAND    private copies of the array, joined with it after the stage by the run layer. Code is a plain
  *             read-modify-write. Small arrays are spread: neighbouring lanes have elements of their own even within a copy,
  *             so that an addition does not wait for the one before it
@@ -234,7 +235,9 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     const target t = look(stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
-    bool apart = !t.shared && !t.repeats && differs(stage, ir, n);
+    uint64_t limit = stage->expand_bytes / 2;
+    bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
+    mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
     apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
@@ -244,7 +247,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
-    if (!apart && mode == WF__MODE_EXPAND && bytes > most_copy)
+    if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
         mode = WF__MODE_DIRECT;
     for (uint32_t i = 0; i < rec->n; ++i)
         ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
@@ -282,11 +285,11 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     stage->groups = (uint32_t)(n < most ? n : most);
 }
 
-/* In debug mode the array itself is watched. */
+/* In debug mode the array itself is watched, and whether points meet that were not to. */
 static void update_directly(wf__stage *stage, wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__ACCUM)
+        if (ir->node[r].op == WF__ACCUM && wf__node_mode(&ir->node[r]) != WF__MODE_ALONE)
             ir->node[r].aux = (uint8_t)(wf__node_join(&ir->node[r]) | WF__MODE_DIRECT << 4);
     stage->updates = true;
 }
@@ -294,6 +297,7 @@ static void update_directly(wf__stage *stage, wf__ir *ir)
 bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf__bind *bind)
 {
     bool any = false, ok = true;
+    stage->expand_bytes = wf__expand_bytes(plan->recorded);
     for (wf__ref r = 1; r < ir->n; ++r) {
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;

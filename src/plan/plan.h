@@ -35,6 +35,7 @@ typedef enum wf__kind_of_graph {
 } wf__kind_of_graph;
 
 /* A finished recording. slot.object: index into the binds. */
+#define WF__EXPAND_BYTES ((uint64_t)1 << 30)
 typedef struct wf__recording {
     wf__kind_of_graph kind;
     wf__ir ir;
@@ -46,6 +47,7 @@ typedef struct wf__recording {
     wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
     wf_shape space;    /* WF__SPACE */
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
+    uint64_t expand_bytes; /* that private copies may take; 0: WF__EXPAND_BYTES */
     uint32_t objects;
     uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
     uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
@@ -53,6 +55,11 @@ typedef struct wf__recording {
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
     bool cpu;
 } wf__recording;
+
+static inline uint64_t wf__expand_bytes(const wf__recording *rec)
+{
+    return rec->expand_bytes ? rec->expand_bytes : WF__EXPAND_BYTES;
+}
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
     uint32_t object;
@@ -140,11 +147,12 @@ typedef struct wf__stage {
     bool fused;          /* the next stage may follow box by box, or, if one of them scans, part by part (fuse.c) */
     wf__private *copies; /* accumulations into private memory */
     uint32_t copies_n;
-    uint32_t groups;      /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
-    bool in_order;        /* copies belong to ranges of blocks, else to workers */
-    bool updates;         /* there are atomic operations, which one thread alone does without */
-    uint64_t work;        /* points times cost, to decide on threads */
-    _Atomic(void *) code; /* the run layer's, NULL until needed */
+    uint64_t expand_bytes; /* that they may take, all together */
+    uint32_t groups;       /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
+    bool in_order;         /* copies belong to ranges of blocks, else to workers */
+    bool updates;          /* there are atomic operations, which one thread alone does without */
+    uint64_t work;         /* points times cost, to decide on threads */
+    _Atomic(void *) code;  /* the run layer's, NULL until needed */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -139,7 +139,8 @@ static void watch_writers(gen *g, const wf__node *n, val address, val good, val 
 val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val re, val im)
 {
     val over = wf__ptx_new_label(g), good = begin_value(g, when, over);
-    watch_nan(g, n, n->dtype, re, im, good, over);
+    if (n->op == WF__STORE)
+        watch_nan(g, n, n->dtype, re, im, good, over);
     if (!g->options->team.threads || !g->ir->slot[n->a].scratch) /* threads may hand it on, with barriers between */
         watch_writers(g, n, address, good, over);
     wf__ptx_label(g, over);

@@ -8,7 +8,6 @@ enum {
     PART = 4096 /* elements joined at a time */,
     SOME = 256
 };
-static const uint64_t most_bytes = (uint64_t)1 << 30;
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
@@ -29,7 +28,7 @@ static size_t bytes_of_all(const wf__stage *stage)
 
 int64_t wf__copies_most(const wf__stage *stage, int64_t wanted)
 {
-    uint64_t most = most_bytes / bytes_of_all(stage), points = 1;
+    uint64_t most = stage->expand_bytes / bytes_of_all(stage), points = 1;
     for (int d = 0; d < stage->body.rank; ++d)
         points *= (uint64_t)stage->extent[d];
     for (uint32_t k = 0; k < stage->copies_n; ++k) {

@@ -237,6 +237,8 @@ static void update(const frame *f, wf__ref r, const wf__node *n)
             continue;
         if (join != WF_INC && !may_join(f, n, l, dtype, value + l * step))
             continue;
+        if (wf__is_alone(n) && !may_store(f, n, l, offset, value + l * step))
+            continue;
         char *element = f->call->mem[n->a].base + offset * (int64_t)size;
         memcpy(old + l * size, element, size);
         if (n->dtype == WF_BOOL)

@@ -70,8 +70,9 @@ bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem)
         w->slot[s].table = s;
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        bool handed = n->op == WF__STORE && stage->team.threads && body->slot[n->a].scratch; /* no memory of its own */
-        if (n->op == WF__STORE && !of[n->a].size && !handed)
+        bool watched = n->op == WF__STORE || wf__is_alone(n);
+        bool handed = watched && stage->team.threads && body->slot[n->a].scratch; /* no memory of its own */
+        if (watched && !of[n->a].size && !handed)
             of[n->a] = written(stage, n->a, &mem[n->a], &w->slot[n->a]);
     }
     while (w->slot && of && merge(w->slot, of, body->slot_n))
@@ -207,7 +208,8 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     add_tuple(&w->text, point, w->stage->body.rank);
     wf__str_add(&w->text, ", write the same element of ");
     add_array(w, &w->text, n->a);
-    wf__str_add(&w->text, "; say wf_accumulate, or write different ones");
+    wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
+                                             : " by wf_accumulate, which is told that none do (WF_NO_CONFLICT)");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
@@ -240,7 +242,7 @@ bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void
         wf__watch_same(w, n, *writer, point);
     if (writer)
         *writer = me;
-    return wf__watch_value(w, n, n->dtype, value, point);
+    return n->op == WF__STORE ? wf__watch_value(w, n, n->dtype, value, point) : w->status == WF_OK;
 }
 
 void wf__watch_unset(const wf__watch *w, wf__str *out)
