@@ -27,6 +27,27 @@ static void run_literal(wf_array *a, wf_array *b, double literal, const char *la
     OK(ctx, wf_run(g));
 }
 
+/* As many vectors at once as a recording asks for, in code of its own. */
+static void test_columns(void **state)
+{
+    (void)state;
+    if (wf_context_device(ctx) != WF_CPU || !compiles())
+        skip();
+    wf_array *a = zeros(WF_F32, 1000), *b = zeros(WF_F32, 1000);
+    for (int columns = 1; columns <= 8; columns *= 2) {
+        wf_graph *g = wf_begin(ctx, .name = "columns", .columns = columns);
+        wf_out(g, b, wf_mul(wf_in(g, a), 3));
+        ran();
+        OK(ctx, wf_run(g));
+        assert_int_equal(ran(), 1);
+        assert_int_equal(info->columns, columns);
+        if (columns == 4)
+            assert_non_null(strstr(info->why, ".columns is 4, was 2"));
+    }
+    wf_release(a);
+    wf_release(b);
+}
+
 static void test_counts(void **state)
 {
     (void)state;
@@ -525,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_flags_change_counts),
         cmocka_unit_test(test_loops_and_stores),
         cmocka_unit_test(test_lockstep),

@@ -81,6 +81,33 @@ static void test_large_again(void **state)
     wf_kernel_free(k);
 }
 
+/* However many points a thread does at once. */
+static void test_columns(void **state)
+{
+    (void)state;
+    enum { N = 1003 };
+    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_arange(ctx, WF_U8, N, 0, 1);
+    wf_array *odd = wf_view_slice(a, 0, 1, N, 1), *odd_b = wf_view_slice(b, 0, 1, N, 1);
+    for (int columns = 0; columns <= 8; columns += columns ? columns : 1)
+        for (int aligned = 0; aligned < 2; ++aligned) {
+            wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(N), 0), *odd_out = wf_view_slice(out, 0, 1, N, 1);
+            wf_graph *g = wf_begin(ctx, .columns = columns);
+            wf_val x = wf_in(g, aligned ? a : odd), y = wf_in(g, aligned ? b : odd_b);
+            wf_out(g, aligned ? out : odd_out, wf_add(wf_mul(x, x), wf_cast(y, WF_F32)));
+            OK(ctx, wf_run(g));
+            float *got = contents(out);
+            for (int i = 0; i < N; ++i)
+                assert_true(got[i] == (float)i * (float)i + (float)(i & 255));
+            free(got);
+            wf_release(odd_out);
+            wf_release(out);
+        }
+    wf_graph *g = wf_begin(ctx, .columns = 3);
+    wf_out(g, a, wf_in(g, odd));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, ".columns is 3; it must be 1, 2, 4, 8 or 0");
+    RELEASE(a, b, odd, odd_b);
+}
+
 static void test_layouts(void **state)
 {
     (void)state;
@@ -469,13 +496,21 @@ static void test_nothing_is_compiled_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches),        cmocka_unit_test(test_large_again),
-        cmocka_unit_test(test_layouts),         cmocka_unit_test(test_refused_launches),
-        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_parameters_twice),
-        cmocka_unit_test(test_other_spaces),    cmocka_unit_test(test_overlap_at_launch),
-        cmocka_unit_test(test_open_shapes),     cmocka_unit_test(test_captured_arrays),
-        cmocka_unit_test(test_refused_formals), cmocka_unit_test(test_many_formals),
-        cmocka_unit_test(test_dumps),           cmocka_unit_test(test_nothing_is_compiled_twice),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_large_again),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_refused_launches),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_parameters_twice),
+        cmocka_unit_test(test_other_spaces),
+        cmocka_unit_test(test_overlap_at_launch),
+        cmocka_unit_test(test_open_shapes),
+        cmocka_unit_test(test_captured_arrays),
+        cmocka_unit_test(test_refused_formals),
+        cmocka_unit_test(test_many_formals),
+        cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_nothing_is_compiled_twice),
     };
     return RUN_ON_ALL(tests);
 }

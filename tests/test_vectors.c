@@ -163,10 +163,33 @@ static void test_text(void **state)
     ptxas_check(80, 90);
 }
 
+/* No more points of a thread than the recording asks for. */
+static void test_columns(void **state)
+{
+    (void)state;
+    enum { CAP = 1 << 16 };
+    char *text = malloc(CAP);
+    assert_non_null(text);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(100), 0);
+    for (int columns = 0; columns <= 8; columns += columns ? columns : 1) {
+        wf_graph *g = wf_begin(ctx, .columns = columns);
+        wf_out(g, a, wf_mul(wf_in(g, a), 3));
+        wf_kernel *kernel = wf_compile(g);
+        size_t len;
+        OK(ctx, wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_PTX_FOR(80), text, CAP, &len));
+        assert_true(!strstr(text, "ld.global.v4.b32") == (columns == 1 || columns == 2));
+        assert_true(!strstr(text, "ld.global.v2.b32") == (columns != 2));
+        wf_kernel_free(kernel);
+    }
+    wf_release(a);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_lengths), cmocka_unit_test(test_rows),
-                                        cmocka_unit_test(test_mixed), cmocka_unit_test(test_text) };
+                                        cmocka_unit_test(test_mixed), cmocka_unit_test(test_text),
+                                        cmocka_unit_test(test_columns) };
     int failed = RUN_ON_ALL(tests);
     ptxas_forget();
     return failed;

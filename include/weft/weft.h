@@ -270,6 +270,10 @@ typedef struct wf_space {
     wf_shape block;        /* extents of a block (see WF_INIT), one per axis; rank 0: one block. Not with reduce */
     int32_t block_threads; /* on a GPU: of a block of threads, a power of two from 32 to 256; 0: as many as keep the GPU
                               busiest. Not where .block or a section says how many. Results do not depend on it */
+    /* Points that a thread does at once along the last axis (1, 2, 4 or 8; 0: decided by cost): on a GPU at most so
+     * many, of element-wise kernels, by one access where addresses are aligned for it; on the processor vectors, where
+     * there are no loops and no accumulation. Results do not depend on it. */
+    int32_t columns;
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready. Done, or queued in a stream */

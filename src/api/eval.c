@@ -143,6 +143,7 @@ static bool record_part(evaluation *e)
     wf__ir *to = &rec->ir;
     rec->kind = WF__ARRAYS;
     rec->expand_bytes = p->rec.expand_bytes;
+    rec->columns = p->rec.columns;
     e->part.device = p->device;
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;

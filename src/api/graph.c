@@ -219,6 +219,10 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
     if (!wf__is_block_threads(given.block_threads))
         wf__poison(g, WF_ERR_ARG, "wf_begin: .block_threads must be a power of two from 32 to 256, or 0");
+    if (given.columns < 0 || given.columns > 8 || given.columns & (given.columns - 1))
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .columns is %d; it must be 1, 2, 4, 8 or 0", (int)given.columns);
+    else
+        rec->columns = (uint8_t)given.columns;
     if (given.block.rank && ranked)
         set_block(g, &given.block);
     if (given.name && !(g->program.name = wf__strdup(given.name)))

@@ -42,6 +42,7 @@ void wf__program_key(const wf__program *p, wf__str *key)
     uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
                         (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
     sections |= (uint32_t)(rec->cpu && sections >> 2) << 8; /* blocks make a difference */
+    sections |= (uint32_t)rec->columns << 9;
     uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8,
                         rec->objects,
                         rec->reduce,
@@ -298,6 +299,8 @@ bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__
         compare_flags(now[HEAD + 1], was_[HEAD + 1], out);
     if (memcmp(&now[4], &was_[4], 2 * sizeof *now) != 0)
         wf__str_add(reason(out), "wf_set_expand_bytes allows another size of private copies");
+    if ((now[3] ^ was_[3]) >> 9)
+        wf__str_addf(reason(out), ".columns is %u, was %u", (unsigned)now[3] >> 9, (unsigned)was_[3] >> 9);
     bool alike = n == old_n || !strict, same_objects = now[1] == was_[1];
     if (alike && same_objects) {
         size_t bytes = old->key_len - old->recording_len;

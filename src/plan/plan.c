@@ -325,6 +325,8 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
     ok = ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        plan->stage[s].columns = recording->columns;
     if (ok && recording->ir.flags & WF_DEBUG)
         number_arrays(plan, bind);
     plan->recorded = NULL;

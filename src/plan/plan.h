@@ -49,7 +49,8 @@ typedef struct wf__recording {
     wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
     uint64_t expand_bytes; /* that private copies may take; 0: WF__EXPAND_BYTES */
     uint32_t objects;
-    uint8_t gpu; /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
+    uint8_t columns; /* that a thread does at once; 0: chosen by cost */
+    uint8_t gpu;     /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
     uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
     /* For compiled code of the processor: blocks may be boxes, loops of sections axes (boxes.c, turns.c), counters of
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
@@ -149,6 +150,7 @@ typedef struct wf__stage {
     uint32_t copies_n;
     uint64_t expand_bytes; /* that they may take, all together */
     uint32_t groups;       /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
+    uint8_t columns;       /* the recording's */
     bool in_order;         /* copies belong to ranges of blocks, else to workers */
     bool updates;          /* there are atomic operations, which one thread alone does without */
     uint64_t work;         /* points times cost, to decide on threads */

@@ -148,7 +148,7 @@ void wf__ptx_join_rows(gen *g);                           /* the kernel of wf__p
 uint32_t wf__ptx_join_shared(const wf__ir *body);         /* bytes of shared memory that it takes */
 val wf__ptx_with_initial(gen *g, uint32_t k, val joined); /* of reduction k, options->initial joined in */
 /* ---- vector.c ---- */
-int wf__ptx_width(const wf__ir *body, wf__ptx_code *code); /* points of a thread; 1: as ever */
+int wf__ptx_width(const wf__ir *body, int columns, wf__ptx_code *code); /* points of a thread; 1: as ever */
 void wf__ptx_vectors(gen *g, val tile, val exit);
 bool wf__ptx_wide_node(gen *g, wf__ref r); /* is it part of an access for all columns? Then it is done */
 /* ---- warp.c ---- */

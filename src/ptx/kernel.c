@@ -167,7 +167,7 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     }
     *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
     g->out = &g->body;
-    g->width = out->width = options->team.threads || options->join ? 1 : wf__ptx_width(body, out);
+    g->width = out->width = options->team.threads || options->join ? 1 : wf__ptx_width(body, options->columns, out);
     g->node = wf__alloc0(body->n * sizeof *g->node);
     g->widened = wf__alloc0(body->n * sizeof *g->widened);
     g->acc = wf__alloc0((body->red_n + 1) * sizeof *g->acc);

@@ -82,6 +82,7 @@ typedef struct wf__ptx_options {
     /* Points of a row, the last axis, where that alone is reduced, in one part, and there are very many rows; 0: else. */
     int short_rows;
     uint32_t results; /* 1 + the first parameter that is a reduction's result, in the GPU's memory; 0: none is */
+    int columns;      /* points of a thread, at most; 0: as many as fit into an access */
     bool join;        /* not the body's kernel, but the one that joins what that gave (join.c) */
 } wf__ptx_options;
 

@@ -39,9 +39,9 @@ static bool is_plain(const wf__ir *ir)
 
 static int parts_of(unsigned dtype) { return wf__is_complex(dtype) ? 2 : 1; }
 
-int wf__ptx_width(const wf__ir *ir, wf__ptx_code *code)
+int wf__ptx_width(const wf__ir *ir, int columns, wf__ptx_code *code)
 {
-    int width = 1;
+    int width = 1, limit = columns ? columns : MOST;
     code->wide_n = 0;
     if (ir->red_n || ir->loops || ir->flags & WF_DEBUG || ir->n > MOST_NODES || !is_plain(ir))
         return 1;
@@ -51,6 +51,7 @@ int wf__ptx_width(const wf__ir *ir, wf__ptx_code *code)
             continue;
         int most = MOST_BYTES / (int)wf__size(n->dtype);
         most = most < MOST / parts_of(n->dtype) ? most : MOST / parts_of(n->dtype);
+        most = most < limit ? most : limit;
         width = code->wide_n == 0 || most < width ? most : width;
         uint32_t k = 0;
         while (k < code->wide_n && code->wide[k] != n->a)

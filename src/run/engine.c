@@ -186,7 +186,8 @@ static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options
 {
     const char *version = wf_version();
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = { how->nontemporal | (uint32_t)how->long_rows << 1 |
-                                                         (uint32_t)how->alone << 2 | (uint32_t)how->rows_at_once << 3,
+                                                         (uint32_t)how->alone << 2 | (uint32_t)how->columns << 3 |
+                                                         (uint32_t)how->rows_at_once << 8,
                                                      (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);

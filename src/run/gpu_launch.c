@@ -69,6 +69,7 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                               .post = post ? &post->body : NULL,
                               .short_rows = rows && !join ? (int)stage->extent[last] : 0,
                               .results = plan->params + 1,
+                              .columns = stage->columns,
                               .join = join };
 }
 

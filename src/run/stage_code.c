@@ -106,7 +106,9 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 
 static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which)
 {
+    bool plain = !stage->body.loops && !stage->body.red_n && !stage->updates && !stage->copies_n;
     return (wf__code_options){ .nontemporal = which == WF__NONTEMPORAL,
+                               .columns = plain ? stage->columns : 0,
                                .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
                                .rows_at_once = rows_at_once(e, stage),
                                .alone = which == WF__ALONE };
