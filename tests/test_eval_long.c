@@ -8,17 +8,6 @@ enum { N = 64, TURNS = 400 };
 
 static wf_array *ramp(double first) { return wf_arange(ctx, WF_F32, N, first, 1); }
 
-static void expect(wf_array *a, double scale, double offset, int line)
-{
-    float *got = contents(a);
-    for (int i = 0; i < N; ++i)
-        if (got[i] != (float)(scale * i + offset))
-            fail_msg("line %d: element %d is %g", line, i, (double)got[i]);
-    free(got);
-    wf_release(a);
-}
-#define LINEAR(a, scale, offset) expect(a, scale, offset, __LINE__)
-
 /* a = a + 1 + turn % 3, so often; there are few nodes at any time. */
 static void turns(wf_graph *g, wf_array *a, int n)
 {

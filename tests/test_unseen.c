@@ -11,18 +11,6 @@ static size_t ran(void) { return wf_history(ctx, info, MOST); }
 
 static wf_array *ramp(void) { return wf_arange(ctx, WF_F32, N, 0, 1); }
 
-/* a[i] = scale i + offset; releases it. */
-static void linear(wf_array *a, double scale, double offset, int line)
-{
-    float *got = contents(a);
-    for (int i = 0; i < N; ++i)
-        if (got[i] != (float)(scale * i + offset))
-            fail_msg("line %d: element %d is %g", line, i, (double)got[i]);
-    free(got);
-    wf_release(a);
-}
-#define LINEAR(a, scale, offset) linear(a, scale, offset, __LINE__)
-
 static void test_kept(void **state)
 {
     (void)state;

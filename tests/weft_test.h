@@ -78,6 +78,19 @@ static inline void *contents(wf_array *a) /* the caller frees it */
     return p;
 }
 
+/* a[i] = scale i + offset, f32; releases it. `line`: of the test. */
+static inline void expect_linear(wf_array *a, double scale, double offset, int line)
+{
+    int64_t n = wf_array_count(a);
+    float *got = contents(a);
+    for (int64_t i = 0; i < n; ++i)
+        if (got[i] != (float)(scale * (double)i + offset))
+            fail_msg("line %d: element %lld is %g", line, (long long)i, (double)got[i]);
+    free(got);
+    wf_release(a);
+}
+#define LINEAR(a, scale, offset) expect_linear(a, scale, offset, __LINE__)
+
 static inline double scalar_f64(wf_array *a)
 {
     assert_int_equal(wf_array_dtype(a), WF_F64);
