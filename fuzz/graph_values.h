@@ -63,7 +63,6 @@ typedef struct recorder {
     bool failed;
 } recorder;
 
-
 static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
 static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }
 
