@@ -17,8 +17,7 @@ enum {
     WINDOW = 100,       /* cycles of dependent work that the processor overlaps by itself */
     MOST_POINTS = 8,    /* of a tile */
     MOST_NODES = 1500,  /* of an instantiated tile */
-    LIGHT_NODES = 32,   /* of a tile whose points share nothing, where compile time counts */
-    LOOP_NODES = 64,    /* of a loop's body at one point that is done at several */
+    LIGHT_NODES = 64,   /* of a tile whose points share nothing, where compile time counts */
     ONE_COPY = 120,     /* operations from which on a body is compiled once */
     MOST_SHARED = 1024, /* loads looked at */
     MOST_SHARING = 128, /* nodes of a tile whose rows share accumulators */
@@ -317,7 +316,7 @@ static int loop_columns(const study *s)
 {
     int columns = 4;
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
-    if (!s->carried || s->weight > LOOP_NODES)
+    if (!s->carried || s->weight > LIGHT_NODES)
         return 1;
     while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
         columns /= 2;
