@@ -272,7 +272,7 @@ typedef struct wf_space {
                               busiest. Not where .block or a section says how many. Results do not depend on it */
     /* Points that a thread does at once along the last axis (1, 2, 4 or 8; 0: decided by cost): on a GPU at most so
      * many, of element-wise kernels, by one access where addresses are aligned for it; on the processor vectors, where
-     * there are no loops and no accumulation. Results do not depend on it. */
+     * there are no loops, reductions and accumulations. Results do not depend on it. */
     int32_t columns;
 } wf_space;
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
