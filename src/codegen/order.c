@@ -301,6 +301,11 @@ static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
 
 static void raise_divisions(wf__inst *in, uint32_t limit, uint32_t *last)
 {
+    bool any = false;
+    for (uint32_t i = 0; i < in->order_n && !any; i++)
+        any = is_long(wf__at(in->ir, in->order[i]));
+    if (!any)
+        return;
     uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);
     if (raised && place) {
         raise_long(in, raised, place);
