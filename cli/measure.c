@@ -5,6 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+void *block_of(blocks *b, size_t n, size_t size)
+{
+    wf_array *a = wf_full(b->ctx, WF_U8, WF_SHAPE((int64_t)((n ? n : 1) * size)), 0);
+    void *at;
+    if (!a || wf_map(a, &at, NULL) != WF_OK)
+        exit(failed_in(b->ctx));
+    b->array = realloc(b->array, (size_t)(b->n + 1) * sizeof(wf_array *));
+    if (!b->array)
+        exit(failed("out of memory"));
+    b->array[b->n++] = a;
+    return at;
+}
+
+void free_blocks(blocks *b)
+{
+    while (b->n > 0)
+        wf_release(b->array[--b->n]);
+    free(b->array);
+    b->array = NULL;
+}
+
 double least_time(bool (*work)(void *), void *data)
 {
     enum { RUNS = 5 };

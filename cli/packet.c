@@ -27,8 +27,10 @@ typedef struct results {
 typedef struct data { /* of one record size */
     int n;
     int64_t points, small; /* records; both powers of two */
+    int64_t pitch;
     uint32_t *index, *index_small;
-    float *table, *lanes, *sum; /* [points][n], [n][points], [points] */
+    float *table, *lanes; /* [points][n], [n][points] */
+    blocks memory;
 } data;
 
 /* Every record once, in an order that no processor foresees. */
@@ -50,29 +52,27 @@ static int log_2(int64_t x)
     return bits;
 }
 
-static data make_data(int n, int64_t elements)
+static data make_data(wf_context *ctx, int n, int64_t elements)
 {
-    data d = { .n = n };
+    data d = { .n = n, .memory.ctx = ctx };
     int bits = log_2(elements / n > 2 ? elements / n : 2), small = log_2(SMALL / n);
     d.points = (int64_t)1 << bits;
+    d.pitch = d.points + 1024 + 16;
     d.small = (int64_t)1 << (small < bits ? small : bits);
-    d.index = allocate((size_t)d.points, sizeof *d.index);
-    d.index_small = allocate((size_t)d.points, sizeof *d.index);
-    d.table = allocate((size_t)(d.points * n), sizeof *d.table);
-    d.lanes = allocate((size_t)(d.points * n), sizeof *d.lanes);
-    d.sum = allocate((size_t)d.points, sizeof *d.sum);
+    d.index = block_of(&d.memory, (size_t)d.points, sizeof *d.index);
+    d.index_small = block_of(&d.memory, (size_t)d.points, sizeof *d.index);
+    d.table = block_of(&d.memory, (size_t)(d.points * n), sizeof *d.table);
+    d.lanes = block_of(&d.memory, (size_t)(d.pitch * n), sizeof *d.lanes);
     for (int64_t p = 0; p < d.points; p++) {
         d.index[p] = scrambled((uint32_t)p, bits);
         d.index_small[p] = d.index[p] & (uint32_t)(d.small - 1);
     }
     for (int64_t p = 0; p < d.points * n; p++) { /* whole numbers: sums are exact in any order */
         d.table[p] = (float)(p % 13);
-        d.lanes[p] = (float)(p % 11);
+        d.lanes[p / d.points * d.pitch + p % d.points] = (float)(p % 11);
     }
     return d;
 }
-
-static void free_data(data *d) { free(d->index), free(d->index_small), free(d->table), free(d->lanes), free(d->sum); }
 
 /* ---- C ---- */
 typedef struct part {
@@ -80,10 +80,10 @@ typedef struct part {
     const uint32_t *index;
     const float *from; /* table of gathers, lanes of scatters */
     float *to;
-    int64_t lo, hi, points, records; /* records: of an accumulation's target */
-    float *own;                      /* of an accumulation: this thread's copy; NULL: the target itself */
-    const struct part *all;          /* then: the parts of all threads, */
-    int threads, number;             /* how many there are, and which this is */
+    int64_t lo, hi, pitch, records; /* records: of an accumulation's target */
+    float *own;                     /* of an accumulation: this thread's copy; NULL: the target itself */
+    const struct part *all;         /* then: the parts of all threads, */
+    int threads, number;            /* how many there are, and which this is */
 } part;
 
 #define INLINE static inline __attribute__((always_inline))
@@ -99,16 +99,16 @@ INLINE void do_part(const part *a, int n)
         float sum = 0;
         if (a->work == GATHER)
             for (int k = 0; k < n; k++)
-                to[k * a->points + p] = from[at + k];
+                to[k * a->pitch + p] = from[at + k];
         else if (a->work == SUM)
             for (int k = 0; k < n; k++)
                 sum += from[at + k];
         else if (a->work == SCATTER)
             for (int k = 0; k < n; k++)
-                to[at + k] = from[k * a->points + p];
+                to[at + k] = from[k * a->pitch + p];
         else
             for (int k = 0; k < n; k++)
-                to[at + k] += from[k * a->points + p];
+                to[at + k] += from[k * a->pitch + p];
         if (a->work == SUM)
             to[p] = sum;
     }
@@ -184,13 +184,13 @@ static bool run_c(void *user)
     return true;
 }
 
-static c_call *prepare_c(const data *d, int work, int threads, float *to)
+static c_call *prepare_c(const data *d, int work, int threads, float *to, blocks *memory)
 {
     c_call *c = allocate(1, sizeof *c);
     c->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     c->work = work;
     for (int t = 0; t < c->threads; t++) {
-        c->part[t] = (part){ .n = d->n, .work = work, .to = to, .points = d->points, .threads = c->threads };
+        c->part[t] = (part){ .n = d->n, .work = work, .to = to, .pitch = d->pitch, .threads = c->threads };
         c->part[t].index = work == ADD_SMALL ? d->index_small : d->index;
         c->part[t].from = work == GATHER || work == SUM ? d->table : d->lanes;
         c->part[t].lo = d->points * t / c->threads;
@@ -199,16 +199,9 @@ static c_call *prepare_c(const data *d, int work, int threads, float *to)
         c->part[t].all = c->part;
         c->part[t].number = t;
         if (work >= ADD_SMALL && t > 0)
-            c->part[t].own = allocate((size_t)(c->part[t].records * d->n), sizeof(float));
+            c->part[t].own = block_of(memory, (size_t)(c->part[t].records * d->n), sizeof(float));
     }
     return c;
-}
-
-static void free_c(c_call *c)
-{
-    for (int t = 0; t < c->threads; t++)
-        free(c->part[t].own);
-    free(c);
 }
 
 /* ---- Weft ---- */
@@ -216,20 +209,20 @@ static bool launch(void *kernel) { return wf_launch((const wf_kernel *)kernel, W
 
 static int64_t elements_of(const data *d, int work)
 {
-    return work == SUM ? d->points : work == ADD_SMALL ? d->small * d->n : d->points * d->n;
+    return work == SUM ? d->points : work == ADD_SMALL ? d->small * d->n : d->pitch * d->n;
 }
 
 static wf_kernel *prepare(wf_context *ctx, const data *d, int work, float *to, bool packets)
 {
-    int64_t n = d->n, points = d->points;
+    int64_t n = d->n, points = d->points, pitch = d->pitch;
     uint32_t *at = work == ADD_SMALL ? d->index_small : d->index;
     wf_shape records = WF_SHAPE(work == ADD_SMALL ? d->small : points, n);
     bool reads = work == GATHER || work == SUM;
     wf_array *index = wf_wrap(ctx, at, WF_U32, WF_SHAPE(points), NULL, NULL);
     wf_array *from =
-        wf_wrap(ctx, reads ? d->table : d->lanes, WF_F32, reads ? records : WF_SHAPE(n, points), NULL, NULL);
+        wf_wrap(ctx, reads ? d->table : d->lanes, WF_F32, reads ? records : WF_SHAPE(n, pitch), NULL, NULL);
     wf_array *out = wf_wrap(ctx, to, WF_F32,
-                            work == GATHER ? WF_SHAPE(n, points)
+                            work == GATHER ? WF_SHAPE(n, pitch)
                             : work == SUM  ? WF_SHAPE(points)
                                            : records,
                             NULL, NULL);
@@ -255,8 +248,9 @@ static wf_kernel *prepare(wf_context *ctx, const data *d, int work, float *to, b
 static bool measure_work(wf_context *ctx, const data *d, int work, int at, results *out)
 {
     size_t n = (size_t)elements_of(d, work);
-    float *want = allocate(n, sizeof *want), *got = allocate(n, sizeof *got);
-    c_call *c = prepare_c(d, work, wf_get_threads(ctx), want);
+    blocks memory = { .ctx = ctx };
+    float *want = block_of(&memory, n, sizeof *want), *got = block_of(&memory, n, sizeof *got);
+    c_call *c = prepare_c(d, work, wf_get_threads(ctx), want, &memory);
     double scale = 1e9 / (double)(d->points * d->n);
     bool ok = run_c(c);
     for (int series = WEFT; series <= WEFT_OFF && ok; series++) {
@@ -271,8 +265,8 @@ static bool measure_work(wf_context *ctx, const data *d, int work, int at, resul
     }
     if (ok)
         out->ns[work][C][at] = scale * least_time(run_c, c);
-    free_c(c);
-    free(want), free(got);
+    free(c);
+    free_blocks(&memory);
     return ok;
 }
 
@@ -386,12 +380,12 @@ int bench_packet(wf_context *ctx, int64_t n, const char *python)
     results *r = allocate(1, sizeof *r);
     bool ok = true;
     for (int k = 0; k < SIZES && ok; k++) {
-        data d = make_data(sizes[k], n);
+        data d = make_data(ctx, sizes[k], n);
         progress_begin("records");
         for (int w = 0; w < WORKS && ok; w++)
             ok = measure_work(ctx, &d, w, k, r);
         progress_end();
-        free_data(&d);
+        free_blocks(&d.memory);
     }
     int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
     if (ok && python && !measure_peer(python, n, wf_get_threads(ctx), r))

@@ -108,15 +108,16 @@ static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out
 {
     static const wf_mode modes[MODES] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
     int64_t n = out->n, bins = out->size[at];
+    blocks memory = { .ctx = ctx };
     c_call *c = allocate(1, sizeof *c);
     c->threads = wf_get_threads(ctx) < MOST_THREADS ? wf_get_threads(ctx) : MOST_THREADS;
-    c->out = allocate((size_t)bins, sizeof *c->out);
+    c->out = block_of(&memory, (size_t)bins, sizeof *c->out);
     for (int t = 0; t < c->threads; t++) {
         int copies = bins <= SPREAD_MOST ? SPREAD : 1;
         c->part[t] = (part){ in->index, in->value, n * t / c->threads, n * (t + 1) / c->threads, bins, NULL, copies };
-        c->part[t].own = allocate((size_t)(bins * copies) + 64, sizeof *c->out);
+        c->part[t].own = block_of(&memory, (size_t)(bins * copies) + 64, sizeof *c->out);
     }
-    uint32_t *want = allocate((size_t)bins, sizeof *want), *got = allocate((size_t)bins, sizeof *got);
+    uint32_t *want = block_of(&memory, (size_t)bins, sizeof *want), *got = block_of(&memory, (size_t)bins, sizeof *got);
     for (int64_t k = 0; k < n; k++)
         want[in->index[k]] += in->value[k];
     wf_array *index = wf_wrap(ctx, in->index, WF_U32, WF_SHAPE(n), NULL, NULL);
@@ -137,9 +138,8 @@ static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out
         ok = !memcmp(want, c->out, (size_t)bins * sizeof *got) || failed("C: wrong sums") == EXIT_OK;
         out->seconds[MODES][at] = least_time(run_c, c);
     }
-    for (int t = 0; t < c->threads; t++)
-        free(c->part[t].own);
-    free(c->out), free(c), free(want), free(got);
+    free(c);
+    free_blocks(&memory);
     wf_release(index), wf_release(value);
     return ok;
 }
@@ -236,7 +236,8 @@ static int draw_plot(wf_context *ctx, const results *r, int threads)
 int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
 {
     results r = { .n = n };
-    inputs in = { allocate((size_t)n, sizeof *in.index), allocate((size_t)n, sizeof *in.value) };
+    blocks memory = { .ctx = ctx };
+    inputs in = { block_of(&memory, (size_t)n, sizeof *in.index), block_of(&memory, (size_t)n, sizeof *in.value) };
     random_state random;
     random_seed(&random, 1);
     for (int64_t k = 0; k < n; k++)
@@ -251,7 +252,7 @@ int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
         ok = measure_size(ctx, &in, s, &r);
         progress_end();
     }
-    free(in.index), free(in.value);
+    free_blocks(&memory);
     int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
     if (ok && python && !measure_peer(python, wf_get_threads(ctx), &r))
         status = failed("%s: no Dr.Jit there, or it failed", python);

@@ -203,6 +203,33 @@ static void the_flag(void **state)
     }
 }
 
+/* What is scattered while something else is read is moved as records, too. */
+static void stores_between_loads(void **state)
+{
+    (void)state;
+    for (int k = 1; k < place_n; k++) {
+        wf_context *ctx = places[k].ctx;
+        wf_array *from = noise(ctx, WF_F32, WF_SHAPE(4, POINTS), 1), *at = wf_full(ctx, WF_I32, WF_SHAPE(POINTS), 3);
+        wf_array *to = wf_full(ctx, WF_F32, WF_SHAPE(50, 4), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
+        wf_val i = wf_in(g, at), p = wf_index(g, 0);
+        for (int c = 0; c < 4; c++)
+            wf_write(g, to, wf_read(g, from, c, p), i, c);
+        wf_kernel *kernel = wf_compile(g);
+        size_t n = 0, cap = 1 << 20;
+        char *text = malloc(cap);
+        assert_non_null(text);
+        wf_status status = wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_LLVM, text, cap, &n);
+        bool code = status != WF_ERR_BACKEND; /* without a code generator there is none to look at */
+        EXPECT(ctx, status, code ? WF_OK : WF_ERR_BACKEND);
+        assert_true(!code || strstr(text, "store <4 x float>"));
+        assert_true(!code || !strstr(text, "masked.scatter"));
+        free(text);
+        wf_kernel_free(kernel);
+        wf_release(from), wf_release(at), wf_release(to);
+    }
+}
+
 /* Two records of one array, which are the same one at some points: what is written last stays; what is read between two
  * writes sees the first of them. */
 static void order_is_kept(void **state)
@@ -318,9 +345,9 @@ static void rows_that_cross(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size),      cmocka_unit_test(parts_of_records), cmocka_unit_test(every_dtype),
-        cmocka_unit_test(the_flag),        cmocka_unit_test(order_is_kept),    cmocka_unit_test(parts_that_meet),
-        cmocka_unit_test(rows_that_cross),
+        cmocka_unit_test(every_size),      cmocka_unit_test(parts_of_records),     cmocka_unit_test(every_dtype),
+        cmocka_unit_test(the_flag),        cmocka_unit_test(stores_between_loads), cmocka_unit_test(order_is_kept),
+        cmocka_unit_test(parts_that_meet), cmocka_unit_test(rows_that_cross),
     };
     return cmocka_run_group_tests_name("packets", tests, begin, end);
 }

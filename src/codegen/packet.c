@@ -1,5 +1,5 @@
 /* packet.c - reads, writes and accumulations of one array that differ in a constant last index alone, as operations on
- * records: one vector load or store for each lane (more for records larger than a piece of 16 bytes), and a
+ * records: one vector load or store for each lane (more for records larger than a piece of 32 bytes), and a
  * transposition in registers between pieces of records and vectors of lanes. The same for the rows of a tile, where
  * neighbours in memory lie along rows and lanes lie apart: so arrays are transposed.
  *
@@ -9,7 +9,7 @@
  */
 #include "codegen/update.h"
 
-enum { PIECE = 16 /* bytes */, MOST_OPEN = 256 };
+enum { PIECE = 32 /* bytes of a record, where vectors have them */, ROW_PIECE = 16 /* of rows */, MOST_OPEN = 256 };
 
 /* ---- finding ---- */
 typedef struct span { /* of a packet, in in->order */
@@ -85,7 +85,8 @@ static bool belongs(const wf__inst *in, const wf__packet *p, const wf__node *n)
     const wf__ir *ir = in->ir;
     const wf__node *first = wf__at(ir, p->part[0]);
     uint32_t place = part_place(ir, n), all = wf__tuple_len(ir, n->b);
-    if (p->n == WF__MOST_PARTS || n->op != first->op || n->a != first->a || n->aux != first->aux || n->d != first->d ||
+    bool other_kind = n->op != WF__STORE && n->aux != first->aux; /* of a store it is an epoch: may_move keeps order */
+    if (p->n == WF__MOST_PARTS || n->op != first->op || n->a != first->a || other_kind || n->d != first->d ||
         (n->op == WF__LOAD && (n->when != first->when || !early(in, n->c, first->c))))
         return false;
     for (uint32_t k = 0; k < all && (k < place || !ir->slot[n->a].record); k++)
@@ -244,10 +245,15 @@ static bool is_wanted(const moving *m, const piece *c, int k)
     return false;
 }
 
+/* Or of rows of a tile, whose lines stay in the nearest cache meanwhile? */
+static bool in_record(const moving *m) { return m->in->ir->slot[wf__at(m->in->ir, m->p.part[0])->a].record > 0; }
+
 /* The piece that begins with part `first`. `spare`: elements below this one may be touched, wanted or not; -1: none. */
 static piece cut(const moving *m, uint32_t first, int64_t spare, bool masks)
 {
-    int most = PIECE / (int)m->size < m->g->width ? PIECE / (int)m->size : m->g->width;
+    int bytes = m->g->options->target->vector_bits / 8, most_bytes = in_record(m) ? PIECE : ROW_PIECE;
+    int held_most = (bytes < most_bytes ? bytes : most_bytes) / (int)m->size;
+    int most = held_most < m->g->width ? held_most : m->g->width;
     int64_t begin = m->part[first];
     piece c = { .first = first, .n = 1, .held = 1 };
     for (int held = 2; held <= most; held *= 2) {

@@ -262,6 +262,16 @@ static int shared_rows(const study *s, int columns)
     return rows;
 }
 
+/* Records of one vector's lanes are many loads that wait for memory at once; more of them only fill the processor's
+ * window before those of the next points, and registers with their addresses. */
+static bool moves_records(const wf__ir *body)
+{
+    for (uint32_t i = 0; i < body->slot_n; i++)
+        if (body->slot[i].record)
+            return true;
+    return false;
+}
+
 /* As many rows as a record should have parts, if there are registers for them. */
 static int crossed_rows(const study *s, shared_load *place)
 {
@@ -281,8 +291,11 @@ static void best_tile(const study *s, int *rows, int *columns)
     if (!place)
         return; /* the smallest tile is always right */
     int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
+    bool one_column = moves_records(s->body) && !s->body->red_n;
     for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {
         int r = candidate[i][0], c = candidate[i][1];
+        if (c > 1 && one_column)
+            continue;
         if (r > 1 && (s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n))
             continue;
         uint32_t cost = tile_cost(s, r, c, place);
@@ -345,7 +358,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
             best_c = turns ? 1 : loop_columns(s);
         } else if (turns) {
             best_r = 1;
-            best_c = 2;
+            best_c = moves_records(body) ? 1 : 2;
         } else if (s->light && s->weight > ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
