@@ -4,7 +4,7 @@
 #include "codegen/body.h"
 #include "ir/pass.h"
 
-enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32, FEW_CONSTANTS = 12 };
+enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32 };
 
 static void mark_effects(wf__inst *in)
 {
@@ -104,8 +104,7 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
         bordered += ir->node[i].op == WF__LOAD && ir->node[i].aux != WF_BORDER_NONE;
     }
     in->parks = bordered > MOST_MASKED;
-    bool light = f->rows * f->columns == 1 && !f->g->options->nontemporal && !ir->red_n; /* as in tiling.c */
-    in->tables = count_constants(in) > (light ? FEW_CONSTANTS : MOST_CONSTANTS);
+    in->tables = count_constants(in) > MOST_CONSTANTS;
     return true;
 }
 
