@@ -20,7 +20,7 @@ enum {
     FEW_GROUPS = 16,
     MOST_GROUPS = 64,
     LEAST_GROUPS = 4,     /* of what follows */
-    UPDATES_OF_COPY = 4,  /* for each element of all copies: else clearing and joining them would be most of the work */
+    UPDATES_OF_COPY = 16, /* for each element of all copies, so that clearing and joining them is little beside */
     REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
 };
 static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
