@@ -108,11 +108,11 @@ static void test_expand_bytes(void **state)
     enum { BINS = 1 << 10 };
     assert_int_equal(wf_get_expand_bytes(ctx), (uint64_t)1 << 30);
     int free_copies = copies_of(WF_EXPAND, BINS);
-    assert_int_equal(free_copies > 0, !is_on_gpu());
+    assert_true(free_copies > 0);
     wf_set_expand_bytes(ctx, 10 * BINS * sizeof(float)); /* as spread as the array is, that is few */
     assert_int_equal(wf_get_expand_bytes(ctx), 10 * BINS * sizeof(float));
     int few = copies_of(WF_EXPAND, BINS);
-    assert_true(is_on_gpu() ? few == 0 : few > 0 && few <= 10 && few < free_copies);
+    assert_true(is_on_gpu() ? few == free_copies /* in shared memory */ : few > 0 && few <= 10 && few < free_copies);
     assert_int_equal(copies_of(WF_AUTO, BINS) > 0, !is_on_gpu());
     wf_set_expand_bytes(ctx, 2 * BINS * sizeof(float) - 1);
     assert_int_equal(copies_of(WF_EXPAND, BINS), 0);
@@ -134,10 +134,60 @@ static void test_expand_bytes(void **state)
     assert_int_equal(wf_get_expand_bytes(NULL), 0);
 }
 
+/* A copy for each block of threads, which then do several blocks' points: of one array, any strides, or of two. */
+static void check_blocks(wf_dtype t, int mode, int64_t rows, int64_t columns, int32_t threads, int copies)
+{
+    const int64_t n = sized(1 << 17, 1 << 13);
+    wf_array *a = wf_full(ctx, t, WF_SHAPE(columns, rows), 3), *turned = wf_view_permute(a, (const int[]){ 1, 0 });
+    wf_array *b = wf_full(ctx, WF_I32, WF_SHAPE(2), -1);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n / 64, 64), .block_threads = threads);
+    wf_val i = wf_add(wf_mul(wf_index(g, 0), 64), wf_index(g, 1));
+    wf_val key = wf_mod(wf_mul(i, 7919), (double)(rows * columns + 1)); /* the last is nobody's */
+    wf_accumulate_if(g, wf_lt(key, (double)(rows * columns)), WF_ADD | mode, turned, 2, wf_idiv(key, (double)columns),
+                     wf_mod(key, (double)columns));
+    wf_accumulate(g, (int)WF_MAX | (copies ? mode : (int)WF_DIRECT), b, key, wf_mod(key, 2));
+    ran();
+    OK(ctx, wf_run(g));
+    assert_int_equal(ran(), 1);
+    assert_int_equal(info->mode, copies ? WF_EXPAND : WF_DIRECT);
+    assert_int_equal(info->copies > 0, copies > 0);
+    assert_true(info->copies <= copies);
+    wf_array *whole = as(turned, WF_I64);
+    int64_t *got = contents(whole), *want = calloc((size_t)(rows * columns + 1), sizeof *want);
+    int32_t *most = contents(b), want_most[2] = { -1, -1 };
+    for (int64_t k = 0; k < n; ++k) {
+        int64_t at = k * 7919 % (rows * columns + 1);
+        want[at] += 2;
+        want_most[at % 2] = at > want_most[at % 2] ? (int32_t)at : want_most[at % 2];
+    }
+    for (int64_t k = 0; k < rows * columns; ++k)
+        assert_int_equal(got[k], want[k] + 3);
+    for (int k = 0; k < 2; ++k)
+        assert_int_equal(most[k], want_most[k]);
+    free(got), free(want), free(most);
+    wf_release(a), wf_release(b), wf_release(turned), wf_release(whole);
+}
+
+static void test_blocks_of_threads(void **state)
+{
+    (void)state;
+    const int most = (int)sized(1 << 17, 1 << 13) / 32;
+    if (!is_on_gpu())
+        skip();
+    check_blocks(WF_U32, WF_AUTO, 2, 3, 32, most);
+    check_blocks(WF_I32, WF_AUTO, 5, 1, 0, most);
+    check_blocks(WF_F32, WF_AUTO, 3, 2, 32, most);
+    check_blocks(WF_F32, WF_EXPAND, 7, 11, 32, most);
+    check_blocks(WF_I64, WF_EXPAND, 3, 50, 64, most);
+    check_blocks(WF_I16, WF_EXPAND, 3, 11, 0, most);
+    check_blocks(WF_I32, WF_DIRECT, 5, 3, 0, 0);
+    check_blocks(WF_F64, WF_EXPAND, 100, 1000, 0, 0); /* does not fit */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_no_conflict), cmocka_unit_test(test_what_is_done),
-                                        cmocka_unit_test(test_expand_bytes) };
+                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads) };
     return RUN_ON("cpu", tests, cpu) + RUN_ON("interp", tests, interpreter) + RUN_ON("cuda-emu", tests, emulator) +
            RUN_ON("cuda:0", tests, gpu);
 }

@@ -343,7 +343,8 @@ typedef enum wf_mode {
     WF_DIRECT = 0x100, /* an atomic operation for each point */
     WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
     WF_EXPAND = 0x300, /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
-                          memory: up to wf_set_expand_bytes, then fewer threads */
+                          memory: up to wf_set_expand_bytes, then fewer threads. On a GPU: of each block of threads, in
+                          the memory that these share (up to 48 KiB, no more elements than points; else WF_DIRECT) */
     WF_NO_CONFLICT =
         0x400 /* no two points meet, as the caller knows (a permutation, say): elements are read, joined and
                               written, without atomic operations or copies. In debug mode WF_ERR_CONTRACT if points do */

@@ -21,6 +21,7 @@ enum {
     MOST_GROUPS = 64,
     LEAST_GROUPS = 4,     /* of what follows */
     UPDATES_OF_COPY = 16, /* for each element of all copies, so that clearing and joining them is little beside */
+    ALIGN = 16,           /* of copies in the memory of a block of threads */
     REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
 };
 static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
@@ -214,18 +215,56 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
     return ir->status == WF_OK || wf__plan_no_memory(plan);
 }
 
-/* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
- * lanes; at few places; at more of them where an operation is a loop. In shared memory those of integers are fast. */
-static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned join)
+/* ---- on a GPU ---- */
+enum { FEW = 64 /* elements that lanes of a warp often meet in */ };
+
+/* Can each block of threads have a copy, in the memory that its threads share? */
+static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
-    enum { FEW = 64, FEW_SLOW = 512 };
+    uint64_t room = WF__TEAM_MEMORY - stage->private_bytes;
+    return !t->shared && !t->repeats && !ir->red_n && !plan->own.bytes && !stage->scan.on && t->elements > 0 &&
+           t->elements <= t->updates && t->elements <= room / wf__size(dtype);
+}
+
+/* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
+ * lanes; at few places; at more of them where an operation is a loop. In shared memory those of integers are fast, and
+ * blocks do not wait for one another: arrays that fit there, and get much more than they hold, are copied for each. */
+static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned asked,
+                       bool fits)
+{
+    enum { FEW_SLOW = 512, UPDATES = 512 /* for each element */ };
+    unsigned join = wf__node_join(n);
     bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
     bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
     bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
     for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
         same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
+    if (asked == WF__MODE_EXPAND)
+        return fits ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+    if (asked != WF__MODE_AUTO)
+        return asked;
+    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / UPDATES >= t->elements)
+        return WF__MODE_EXPAND;
     bool often = same || (!fast && t->elements <= (slow ? FEW_SLOW : FEW));
     return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
+}
+
+/* Blocks join their copies with the array by atomic operations (ptx/private.c). In shared memory, too, threads meet:
+ * those of floats and of 64 bits in loops of compare-and-swap, so that at few places they are joined first. */
+static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t)
+{
+    if (!add_private(plan, stage, ir, rec, t, 1))
+        return false;
+    wf__slot *slot = &ir->slot[ir->slot_n - 1];
+    slot->shared = stage->private_bytes + 1;
+    stage->private_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
+    bool fast = wf__is_int(slot->dtype) && wf__size(slot->dtype) == 4;
+    unsigned mode = fast || t->elements > FEW ? WF__MODE_DIRECT : WF__MODE_LOCAL;
+    for (uint32_t i = 0; i < rec->n; ++i) {
+        wf__node *n = &ir->node[rec->part[i]];
+        n->aux = (uint8_t)(wf__node_join(n) | mode << 4);
+    }
+    return true;
 }
 
 static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
@@ -236,13 +275,14 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->expand_bytes / 2;
+    bool fits = plan->gpu && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
     apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
     else if (plan->gpu)
-        mode = mode == WF__MODE_AUTO ? on_gpu(&t, ir, vary, n, join) : mode == WF__MODE_EXPAND ? WF__MODE_DIRECT : mode;
+        mode = on_gpu(&t, ir, vary, n, mode, fits);
     else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
@@ -254,6 +294,8 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
+    if (plan->gpu)
+        return copy_in_block(plan, stage, ir, rec, &t);
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
 

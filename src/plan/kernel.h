@@ -46,6 +46,19 @@ typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *h
  * `alone` is asked for. ACCUM of mode EXPAND: nobody else is there, and the lanes of a row come one after the other in
  * ascending order, rows in order, too. So the bits in private memory depend on the order of boxes alone. */
 
+/* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as
+ * long, of the body slot's dtype, that begin with the join's neutral element and are joined with the target once all
+ * points are done. */
+typedef struct wf__private {
+    uint32_t slot, target; /* slots of the body: its own, and the array's */
+    uint8_t join, spread;
+    uint8_t together; /* elements that stay side by side where copies are spread: 1, or those of the last axis */
+    uint8_t updates;  /* ACCUMs */
+    bool exact;       /* no order of joining can be told from another */
+    bool direct;      /* one of the copies may be the array itself */
+    uint64_t elements;
+} wf__private;
+
 /* Memory of a block alone: slot.shared says where in it a slot's begins. */
 typedef struct wf__own_memory {
     uint32_t bytes, zeroed; /* those that are 0 at first come first */

@@ -50,7 +50,8 @@ typedef struct wf__recording {
     uint64_t expand_bytes; /* that private copies may take; 0: WF__EXPAND_BYTES */
     uint32_t objects;
     uint8_t columns; /* that a thread does at once; 0: chosen by cost */
-    uint8_t gpu;     /* 0: for the processor; else for the GPU of this mark: no private copies, updates are atomic */
+    uint8_t
+        gpu; /* 0: for the processor; else for the GPU of this mark: private copies are of blocks of threads, updates are atomic */
     uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
     /* For compiled code of the processor: blocks may be boxes, loops of sections axes (boxes.c, turns.c), counters of
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
@@ -68,19 +69,6 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
     int64_t offset;  /* in elements, from element [0, ..., 0] of the object */
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
-
-/* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as
- * long, of the body slot's dtype, that begin with the join's neutral element and are joined with the target once all
- * points are done. */
-typedef struct wf__private {
-    uint32_t slot, target; /* slots of the body: its own, and the array's */
-    uint8_t join, spread;
-    uint8_t together; /* elements that stay side by side where copies are spread: 1, or those of the last axis */
-    uint8_t updates;  /* ACCUMs */
-    bool exact;       /* no order of joining can be told from another */
-    bool direct;      /* one of the copies may be the array itself */
-    uint64_t elements;
-} wf__private;
 
 /* So many copies of so many elements cost no more than what is done with them. */
 static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
@@ -148,13 +136,14 @@ typedef struct wf__stage {
     bool fused;          /* the next stage may follow box by box, or, if one of them scans, part by part (fuse.c) */
     wf__private *copies; /* accumulations into private memory */
     uint32_t copies_n;
-    uint64_t expand_bytes; /* that they may take, all together */
-    uint32_t groups;       /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
-    uint8_t columns;       /* the recording's */
-    bool in_order;         /* copies belong to ranges of blocks, else to workers */
-    bool updates;          /* there are atomic operations, which one thread alone does without */
-    uint64_t work;         /* points times cost, to decide on threads */
-    _Atomic(void *) code;  /* the run layer's, NULL until needed */
+    uint32_t private_bytes; /* on GPUs: of shared memory, the copies of a block of threads */
+    uint64_t expand_bytes;  /* that they may take, all together */
+    uint32_t groups;        /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
+    uint8_t columns;        /* the recording's */
+    bool in_order;          /* copies belong to ranges of blocks, else to workers */
+    bool updates;           /* there are atomic operations, which one thread alone does without */
+    uint64_t work;          /* points times cost, to decide on threads */
+    _Atomic(void *) code;   /* the run layer's, NULL until needed */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -121,6 +121,8 @@ void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space
 void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im);
 /* ---- update.c ---- */
 void wf__ptx_update(gen *g, wf__ref r);
+/* An element of global memory = join(it, a value of its update dtype), atomically. */
+void wf__ptx_join_element(gen *g, unsigned join, unsigned dtype, val address, val re, val im);
 /* ---- kernel.c: of the dtype of indices ---- */
 typedef struct wf__ptx_span {
     val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
@@ -134,10 +136,19 @@ val wf__ptx_block_number(gen *g);
 val wf__ptx_take_digit(gen *g, val *rest, val count); /* rest % count; rest becomes rest / count */
 void wf__ptx_leave_if(gen *g, val a, val limit, val exit);
 /* Blocks go along the lane axis first; returns the row. */
-val wf__ptx_row_and_tile(gen *g, bool rows, val exit, val *tile);
+val wf__ptx_row_and_tile(gen *g, bool rows, val block, val exit, val *tile);
 void wf__ptx_find_lane(gen *g, val tile, val exit);
 /* The indices of axes first .. end - 1 from the number of a row. */
 void wf__ptx_outer_indices(gen *g, val row, int first, int end);
+void wf__ptx_points(gen *g, val block, val exit); /* those of a block; who has none, or has done them, goes to `exit` */
+/* for (i = first; i < end; i += step) */
+typedef struct wf__ptx_turns {
+    val i, again, next, done;
+} wf__ptx_turns;
+wf__ptx_turns wf__ptx_begin_turns(gen *g, val first, val end);
+void wf__ptx_end_turns(gen *g, const wf__ptx_turns *t, val step); /* `next` is here */
+/* ---- private.c ---- */
+void wf__ptx_private(gen *g);
 /* ---- reduce.c ---- */
 /* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
 val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s);

@@ -49,9 +49,9 @@ void wf__ptx_leave_if(gen *g, val a, val limit, val exit)
 }
 
 /* Blocks go along the lane axis first; returns the row. */
-val wf__ptx_row_and_tile(gen *g, bool rows, val exit, val *tile)
+val wf__ptx_row_and_tile(gen *g, bool rows, val block, val exit, val *tile)
 {
-    val block = wf__ptx_block_number(g), row = { 0 };
+    val row = { 0 };
     *tile = block;
     if (rows) {
         *tile = wf__ptx_take_digit(g, &block, wf__ptx_index_field(g, WF__PTX_TILES, 0));
@@ -82,10 +82,10 @@ void wf__ptx_outer_indices(gen *g, val row, int first, int end)
         g->index[first] = row;
 }
 
-static void points(gen *g, val exit)
+void wf__ptx_points(gen *g, val block, val exit)
 {
     int rank = g->ir->rank;
-    val tile, row = wf__ptx_row_and_tile(g, rank > 1, exit, &tile);
+    val tile, row = wf__ptx_row_and_tile(g, rank > 1, block, exit, &tile);
     if (g->width == 1)
         wf__ptx_find_lane(g, tile, exit);
     wf__ptx_outer_indices(g, row, 0, rank - 1);
@@ -93,6 +93,25 @@ static void points(gen *g, val exit)
         wf__ptx_vectors(g, tile, exit);
     else
         wf__ptx_walk(g, 1, g->ir->n);
+}
+
+wf__ptx_turns wf__ptx_begin_turns(gen *g, val first, val end)
+{
+    val type = wf__ptx_index_type(g), over = wf__ptx_reg(g, V_P);
+    wf__ptx_turns t = { wf__ptx_new_index(g), wf__ptx_new_label(g), wf__ptx_new_label(g), wf__ptx_new_label(g) };
+    EMIT(g, "add.$1 $0, $2, 0", t.i, type, first);
+    wf__ptx_label(g, t.again);
+    EMIT(g, "setp.ge.$1 $0, $2, $3", over, type, t.i, end);
+    EMIT(g, "@$0 bra $1", over, t.done);
+    return t;
+}
+
+void wf__ptx_end_turns(gen *g, const wf__ptx_turns *t, val step)
+{
+    wf__ptx_label(g, t->next);
+    EMIT(g, "add.$1 $0, $0, $2", t->i, wf__ptx_index_type(g), step);
+    EMIT(g, "bra $0", t->again);
+    wf__ptx_label(g, t->done);
 }
 
 /* ---- the module ---- */
@@ -105,7 +124,7 @@ static void finish(gen *g)
 {
     const wf__team *team = &g->options->team;
     bool join = g->options->join;
-    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes;
+    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes + g->options->private_bytes;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
     wf__str_addf(out, ".version %s\n.target sm_%d\n.address_size 64\n\n", version_of(g->options->arch),
@@ -149,8 +168,10 @@ static void emit(gen *g)
         wf__ptx_team(g, exit);
     else if (g->options->join)
         wf__ptx_join_rows(g);
+    else if (g->options->copies_n)
+        wf__ptx_private(g);
     else if (!ir->red_n)
-        points(g, exit);
+        wf__ptx_points(g, wf__ptx_block_number(g), exit);
     else if (ir->kept_lane)
         wf__ptx_by_threads(g, exit);
     else

@@ -12,6 +12,7 @@
  *   - Some axes kept, the lane axis reduced: one warp for each kept point and part, or for several of them, likewise.
  *   - Teams (kernel.h): a block of threads a block of points, which threads take in turn, neighbours along the last axis.
  *     Threads that would have none in a block at an end leave at once: barriers wait for those that are there.
+ *   - Private copies (private.c): as without reductions, but there are fewer blocks, which take turns.
  *   - The lane axis kept: one thread for each kept point and part; x goes along the lane axis.
  * What several boxes, or parts of the points of a kept one, give is joined by a second kernel (join.c). So reductions
  * have the same bits as on the processor.
@@ -27,6 +28,7 @@ typedef enum wf__ptx_what {
     WF__PTX_PARAM,   /* number: parameter */
     WF__PTX_EXTENT,  /* axis. Of a loop axis */
     WF__PTX_TILES,   /* blocks along the lane axis */
+    WF__PTX_BLOCKS,  /* of points: tiles of all rows */
     WF__PTX_ROWS,    /* rows of points: of all outer axes; with the lane axis kept: of the kept ones, times parts */
     WF__PTX_BOX,     /* axis. Extent of a box */
     WF__PTX_BOXES,   /* axis. Boxes along it */
@@ -84,6 +86,8 @@ typedef struct wf__ptx_options {
     uint32_t results; /* 1 + the first parameter that is a reduction's result, in the GPU's memory; 0: none is */
     int columns;      /* points of a thread, at most; 0: as many as fit into an access */
     bool join;        /* not the body's kernel, but the one that joins what that gave (join.c) */
+    const wf__private *copies; /* that each block of threads has, in so many bytes of shared memory */
+    uint32_t copies_n, private_bytes;
 } wf__ptx_options;
 
 typedef struct wf__ptx_code {

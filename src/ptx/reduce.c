@@ -272,7 +272,7 @@ void wf__ptx_by_threads(gen *g, val exit)
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
     wf__ptx_span s;
-    val tile, point = wf__ptx_row_and_tile(g, true, exit, &tile);
+    val tile, point = wf__ptx_row_and_tile(g, true, wf__ptx_block_number(g), exit, &tile);
     wf__ptx_find_lane(g, tile, exit);
     val part = wf__ptx_take_box(g, &point, ir->kept, last, &s), number = wf__ptx_new_index(g);
     val none = { 0 };

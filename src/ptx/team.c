@@ -53,39 +53,16 @@ static void find_thread(gen *g, wf__ptx_span *s, val exit)
         }
 }
 
-/* for (i = tid; i < end; i += threads) */
-typedef struct turns {
-    val i, again, done;
-} turns;
-
-static turns begin_turns(gen *g, val end)
-{
-    val type = wf__ptx_index_type(g), over = wf__ptx_reg(g, V_P);
-    turns t = { wf__ptx_new_index(g), wf__ptx_new_label(g), wf__ptx_new_label(g) };
-    EMIT(g, "add.$1 $0, $2, 0", t.i, type, g->thread[WF_MAX_RANK][0]);
-    wf__ptx_label(g, t.again);
-    EMIT(g, "setp.ge.$1 $0, $2, $3", over, type, t.i, end);
-    EMIT(g, "@$0 bra $1", over, t.done);
-    return t;
-}
-
-static void end_turns(gen *g, const turns *t)
-{
-    EMIT(g, "add.$1 $0, $0, $2", t->i, wf__ptx_index_type(g), g->thread[WF_MAX_RANK][1]);
-    EMIT(g, "bra $0", t->again);
-    wf__ptx_label(g, t->done);
-}
-
 static void zero(gen *g)
 {
     enum { STEP = 8 };
     val zeros = wf__ptx_reg(g, V_D), at = wf__ptx_reg(g, V_D);
     EMIT(g, "mov.b64 $0, $1", zeros, v_int(0));
-    turns t = begin_turns(g, v_int(g->options->team.own.zeroed / STEP));
+    wf__ptx_turns t = wf__ptx_begin_turns(g, g->thread[WF_MAX_RANK][0], v_int(g->options->team.own.zeroed / STEP));
     EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, t.i, v_int(STEP),
          wf__ptx_shared(g));
     EMIT(g, "st.shared.b64 [$0], $1", at, zeros);
-    end_turns(g, &t);
+    wf__ptx_end_turns(g, &t, g->thread[WF_MAX_RANK][1]);
 }
 
 /* What runs once a block: by one thread, unless it asks which one it is. */
@@ -132,10 +109,10 @@ static void points(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
             EMIT(g, "mul.lo.$1 $0, $2, $3", times, type, size, n);
             n = times;
         }
-        turns t = begin_turns(g, n);
+        wf__ptx_turns t = wf__ptx_begin_turns(g, g->thread[WF_MAX_RANK][0], n);
         place(g, s, t.i);
         wf__ptx_walk(g, from, to);
-        end_turns(g, &t);
+        wf__ptx_end_turns(g, &t, g->thread[WF_MAX_RANK][1]);
     }
     wf__ptx_forget(g, 0);
 }

@@ -236,6 +236,15 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
     wf__ptx_label(g, over);
 }
 
+void wf__ptx_join_element(gen *g, unsigned join, unsigned dtype, val address, val re, val im)
+{
+    update u = { .g = g, .dtype = dtype, .join = join, .address = address, .space = "global" };
+    if (wf__is_complex(dtype))
+        update_complex(&u, re, im);
+    else
+        update_real(&u, re, NULL);
+}
+
 void wf__ptx_update(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);

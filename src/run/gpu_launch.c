@@ -70,7 +70,10 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                               .short_rows = rows && !join ? (int)stage->extent[last] : 0,
                               .results = plan->params + 1,
                               .columns = stage->columns,
-                              .join = join };
+                              .join = join,
+                              .copies = stage->copies,
+                              .copies_n = join ? 0 : stage->copies_n,
+                              .private_bytes = join ? 0 : stage->private_bytes };
 }
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
@@ -191,6 +194,8 @@ static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
         return (uint64_t)stage->extent[f->axis];
     case WF__PTX_TILES:
         return (uint64_t)l->tiles;
+    case WF__PTX_BLOCKS:
+        return (uint64_t)l->blocks;
     case WF__PTX_ROWS:
         return (uint64_t)l->rows;
     case WF__PTX_BOX:
@@ -248,6 +253,25 @@ static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t bl
     return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
 }
 
+/* Blocks that have copies of arrays: as many as run at once, if there is enough to do for each of them. */
+static int64_t with_copies(const wf__gpu_launch *l, int64_t blocks)
+{
+    enum { THREADS = 2048, MEMORY = 64 << 10 /* of a multiprocessor, or more */, UPDATES = 8 /* for each element */ };
+    const wf__stage *stage = l->stage;
+    int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->private_bytes, points = 1;
+    int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
+    for (int d = 0; d < stage->body.rank; ++d)
+        points *= stage->extent[d];
+    for (uint32_t i = 0; i < stage->copies_n; ++i) {
+        int64_t worth = points / UPDATES * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
+        most = worth < most ? worth : most;
+    }
+    most = most < 1 ? 1 : most < blocks ? most : blocks;
+    if (l->note)
+        l->note->copies = (int)most;
+    return most;
+}
+
 bool wf__gpu_start(wf__gpu_launch *l)
 {
     const wf__stage *stage = l->stage;
@@ -264,7 +288,9 @@ bool wf__gpu_start(wf__gpu_launch *l)
         blocks = divided(warps, l->block_x / WF__LANES);
     } else {
         shape_rows(l);
-        blocks = l->tiles * divided(l->rows, l->block_y);
+        blocks = l->blocks = l->tiles * divided(l->rows, l->block_y);
+        if (stage->copies_n)
+            blocks = with_copies(l, blocks);
     }
     if (l->note)
         l->note->threads = (int32_t)(l->block_x * l->block_y);

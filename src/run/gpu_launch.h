@@ -31,6 +31,7 @@ typedef struct wf__gpu_launch {
     int64_t lines;    /* boxes, or parts: what a cell is joined from */
     int64_t ranges;   /* that lines are cut into; each becomes a line of the next join */
     int64_t tiles, rows, warps;
+    int64_t blocks; /* of points, where threads have one each, or neighbours */
     int depth;
     wf__gpu_watch *watch; /* of debug mode; else NULL */
     unsigned block_x, block_y;
