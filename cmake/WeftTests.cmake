@@ -110,6 +110,10 @@ if(WEFT_TESTS)
 
     weft_test(cuda_meet_70 test_meet) # without redux.sync
     set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
+    weft_test(cuda_records_70 test_records) # without sums of several at once
+    set_property(TEST cuda_records_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
+    weft_test(cuda_records_100 test_records) # with accesses of 32 bytes
+    set_property(TEST cuda_records_100 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=100)
 
     # A BLAS, and a library that is none, for test_lib_blas to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)

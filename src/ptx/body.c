@@ -412,7 +412,7 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
             check(g, r);
         else if (wf__op_is_pure(op))
             pure(g, r);
-        else
+        else if (!wf__ptx_packet_node(g, r))
             structural(g, r);
     }
 }

@@ -43,6 +43,9 @@ typedef struct wf__ptx_gen {
     bool post;                         /* but options->post */
     int width, column;                 /* points of a thread (vector.c), and which one is being emitted */
     val *wide;                         /* while all of them are: what is read and written at once, 4 for each node */
+    struct wf__ptx_packet *packets;    /* packet.c */
+    uint32_t *packet_of, packets_n;    /* of a node: 1 + its packet; 0: none */
+    wf__str list;                      /* registers of the last one */
     wf_status status;
     wf__str *error;
 } gen;
@@ -109,6 +112,12 @@ void wf__ptx_join(gen *g, const val *other);
 
 /* ---- memory.c ---- */
 void wf__ptx_load(gen *g, wf__ref r);
+typedef struct wf__ptx_pair {
+    val re, im;
+} wf__ptx_pair;
+/* Registers for what is read, with the value outside where `ok` may not hold; the value of the node. */
+wf__ptx_pair wf__ptx_load_begin(gen *g, wf__ref r, val ok);
+void wf__ptx_load_end(gen *g, wf__ref r, wf__ptx_pair read);
 void wf__ptx_store(gen *g, const wf__node *n);
 val wf__ptx_address(gen *g, const wf__node *n, val *ok); /* ok: a predicate, or V_NONE: always */
 val wf__ptx_memory_type(unsigned dtype);                 /* of a load or store of a dtype, or of a part */
@@ -162,6 +171,9 @@ val wf__ptx_with_initial(gen *g, uint32_t k, val joined); /* of reduction k, opt
 int wf__ptx_width(const wf__ir *body, int columns, wf__ptx_code *code); /* points of a thread; 1: as ever */
 void wf__ptx_vectors(gen *g, val tile, val exit);
 bool wf__ptx_wide_node(gen *g, wf__ref r); /* is it part of an access for all columns? Then it is done */
+/* ---- packet.c ---- */
+void wf__ptx_find_packets(gen *g);
+bool wf__ptx_packet_node(gen *g, wf__ref r); /* is it part of an access of several? Then it is done, or will be */
 /* ---- warp.c ---- */
 /* What another lane holds: `by` further ("down"), of the lane with that bit other ("bfly"), or lane `by` ("idx"). */
 val wf__ptx_from_lane(gen *g, unsigned dtype, val v, const char *how, val by, val members);

@@ -115,9 +115,9 @@ void wf__ptx_end_turns(gen *g, const wf__ptx_turns *t, val step)
 }
 
 /* ---- the module ---- */
-static const char *version_of(int arch)
+static int version_of(int arch)
 {
-    return arch < 80 ? "6.4" : arch < 86 ? "7.0" : arch < 87 ? "7.1" : arch < 89 ? "7.4" : arch < 100 ? "7.8" : "8.7";
+    return arch < 80 ? 64 : arch < 86 ? 70 : arch < 87 ? 71 : arch < 89 ? 74 : arch < 100 ? 78 : 87;
 }
 
 static void finish(gen *g)
@@ -127,7 +127,9 @@ static void finish(gen *g)
     uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes + g->options->private_bytes;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
-    wf__str_addf(out, ".version %s\n.target sm_%d\n.address_size 64\n\n", version_of(g->options->arch),
+    int version = version_of(g->options->arch);
+    version = version > g->code->version ? version : g->code->version;
+    wf__str_addf(out, ".version %d.%d\n.target sm_%d\n.address_size 64\n\n", version / 10, version % 10,
                  g->options->arch);
     if (shared > WF__TEAM_MEMORY) /* whoever launches it says how much */
         wf__str_add(out, ".extern .shared .align 16 .b8 weft_shared[];\n");
@@ -196,6 +198,8 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     if (!g->node || !g->widened || !g->acc || !wf__ptx_ranges(g))
         wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
     if (g->status == WF_OK)
+        wf__ptx_find_packets(g);
+    if (g->status == WF_OK)
         emit(g);
     if (g->status == WF_OK)
         finish(g);
@@ -203,6 +207,9 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     wf__free(g->node);
     wf__free(g->widened);
     wf__free(g->acc);
+    wf__free(g->packets);
+    wf__free(g->packet_of);
+    wf__str_free(&g->list);
     wf__str_free(&g->head);
     wf__str_free(&g->body);
     wf__free(g);

@@ -229,12 +229,12 @@ const char *wf__ptx_read_space(const wf__ir *ir, const wf__slot *slot)
     return wf__ptx_space(slot);
 }
 
-void wf__ptx_load(gen *g, wf__ref r)
+wf__ptx_pair wf__ptx_load_begin(gen *g, wf__ref r, val ok)
 {
     const wf__node *n = wf__at(g->ir, r);
     unsigned t = n->dtype;
     bool pair = wf__is_complex(t);
-    val ok, address = wf__ptx_address(g, n, &ok), re, im = { 0 };
+    val re, im = { 0 };
     re = t == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, t);
     if (pair)
         im = wf__ptx_new(g, t);
@@ -249,14 +249,28 @@ void wf__ptx_load(gen *g, wf__ref r)
         if (pair)
             EMIT(g, "mov.$1 $0, $2", im, type, more);
     }
-    wf__ptx_load_element(g, t, address, wf__ptx_read_space(g->ir, &g->ir->slot[n->a]), ok, re, im);
-    if (t == WF_BOOL) {
+    return (wf__ptx_pair){ re, im };
+}
+
+void wf__ptx_load_end(gen *g, wf__ref r, wf__ptx_pair read)
+{
+    if (wf__dtype(g->ir, r) == WF_BOOL) {
         val p = wf__ptx_reg(g, V_P);
-        EMIT(g, "setp.ne.s32 $0, $1, 0", p, re);
-        re = p;
+        EMIT(g, "setp.ne.s32 $0, $1, 0", p, read.re);
+        read.re = p;
     }
-    g->node[r].v = re;
-    g->node[r].more = im;
+    g->node[r].v = read.re;
+    g->node[r].more = read.im;
+}
+
+void wf__ptx_load(gen *g, wf__ref r)
+{
+    const wf__node *n = wf__at(g->ir, r);
+    val ok, address = wf__ptx_address(g, n, &ok);
+    wf__ptx_pair read = wf__ptx_load_begin(g, r, ok);
+    const char *space = wf__ptx_read_space(g->ir, &g->ir->slot[n->a]);
+    wf__ptx_load_element(g, n->dtype, address, space, ok, read.re, read.im);
+    wf__ptx_load_end(g, r, read);
 }
 
 val wf__ptx_in_register(gen *g, unsigned t, val v)

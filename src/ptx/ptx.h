@@ -34,6 +34,7 @@ typedef enum wf__ptx_what {
     WF__PTX_BOXES,   /* axis. Boxes along it */
     WF__PTX_WARPS,   /* that have something to do */
     WF__PTX_KEPT,    /* points of the kept axes: cells; without such axes 1 */
+    WF__PTX_RECORD,  /* number: slot, axis: so many elements. 1: every record begins at a multiple of their size */
     WF__PTX_ALIGNED, /* 1: points side by side may be read and written by one access (wide, below) */
     WF__PTX_RESULT,  /* number: reduction. Where results go: [parts][kept points]; all axes reduced: [boxes] */
     WF__PTX_REPORT,  /* debug mode: of WF__PTX_REPORT_WORDS words of 8 bytes, 0 at first */
@@ -74,6 +75,7 @@ enum {
 
 typedef struct wf__ptx_options {
     int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
+    int ptx;     /* the newest version that the driver knows, times 10, where something may depend on it */
     bool narrow; /* the promise of wf__ptx_is_narrow */
     wf__team team;
     /* Of reductions of all axes, in the kernel that makes the results: values to join them with; else NULL. */
@@ -99,7 +101,8 @@ typedef struct wf__ptx_code {
     int width;
     uint16_t wide[WF__PTX_MOST_WIDE];
     uint32_t wide_n;
-    int rows; /* of reductions with a warp for each kept point: neighbours that a warp does at once */
+    int version; /* of PTX, times 10, if the compute capability's will not do; else 0 */
+    int rows;    /* of reductions with a warp for each kept point: neighbours that a warp does at once */
 } wf__ptx_code;
 
 /* Is index arithmetic in 32 bits right for these arrays and extents? */

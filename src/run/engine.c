@@ -369,7 +369,7 @@ wf_status wf__engine_ptx(const wf__plan *plan, const wf__stage *stage, int arch,
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
-        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, join);
+        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
         status = wf__ptx_emit(&stage->body, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);

@@ -54,7 +54,11 @@ const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
     return uses && (wf__gpu_joins(stage) || is_pure(&stage->body)) ? next : NULL; /* it may read what others write */
 }
 
-wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, bool join)
+/* The newest PTX that matters and that a driver knows. */
+static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
+
+wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
+                                bool join)
 {
     bool completes = stage->body.red_n && !stage->reduce && wf__gpu_joins(stage) == join;
     enum { SHORT = 128, MANY = 1 << 13 };
@@ -63,6 +67,7 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                 stage->extent[last] <= SHORT && stage->kept >= MANY;
     const wf__stage *post = completes ? wf__gpu_post(plan, stage) : NULL;
     return (wf__ptx_options){ .arch = arch,
+                              .ptx = ptx_of(driver),
                               .narrow = !join && wf__ptx_is_narrow(&stage->body, mem, stage->extent),
                               .team = stage->team,
                               .initial = completes ? stage->initial : NULL,
@@ -78,7 +83,7 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
-    const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, join);
+    const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
     wf_status status = wf__ptx_emit(&l->stage->body, &how, &out->ptx, &l->failure->text);
     if (status != WF_OK)
         l->failure->status = status;
@@ -176,6 +181,15 @@ static bool is_aligned(const wf__gpu_launch *l)
     return aligned;
 }
 
+/* Does every record begin at a multiple of so many elements? */
+static bool has_aligned_records(const wf__mem *m, const wf__slot *slot, int elements)
+{
+    bool aligned = wf__gpu_address(m->base) % ((uint64_t)elements * wf__size(slot->dtype)) == 0;
+    for (int k = 0; k < slot->rank - 1; ++k)
+        aligned = aligned && (m->dim[k] < 2 || m->stride[k] % elements == 0);
+    return aligned;
+}
+
 static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
 {
     bool post = f->number & WF__PTX_OF_POST;
@@ -206,6 +220,8 @@ static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
         return (uint64_t)l->warps;
     case WF__PTX_KEPT:
         return (uint64_t)l->cells;
+    case WF__PTX_RECORD:
+        return has_aligned_records(mem, &stage->body.slot[f->number & ~WF__PTX_OF_POST], f->axis);
     case WF__PTX_ALIGNED:
         return is_aligned(l);
     case WF__PTX_REPORT:

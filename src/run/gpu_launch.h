@@ -39,8 +39,9 @@ typedef struct wf__gpu_launch {
 
 /* What the boxes or parts of a stage give has to be joined, or there are none and the initial values are the results. */
 bool wf__gpu_joins(const wf__stage *stage);
-/* How the kernel of a stage, or the one that joins, is to be generated. */
-wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, bool join);
+/* How the kernel of a stage, or the one that joins, is to be generated; for a driver of that version (0: the newest). */
+wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
+                                bool join);
 /* Sets l->code. */
 bool wf__gpu_get_code(wf__gpu_launch *l);
 bool wf__gpu_start(wf__gpu_launch *l);
