@@ -135,11 +135,16 @@ static void test_order(void **state)
     enum { SIZE = 4 };
     wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(RECORDS, SIZE), 1),
              *out = wf_full(ctx, WF_I32, WF_SHAPE(3, RECORDS), 0);
+    int64_t place[RECORDS]; /* the same index, which nobody can know */
+    for (int i = 0; i < RECORDS; ++i)
+        place[i] = place_of(i);
+    wf_array *places = array_of(ctx, WF_I64, WF_SHAPE(RECORDS), place);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(RECORDS));
-    wf_val p = wf_index(g, 0), at = wf_mod(wf_mul(p, 37), RECORDS), before = wf_read(g, a, at, 3);
+    wf_val p = wf_index(g, 0), at = wf_mod(wf_mul(p, 37), RECORDS), same = wf_in(g, places);
+    wf_val before = wf_read(g, a, same, 3);
     wf_write(g, a, 10, at, 0);
     wf_write(g, a, 11, at, 1);
-    wf_val between = wf_read(g, a, at, 1), still = wf_read(g, a, at, 2);
+    wf_val between = wf_read(g, a, same, 1), still = wf_read(g, a, same, 2);
     wf_write(g, a, 12, at, 2);
     wf_write(g, a, wf_add(still, 20), at, 3);
     wf_write(g, out, before, 0, p);
@@ -155,7 +160,7 @@ static void test_order(void **state)
         assert_int_equal(got[2 * RECORDS + i], 1);
     }
     free(got), free(now);
-    wf_release(a), wf_release(out);
+    wf_release(a), wf_release(out), wf_release(places);
 }
 
 /* The PTX of a gather, a scatter or a sum of records of `size` f32. */
