@@ -92,8 +92,7 @@ static void run_points(recorder *r, fz_reader start)
     }
 }
 
-/* Everything that can be seen afterwards, as one block of bytes. */
-static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_result *out)
+static recorder *new_recorder(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_notes *notes)
 {
     recorder *r = calloc(1, sizeof *r);
     if (!r)
@@ -102,7 +101,34 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
     r->how = how;
     r->in = fz_open(data, size);
     r->atomics = r->in.random % 4 == 3;
+    r->turns = fz_open_back(data, size);
+    r->notes = notes;
+    if (how == IN_TURNS && r->in.random / 4 % 4 == 3)
+        r->stream = wf_stream_new(ctx, 0);
+    fz_arrays = in_turns(r);
     fz_make_arrays(ctx, &r->in, &r->set);
+    fz_arrays = false;
+    r->first_arrays = r->set.arrays;
+    return r;
+}
+
+static void free_recorder(recorder *r)
+{
+    for (int i = 0; i < r->n; ++i)
+        wf_release(r->pool[i].now);
+    for (int k = 0; k < r->kept_n; ++k)
+        wf_release(r->kept[k]);
+    for (int k = 0; k < r->released_n && r->how == AT_ONCE; ++k)
+        wf_release(r->released[k]);
+    wf_stream_free(r->stream);
+    fz_free_arrays(&r->set);
+    free(r);
+}
+
+/* Everything that can be seen afterwards, as one block of bytes. */
+static void run_noting(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_notes *notes, fz_result *out)
+{
+    recorder *r = new_recorder(ctx, how, data, size, notes);
     if (how == POINTS)
         run_points(r, r->in);
     else {
@@ -125,12 +151,12 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
     }
     out->inexact = r->inexact;
     out->whole_blocks = r->whole_blocks;
-    for (int i = 0; i < r->n; ++i)
-        wf_release(r->pool[i].now);
-    for (int k = 0; k < r->kept_n; ++k)
-        wf_release(r->kept[k]);
-    fz_free_arrays(&r->set);
-    free(r);
+    free_recorder(r);
+}
+
+static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_result *out)
+{
+    run_noting(ctx, how, data, size, NULL, out);
 }
 
 /* One context of each vector width that the machine has (a name that does not fit: the widest). */
@@ -212,6 +238,33 @@ static unsigned sum_of(const uint8_t *data, size_t size)
     return sum;
 }
 
+/* In turns here, and at once, by the oracle; where the order of sums shows, in turns there, too. */
+static void compare_turns(wf_context *oracle, wf_context *ctx, const uint8_t *data, size_t size)
+{
+    fz_notes notes = { 0 };
+    fz_result want = { 0 }, got = { 0 };
+    run_noting(ctx, IN_TURNS, data, size, &notes, &got);
+    if (got.inexact)
+        notes.n = 0;
+    run_noting(oracle, got.inexact ? IN_TURNS : AT_ONCE, data, size, &notes, &want);
+    fz_expect_same(&want, &got, "in turns and at once");
+    fz_result_free(&want);
+    fz_result_free(&got);
+    free(notes.gone);
+}
+
+/* Where: on the processor, in the interpreter. How: as ever, in debug mode. */
+static void compare_turns_cpu(wf_context *cpu, wf_context *cpu_plain, unsigned sum, const uint8_t *data, size_t size)
+{
+    bool plain = sum % 8 == 5, debug = sum % 8 == 6, on_cpu = sum % 3;
+    wf_context *oracle = plain ? interp_plain : interp, *ctx = !on_cpu ? oracle : plain ? cpu_plain : cpu;
+    fz_debug = debug;
+    wf_set_flags(ctx, debug ? WF_DEBUG : 0, 0);
+    compare_turns(oracle, ctx, data, size);
+    wf_set_flags(ctx, 0, WF_DEBUG);
+    fz_debug = false;
+}
+
 static void compare_cpu(const uint8_t *data, size_t size)
 {
     unsigned sum = sum_of(data, size);
@@ -264,6 +317,7 @@ static void compare_cpu(const uint8_t *data, size_t size)
         if (naive)
             fz_expect_same(&want, &got, "the recording and its meaning");
     }
+    compare_turns_cpu(cpu, cpu_plain, sum / WIDTHS / 12, data, size);
     fz_result_free(&want);
     fz_result_free(&plain);
     fz_result_free(&got);

@@ -10,12 +10,15 @@
 #include "ir/ir.h"
 
 #define FZ_COUNT(a) (sizeof(a) / sizeof *(a))
-enum { MOST_BUFFERS = 4, MOST_ARRAYS = 8 };
+/* Of those that a recording begins with, and with those that come while it goes on (graph_eval.h). */
+enum { FIRST_BUFFERS = 4, MOST_LATER = 8, MOST_BUFFERS = FIRST_BUFFERS + MOST_LATER };
+enum { MOST_ARRAYS = 2 * FIRST_BUFFERS + MOST_LATER };
 
 typedef struct fz_reader {
     const uint8_t *p;
     size_t n;
     uint64_t random; /* for contents, which no byte has to pay for */
+    bool back;       /* from the last byte to the first */
 } fz_reader;
 
 static uint64_t fz_next(uint64_t *state)
@@ -34,13 +37,22 @@ static fz_reader fz_open(const uint8_t *data, size_t size)
     return r;
 }
 
+/* Other decisions from the same bytes. */
+static fz_reader fz_open_back(const uint8_t *data, size_t size)
+{
+    fz_reader r = fz_open(data, size);
+    r.random = ~r.random;
+    r.back = true;
+    return r;
+}
+
 /* A choice below `below`; 0 once the bytes have run out. */
 static unsigned fz_take(fz_reader *r, unsigned below)
 {
     if (r->n == 0 || below < 2)
         return 0;
     --r->n;
-    return *r->p++ % below;
+    return (r->back ? r->p[r->n] : *r->p++) % below;
 }
 
 /* ---- shapes ---- */
@@ -124,6 +136,7 @@ typedef struct fz_array {
     bool fits; /* broadcasts to the space */
     bool full; /* has an element for every point, `offset` away */
     bool same; /* of the space's shape */
+    bool lazy; /* kept, and not computed yet */
     int64_t offset[WF_MAX_RANK];
 } fz_array;
 
@@ -140,6 +153,7 @@ typedef struct fz_setup {
 
 static bool fz_on_gpu; /* what is compared with the interpreter */
 static bool fz_debug;  /* in debug mode, where an index outside is an error */
+static bool fz_arrays; /* recordings of whole arrays, whatever the input says */
 
 /* More than one block, box or part of a reduction; seldom, since one such takes as long as fifty others. */
 static void fz_choose_large_space(const fz_reader *in, fz_setup *set)
@@ -159,7 +173,8 @@ static void fz_choose_space(fz_reader *in, fz_setup *set)
     };
     static const uint8_t kinds[] = { KIND_ARRAYS,       KIND_SPACE, KIND_ARRAYS,
                                      KIND_SPACE_REDUCE, KIND_SPACE, KIND_ELEMENTS_REDUCE };
-    *set = (fz_setup){ .kind = (fz_kind)kinds[fz_take(in, FZ_COUNT(kinds))] };
+    unsigned kind = kinds[fz_take(in, FZ_COUNT(kinds))];
+    *set = (fz_setup){ .kind = fz_arrays ? KIND_ARRAYS : (fz_kind)kind };
     unsigned rank = fz_take(in, 12);
     bool small = fz_take(in, 2);
     int64_t most = small ? 48 : 1500;
@@ -287,11 +302,18 @@ static void fz_move(wf_context *ctx, wf_array *array)
     free(data);
 }
 
+/* How it lies in the space. */
+static void fz_place(fz_array *a, const fz_setup *set)
+{
+    wf_shape space = set->space;
+    a->fits = fz_broadcast(&space, &a->shape) && fz_same_shape(&space, &set->space);
+    a->same = fz_same_shape(&a->shape, &set->space);
+}
+
 static void fz_new_array(wf_context *ctx, fz_reader *in, fz_setup *set, int buffer)
 {
     fz_array *a = &set->array[set->arrays++];
     const fz_buffer *b = &set->buffer[buffer];
-    wf_shape space = set->space;
     int64_t start[WF_MAX_RANK] = { 0 };
     bool back[WF_MAX_RANK] = { false };
     for (int k = 0; k < b->shape.rank; ++k) {
@@ -304,8 +326,7 @@ static void fz_new_array(wf_context *ctx, fz_reader *in, fz_setup *set, int buff
     if (fz_on_gpu)
         fz_move(ctx, a->a);
     a->old = fz_inside(b, b->old, start, back);
-    a->fits = fz_broadcast(&space, &a->shape) && fz_same_shape(&space, &set->space);
-    a->same = fz_same_shape(&a->shape, &set->space);
+    fz_place(a, set);
     a->full = a->shape.rank == set->space.rank;
     for (int d = 0; a->full && d < a->shape.rank; ++d) {
         int64_t room = a->shape.dim[d] - set->space.dim[d];
@@ -318,7 +339,7 @@ static void fz_new_array(wf_context *ctx, fz_reader *in, fz_setup *set, int buff
 static void fz_make_arrays(wf_context *ctx, fz_reader *in, fz_setup *set)
 {
     fz_choose_space(in, set);
-    int buffers = 1 + (int)fz_take(in, MOST_BUFFERS);
+    int buffers = 1 + (int)fz_take(in, FIRST_BUFFERS);
     for (int i = 0; i < buffers; ++i) {
         fz_new_buffer(ctx, in, set);
         fz_new_array(ctx, in, set, i);

@@ -24,6 +24,7 @@ static void add_variable(recorder *r)
             r->var_value[v] = emit(r, wf_get(r->var[v]), r->pool[i].shape);
         }
         r->var_shape[v] = r->pool[i].shape;
+        r->vars_read |= r->reads;
         return;
     }
     if (in_whole_block(r) && !has_space(r, &r->var_shape[v]))
@@ -46,6 +47,8 @@ static void add_variable(recorder *r)
         wf_inc(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
     else
         wf_set(r->var[v], cast_to(use(r, i), r->var_dtype[v]));
+    r->reads |= r->pool[r->var_value[v]].reads;
+    r->vars_read |= r->reads;
     r->var_value[v] = emit(r, wf_get(r->var[v]), shape);
 }
 
@@ -99,6 +102,7 @@ static void add_leave(recorder *r)
 
 static void enter_block(recorder *r)
 {
+    r->reads |= r->vars_read;
     if (!r->blocks++)
         memset(r->use, 0, sizeof r->use);
     r->whole_blocks = r->whole_blocks || r->set.kind == KIND_ARRAYS;
@@ -109,6 +113,7 @@ static void leave_block(recorder *r, int n, int vars)
     --r->blocks;
     r->n = n;
     r->vars = vars;
+    r->vars_read |= r->reads;
     bool arrays = r->set.kind == KIND_ARRAYS;
     for (int v = 0; v < vars; ++v) { /* what the block left */
         if (arrays && r->set.space.rank && fz_same_shape(&r->var_shape[v], &r->set.space)) {
@@ -180,6 +185,7 @@ static void record_function(const wf_site *site)
     ++r->calls;
     add_steps(r, 1 + take(r, 5));
     wf_set(site->out[0], cast_to(use(r, pick(r)), wf_val_dtype(wf_get(site->out[0]))));
+    r->vars_read |= r->reads;
     --r->calls;
     r->n = n;
     r->vars = vars;

@@ -51,6 +51,13 @@ static wf_val own_element(recorder *r, int k)
     return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
 }
 
+/* The array, to be written. */
+static wf_array *written(recorder *r, int k)
+{
+    r->written |= 1u << r->set.array[k].buffer;
+    return named(r, k);
+}
+
 /* Where array k is written: the same place by every write. */
 static void own_place(recorder *r, int k, wf_val *index)
 {
@@ -138,7 +145,7 @@ static void add_store(recorder *r)
         if (r->pool[i].shape.rank > a->shape.rank || !fz_broadcast(&both, &r->pool[i].shape) ||
             !fz_same_shape(&both, &a->shape) || !may_store(r, k, k + 1))
             return;
-        wf_out(r->g, named(r, k), cast_to(use(r, i), a->dtype));
+        wf_out(r->g, written(r, k), cast_to(use(r, i), a->dtype));
         if (r->how == EAGER) {
             check(r, wf_run(r->g));
             begin(r);
@@ -190,7 +197,7 @@ static void add_accumulate(recorder *r)
     if (take(r, 2))
         on = operand(r, WF_BOOL, false, &shape);
     wf_val v = cast_to(operand(r, a->dtype, false, &shape), a->dtype);
-    wf_accumulate_if_n(r->g, on, (int)join | mode, named(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
+    wf_accumulate_if_n(r->g, on, (int)join | mode, written(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
     b->writer = indexed(r) ? -(int)join : b->writer;
     if (r->how == EAGER) {
         check(r, wf_run(r->g));
@@ -235,8 +242,8 @@ static void add_own_atomic(recorder *r)
     for (int d = 0; d < a->shape.rank && !space; ++d)
         index[d] = wf_iota(r->g, a->shape, d);
     wf_val v = cast_to(use(r, i), a->dtype);
-    wf_val old = swaps ? wf_cas_n(r->g, named(r, k), without_nan(v), wf_const(r->g, a->dtype, 1), at)
-                       : wf_atomic_n(r->g, join, named(r, k), v, at);
+    wf_val old = swaps ? wf_cas_n(r->g, written(r, k), without_nan(v), wf_const(r->g, a->dtype, 1), at)
+                       : wf_atomic_n(r->g, join, written(r, k), v, at);
     b->writer = space ? k + 1 : b->writer;
     emit(r, old, shape);
 }

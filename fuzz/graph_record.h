@@ -1,83 +1,91 @@
 /* graph_record.h - for fuzz_graph.c: bytes become a recording, step by step. */
 #ifndef WEFT_GRAPH_RECORD_H
 #define WEFT_GRAPH_RECORD_H
-#include "graph_blocks.h"
-#include "graph_memory.h"
-#include "graph_views.h"
+#include "graph_eval.h"
+
+static void add_step(recorder *r)
+{
+    switch (take(r, 28)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        add_element(r);
+        break;
+    case 4:
+        add_constant(r);
+        break;
+    case 5:
+        add_position(r);
+        break;
+    case 6:
+    case 7:
+        add_read(r);
+        break;
+    case 8:
+        add_cast(r);
+        break;
+    case 9:
+        add_variable(r);
+        break;
+    case 10:
+        add_reduce(r);
+        break;
+    case 11:
+        if (!r->blocks)
+            keep(r);
+        break;
+    case 12:
+    case 13:
+        add_store(r);
+        break;
+    case 14:
+        add_block(r);
+        break;
+    case 15:
+        if (r->loops)
+            add_leave(r);
+        else
+            add_variable(r);
+        break;
+    case 18:
+        add_switch(r);
+        break;
+    case 16:
+    case 17:
+        add_accumulate(r);
+        break;
+    case 19:
+    case 20:
+        add_view(r);
+        break;
+    case 21:
+        add_scan(r);
+        break;
+    case 22:
+        add_local(r);
+        break;
+    case 23:
+    case 24:
+        if (r->atomics)
+            add_atomic(r);
+        else
+            add_operation(r);
+        break;
+    default:
+        add_operation(r);
+    }
+}
 
 static void add_steps(recorder *r, unsigned steps)
 {
-    for (unsigned i = 0; i < steps && r->n + 4 < MOST_VALUES; ++i)
-        switch (take(r, 28)) {
-        case 0:
-        case 1:
-        case 2:
-        case 3:
-            add_element(r);
-            break;
-        case 4:
-            add_constant(r);
-            break;
-        case 5:
-            add_position(r);
-            break;
-        case 6:
-        case 7:
-            add_read(r);
-            break;
-        case 8:
-            add_cast(r);
-            break;
-        case 9:
-            add_variable(r);
-            break;
-        case 10:
-            add_reduce(r);
-            break;
-        case 11:
-            if (!r->blocks)
-                keep(r);
-            break;
-        case 12:
-        case 13:
-            add_store(r);
-            break;
-        case 14:
-            add_block(r);
-            break;
-        case 15:
-            if (r->loops)
-                add_leave(r);
-            else
-                add_variable(r);
-            break;
-        case 18:
-            add_switch(r);
-            break;
-        case 16:
-        case 17:
-            add_accumulate(r);
-            break;
-        case 19:
-        case 20:
-            add_view(r);
-            break;
-        case 21:
-            add_scan(r);
-            break;
-        case 22:
-            add_local(r);
-            break;
-        case 23:
-        case 24:
-            if (r->atomics)
-                add_atomic(r);
-            else
-                add_operation(r);
-            break;
-        default:
-            add_operation(r);
-        }
+    for (unsigned i = 0; i < steps && r->n + 4 < MOST_VALUES; ++i) {
+        if (!r->blocks)
+            r->reads = 0;
+        add_step(r);
+        if (in_turns(r))
+            take_turn(r);
+    }
 }
 
 static void record(recorder *r)

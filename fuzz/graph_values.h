@@ -23,15 +23,23 @@ static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_
                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
 
 /* ---- the recording ---- */
-typedef enum way { LAZY, KERNEL, EAGER, POINTS } way;
-enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8 };
+typedef enum way { LAZY, KERNEL, EAGER, POINTS, IN_TURNS, AT_ONCE } way; /* the last two: graph_eval.h */
+enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8, MOST_RELEASED = 128 };
 
 typedef struct value {
     wf_val val;
     wf_array *now; /* EAGER: the computed value */
     wf_shape shape;
     wf_dtype dtype;
+    uint32_t reads; /* buffers that it may be made of */
+    bool kept;      /* by the turn that is to run */
 } value;
+
+/* Which values a run IN_TURNS found out of use: one that is AT_ONCE does without them, too. */
+typedef struct fz_notes {
+    bool *gone;
+    size_t n, cap, at;
+} fz_notes;
 
 typedef struct recorder {
     wf_context *ctx;
@@ -54,6 +62,16 @@ typedef struct recorder {
         int by;        /* the array, + 1, that alone accesses the buffer, as whole; -1: by others, or by index */
         int writer;    /* as fz_buffer's */
     } use[MOST_BUFFERS];
+    uint32_t reads;     /* buffers that the step has read */
+    uint32_t written;   /* buffers, in this turn */
+    uint32_t vars_read; /* buffers that variables may be made of: blocks take all of these along */
+    fz_reader turns;    /* decides what becomes of them */
+    bool turning;       /* it does */
+    fz_notes *notes;
+    int first_arrays;                  /* what the recording began with */
+    wf_array *released[MOST_RELEASED]; /* AT_ONCE: not yet, what is IN_TURNS */
+    int released_n;
+    wf_stream *stream;
     wf_array *kept[MOST_KEPT];
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
@@ -65,6 +83,8 @@ typedef struct recorder {
 
 static unsigned take(recorder *r, unsigned below) { return fz_take(&r->in, below); }
 static bool indexed(const recorder *r) { return r->set.kind == KIND_SPACE || r->set.kind == KIND_SPACE_REDUCE; }
+
+static bool in_turns(const recorder *r) { return r->how == IN_TURNS || r->how == AT_ONCE; }
 
 static bool in_whole_block(const recorder *r) { return r->set.kind == KIND_ARRAYS && r->blocks; }
 
@@ -78,7 +98,7 @@ static void check(recorder *r, wf_status status)
 
 static void begin(recorder *r)
 {
-    wf_space space = { .size = sizeof space };
+    wf_space space = { .size = sizeof space, .stream = r->stream };
     if (indexed(r)) {
         space.indexed = true;
         space.shape = r->set.space;
@@ -93,6 +113,7 @@ static void begin(recorder *r)
 /* The array as the recording names it. */
 static wf_array *named(recorder *r, int k)
 {
+    r->reads |= 1u << r->set.array[k].buffer;
     if (r->how != KERNEL)
         return r->set.array[k].a;
     if (!r->formal[k]) {
@@ -121,7 +142,7 @@ static int emit(recorder *r, wf_val v, wf_shape shape)
     if (r->n == MOST_VALUES)
         return r->n - 1;
     value *p = &r->pool[r->n];
-    *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v) };
+    *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v), .reads = r->reads };
     wf_shape have = wf_val_shape(v);
     if (p->dtype == WF_NONE) /* refused: say why */
         check(r, wf_run(r->g));
@@ -137,7 +158,11 @@ static int emit(recorder *r, wf_val v, wf_shape shape)
     return r->n++;
 }
 
-static wf_val use(recorder *r, int i) { return r->how == EAGER ? wf_in(r->g, r->pool[i].now) : r->pool[i].val; }
+static wf_val use(recorder *r, int i)
+{
+    r->reads |= r->pool[i].reads;
+    return r->how == EAGER ? wf_in(r->g, r->pool[i].now) : r->pool[i].val;
+}
 
 static wf_val cast_to(wf_val v, wf_dtype t)
 {

@@ -213,6 +213,16 @@ static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
     return false;
 }
 
+static bool is_number(const wf__node *n) { return n->op == WF__CONST || n->op == WF__PARAM; }
+
+/* Made anew sooner than read: it need not be in any array, which might be overwritten. */
+static bool is_cheap(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[wf__as_literal(ir, r)];
+    bool pair = n->op == WF__OP_complex && is_number(&ir->node[n->a]) && is_number(&ir->node[n->b]);
+    return is_number(n) || pair || n->op == WF__IOTA;
+}
+
 /* Which arrays hold which values now. */
 static void find_holders(evaluation *e)
 {
@@ -223,8 +233,7 @@ static void find_holders(evaluation *e)
             continue;
         const wf__node *v = &ir->node[n->c];
         const wf__slot *slot = &ir->slot[n->a];
-        bool cheap = ir->node[wf__as_literal(ir, n->c)].op == WF__CONST || v->op == WF__IOTA || v->op == WF__PARAM;
-        if (!cheap && !e->held[n->c] && v->dtype == slot->dtype && v->shape == slot->shape &&
+        if (!is_cheap(ir, n->c) && !e->held[n->c] && v->dtype == slot->dtype && v->shape == slot->shape &&
             !changed(e, n->a, w, false))
             e->held[n->c] = n->a + 1;
     }
@@ -247,14 +256,14 @@ static bool is_lost(const evaluation *e, wf__ref r, bool done)
     return false;
 }
 
-/* A loop stays as it is, or goes as a whole. Returns its end. */
+/* A loop stays as it is, or goes as a whole; in one that stays are bodies that wf_switch has merged. Returns its end. */
 static wf__ref mark_loop(evaluation *e, wf__ref loop, bool done)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
     wf__ref end = wf__loop_end(ir, loop), body = wf__loop_body(ir, loop);
     bool goes = false;
     for (wf__ref r = loop; r <= end && !goes; ++r)
-        goes = e->held[r] || is_lost(e, r, done);
+        goes = e->held[r] || (ir->node[r].op != WF__NOP && is_lost(e, r, done));
     for (wf__ref r = loop; r <= end; ++r)
         e->live[r] = goes ? !e->held[r] : r >= body ? HIDDEN : 0;
     return end;

@@ -1,0 +1,399 @@
+/* graph_eval.h - for fuzz_graph.c: recordings of whole arrays that are run in turns, by wf_eval and whatever calls it, and
+ * go on.
+ *
+ * IN_TURNS does that. AT_ONCE records the same and runs it once: what the other does to arrays between two turns is
+ * recorded (a kept array is one that is assigned, so is a copy) or left out (nothing is released before the end). What a
+ * turn is to be is drawn from the end of the input, backwards, so that the rest means what it does to other ways.
+ *
+ * After a turn, values that would read what it has overwritten are out of use. Which these are only the library knows
+ * exactly: IN_TURNS notes them, AT_ONCE follows. That the library had a reason is checked: an array that the value may
+ * have been read from, and that the turn has written.
+ */
+#ifndef WEFT_GRAPH_EVAL_H
+#define WEFT_GRAPH_EVAL_H
+#include "api/api.h"
+#include "graph_blocks.h"
+#include "graph_memory.h"
+#include "graph_views.h"
+
+static void made(recorder *r, const void *what) { check(r, what ? WF_OK : wf_check(r->ctx)); }
+
+/* ---- after a turn ---- */
+static bool is_gone(const recorder *r, wf_val v)
+{
+    const wf__ir *ir = &r->g->program.rec.ir;
+    wf__ref ref = wf__node_of(r->g, v.h.num);
+    return ref >= ir->n || wf__is_closed(ir, ref);
+}
+
+static bool is_gone_from(const recorder *r, wf_var var)
+{
+    return r->g->program.rec.ir.node[wf__variable_of(var)->value].op == WF__NOP;
+}
+
+/* What IN_TURNS finds, and AT_ONCE is told. */
+static bool noted(recorder *r, bool gone)
+{
+    fz_notes *n = r->notes;
+    if (r->how == AT_ONCE && n->at == n->n)
+        abort();
+    if (r->how == AT_ONCE)
+        return n->gone[n->at++];
+    if (n->n == n->cap) {
+        n->cap = 2 * n->cap + 256;
+        n->gone = realloc(n->gone, n->cap * sizeof *n->gone);
+        if (!n->gone)
+            abort();
+    }
+    return n->gone[n->n++] = gone;
+}
+
+/* The turn has run. The number that all recordings begin with stands in for what is out of use. */
+static void end_turn(recorder *r)
+{
+    bool runs = r->how == IN_TURNS;
+    for (int i = 0; i < r->n; ++i) {
+        value *v = &r->pool[i];
+        bool gone = noted(r, runs && is_gone(r, v->val));
+        if (gone && (i == 0 || v->kept || !(v->reads & r->written))) {
+            fprintf(stderr, "value %d (%.0f) is out of use, for no reason%s: made of %#x, written %#x\n", i,
+                    v->val.h.num, v->kept ? ", though kept" : "", v->reads, r->written);
+            abort();
+        }
+        v->reads |= r->written; /* where it may be found from now on */
+        v->kept = false;
+        if (gone)
+            *v = r->pool[0];
+    }
+    for (int v = 0; v < r->vars; ++v) {
+        if (!noted(r, runs && is_gone_from(r, r->var[v])))
+            continue;
+        wf_set(r->var[v], cast_to(use(r, 0), r->var_dtype[v]));
+        r->var_value[v] = 0;
+        r->var_shape[v] = r->pool[0].shape;
+    }
+    for (int k = 0; k < r->set.arrays; ++k)
+        r->set.array[k].lazy = false;
+    r->vars_read |= r->written;
+    r->written = 0;
+}
+
+/* ---- running ---- */
+/* The last array that is still to be computed, or -1. */
+static int last_lazy(const recorder *r)
+{
+    int k = r->set.arrays - 1;
+    while (k >= 0 && !r->set.array[k].lazy)
+        --k;
+    return k;
+}
+
+static void download(recorder *r, const wf_array *a)
+{
+    size_t bytes = (size_t)wf_array_count(a) * wf_dtype_size(wf_array_dtype(a));
+    char *data = malloc(bytes + 1);
+    if (!data)
+        abort();
+    check(r, wf_download(a, data, bytes));
+    free(data);
+}
+
+/* By another recording, which nobody runs. */
+static void read_elsewhere(recorder *r, const wf_array *a)
+{
+    wf_graph *other = wf_begin(r->ctx, .stream = r->stream);
+    wf_in(other, a);
+    wf_drop(other);
+}
+
+static void trace_turn(const recorder *r)
+{
+    wf__str text = { 0 };
+    if (!getenv("WEFT_FUZZ_TRACE"))
+        return;
+    wf__print(&r->g->program.rec.ir, &text);
+    fprintf(stderr, "-- %s\n%svalues:", r->how == IN_TURNS ? "turn" : "no turn", wf__str_get(&text));
+    for (int i = 0; i < r->n; ++i)
+        fprintf(stderr, " %%%u", (unsigned)wf__node_of(r->g, r->pool[i].val.h.num));
+    fprintf(stderr, "\n\n");
+    wf__str_free(&text);
+}
+
+/* In one of the ways there are; all of them run all that is pending. */
+static void evaluate(recorder *r)
+{
+    unsigned how = take(r, 5);
+    int k = last_lazy(r);
+    trace_turn(r);
+    if (r->how == AT_ONCE)
+        ;
+    else if (how == 1 && k >= 0)
+        download(r, r->set.array[k].a);
+    else if (how == 2 && k >= 0)
+        read_elsewhere(r, r->set.array[k].a);
+    else
+        check(r, wf_eval(r->g));
+    if (r->how == IN_TURNS && how == 3)
+        check(r, wf_eval(r->g)); /* nothing is pending */
+    end_turn(r);
+}
+
+/* ---- arrays that come and go ---- */
+static bool room(const recorder *r) { return r->set.buffers < MOST_BUFFERS && r->set.arrays < MOST_ARRAYS; }
+
+/* From now on it is drawn like all others. */
+static fz_array *add_array(recorder *r, wf_array *a, int buffer)
+{
+    fz_array *new = &r->set.array[r->set.arrays++];
+    made(r, a);
+    *new = (fz_array){ .a = a, .dtype = wf_array_dtype(a), .shape = wf_array_shape(a), .buffer = buffer };
+    fz_place(new, &r->set);
+    return new;
+}
+
+static fz_array *add_memory(recorder *r, wf_array *a)
+{
+    fz_array *new = add_array(r, a, r->set.buffers);
+    r->set.buffer[r->set.buffers++] = (fz_buffer){ .whole = wf_retain(a), .dtype = new->dtype, .shape = new->shape };
+    return new;
+}
+
+static wf_array *empty(recorder *r, wf_dtype dtype, wf_shape shape)
+{
+    wf_array *a = wf_empty_with(r->ctx, dtype, shape, NULL);
+    made(r, a);
+    return a;
+}
+
+/* A new array that holds a value: kept or, which says the same, assigned. */
+static void add_holder(recorder *r, int i)
+{
+    value *v = &r->pool[i];
+    bool keeps = take(r, 3);
+    if (!room(r))
+        return;
+    if (keeps && r->how == IN_TURNS)
+        add_memory(r, wf_keep(use(r, i)))->lazy = true;
+    else {
+        wf_array *a = add_memory(r, empty(r, v->dtype, v->shape))->a;
+        r->set.array[r->set.arrays - 1].lazy = keeps;
+        wf_out(r->g, a, use(r, i));
+    }
+    r->written |= 1u << (r->set.buffers - 1);
+    v->kept = true;
+}
+
+static void release(recorder *r, wf_array *a)
+{
+    if (r->how == IN_TURNS)
+        wf_release(a);
+    else
+        r->released[r->released_n] = a;
+    ++r->released_n;
+}
+
+/* The last that came goes, before what is recorded of it has run or after. */
+static void drop_array(recorder *r)
+{
+    if (r->set.arrays == r->first_arrays || r->released_n + 2 > MOST_RELEASED)
+        return;
+    int buffer = r->set.array[--r->set.arrays].buffer;
+    bool used = false;
+    release(r, r->set.array[r->set.arrays].a);
+    for (int k = 0; k < r->set.arrays; ++k)
+        used = used || r->set.array[k].buffer == buffer;
+    if (!used)
+        release(r, r->set.buffer[--r->set.buffers].whole);
+    for (int i = 0; i < r->n; ++i)
+        r->pool[i].kept = false; /* by nobody that the turn needs */
+}
+
+/* What is there after a turn; recorded, it is an assignment. */
+static void add_copy(recorder *r)
+{
+    const wf_array *a = r->set.array[take(r, (unsigned)r->set.arrays)].a;
+    if (!room(r))
+        return;
+    evaluate(r);
+    if (r->how == IN_TURNS)
+        add_memory(r, wf_copy(a));
+    else
+        wf_out(r->g, add_memory(r, empty(r, wf_array_dtype(a), wf_array_shape(a)))->a, wf_in(r->g, a));
+}
+
+static wf_array *view_of(recorder *r, wf_array *a)
+{
+    wf_shape shape = wf_array_shape(a);
+    int axis = (int)take(r, (unsigned)shape.rank);
+    unsigned form = take(r, 3);
+    if (form == 0)
+        return wf_view_slice(a, axis, WF_END_INDEX, WF_END_INDEX, -1);
+    if (form == 1)
+        return wf_view_slice(a, axis, take(r, 3), WF_END_INDEX, 1 + take(r, 2));
+    return wf_view_at(a, axis, shape.dim[axis] - 1);
+}
+
+/* Of what is lazy: that is computed first. */
+static void add_array_view(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    if (!room(r) || !a->shape.rank || !fz_points(&a->shape))
+        return;
+    bool lazy = a->lazy;
+    add_array(r, view_of(r, a->a), a->buffer);
+    if (lazy)
+        end_turn(r);
+}
+
+/* ---- turns ---- */
+static void keep_some(recorder *r)
+{
+    for (unsigned n = 1 + take(r, 3); n > 0; --n)
+        add_holder(r, pick(r));
+    if (take(r, 4))
+        evaluate(r);
+}
+
+/* Stored, read back, and forgotten by the program. */
+static void pass_through(recorder *r)
+{
+    int arrays = r->set.arrays;
+    add_holder(r, pick(r));
+    if (r->set.arrays == arrays)
+        return;
+    if (take(r, 2))
+        emit(r, wf_in(r->g, named(r, arrays)), r->set.array[arrays].shape);
+    drop_array(r);
+    if (take(r, 2))
+        evaluate(r);
+}
+
+/* An array is written by index, each element once, while what was read from it before is still to be computed. */
+static void overtake(recorder *r)
+{
+    int k = (int)take(r, (unsigned)r->set.arrays);
+    const fz_array *a = &r->set.array[k];
+    wf_val index[WF_MAX_RANK];
+    wf_shape both = a->shape;
+    if (!a->shape.rank || !fz_points(&a->shape))
+        return;
+    int old = emit(r, own_element(r, k), a->shape), i = pick(r);
+    if (!fz_broadcast(&both, &r->pool[i].shape) || !fz_same_shape(&both, &a->shape))
+        i = old;
+    for (int d = 0; d < a->shape.rank; ++d) {
+        wf_val forward = wf_iota(r->g, a->shape, d);
+        index[d] = take(r, 2) ? forward : wf_sub((double)(a->shape.dim[d] - 1), forward);
+    }
+    wf_vals at = { index, (size_t)a->shape.rank };
+    wf_val v = cast_to(use(r, i), a->dtype);
+    if (take(r, 2))
+        wf_write_n(r->g, written(r, k), v, at);
+    else
+        wf_write_if_n(r->g, wf_and(index[0], 1), written(r, k), v, at);
+    if (take(r, 2))
+        add_holder(r, old);
+    evaluate(r);
+}
+
+/* What a turn of a chain leaves to the next one: in array k, in a new array, or nothing. */
+static void carry(recorder *r, int k, unsigned form)
+{
+    const fz_array *a = &r->set.array[k];
+    int last = r->n - 1;
+    wf_shape both = a->shape;
+    if (form == 0) {
+        bool fits = fz_broadcast(&both, &r->pool[last].shape) && fz_same_shape(&both, &a->shape);
+        wf_val v = fits ? use(r, last) : wf_eq(wf_in(r->g, named(r, k)), 0);
+        wf_out(r->g, written(r, k), cast_to(v, a->dtype));
+    } else if (form == 1) {
+        if (r->set.arrays > k + 1)
+            drop_array(r);
+        add_holder(r, last);
+    }
+}
+
+/* Values of this turn are forgotten, those of variables stay. */
+static void forget_values(recorder *r, int n, int vars)
+{
+    r->n = n;
+    r->vars = vars;
+    for (int v = 0; v < vars; ++v) {
+        r->reads = r->pool[r->var_value[v]].reads;
+        r->var_value[v] = emit(r, wf_get(r->var[v]), r->var_shape[v]);
+    }
+}
+
+/* The same steps, again and again; often enough that a graph forgets what is out of use (settle.c). */
+static void add_chain(recorder *r)
+{
+    int n = r->n, vars = r->vars, k = (int)take(r, (unsigned)r->set.arrays);
+    unsigned turns = take(r, 3) ? 2 + take(r, 8) : 24 + take(r, 60), steps = 1 + take(r, 5), form = take(r, 4) % 3;
+    fz_reader start = r->in;
+    if (n + (int)steps + MOST_VARS + 4 >= MOST_VALUES)
+        return;
+    for (unsigned t = 0; t < turns; ++t) {
+        r->in = start;
+        r->reads = 0;
+        emit(r, wf_in(r->g, named(r, k)), r->set.array[k].shape);
+        add_steps(r, steps);
+        carry(r, k, form);
+        evaluate(r);
+        forget_values(r, n, vars);
+    }
+}
+
+static void add_turn(recorder *r)
+{
+    switch (take(r, 16)) {
+    case 1:
+    case 2:
+        evaluate(r);
+        break;
+    case 3:
+    case 4:
+    case 5:
+        keep_some(r);
+        break;
+    case 6:
+        pass_through(r);
+        break;
+    case 7:
+        drop_array(r);
+        break;
+    case 8:
+        add_copy(r);
+        break;
+    case 9:
+        add_array_view(r);
+        break;
+    case 10:
+        overtake(r);
+        break;
+    case 11:
+        add_chain(r);
+        break;
+    default: /* goes on as it is */
+        break;
+    }
+}
+
+static void exchange_readers(recorder *r)
+{
+    fz_reader in = r->in;
+    r->in = r->turns;
+    r->turns = in;
+}
+
+static void take_turn(recorder *r)
+{
+    if (r->blocks || r->turning || r->n + 4 >= MOST_VALUES)
+        return;
+    exchange_readers(r);
+    r->turning = true;
+    r->reads = 0;
+    add_turn(r);
+    r->turning = false;
+    exchange_readers(r);
+}
+#endif
