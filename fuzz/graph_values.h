@@ -113,7 +113,8 @@ static void begin(recorder *r)
 /* The array as the recording names it. */
 static wf_array *named(recorder *r, int k)
 {
-    r->reads |= 1u << r->set.array[k].buffer;
+    uint32_t buffer = 1u << r->set.array[k].buffer;
+    r->reads |= r->written & buffer ? ~0u : buffer; /* what has just been stored, whatever it is made of */
     if (r->how != KERNEL)
         return r->set.array[k].a;
     if (!r->formal[k]) {
