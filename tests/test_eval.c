@@ -312,6 +312,30 @@ static void test_params_and_complex(void **state)
     wf_release(kept);
 }
 
+/* What is made anew sooner than read is no matter of an array that holds it. */
+static void test_numbers_are_not_overwritten(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(20);
+    wf_graph *g = wf_begin(ctx);
+    wf_val numbers[] = { wf_const(g, WF_F32, 2), wf_param(g, "p", WF_F32, 3), wf_const_complex(g, WF_C64, 5, 7),
+                         wf_param(g, "q", WF_C64, 11) };
+    wf_array *held[4];
+    for (int i = 0; i < 4; ++i)
+        held[i] = wf_keep(numbers[i]);
+    OK(ctx, wf_eval(g));
+    for (int i = 0; i < 4; ++i)
+        wf_out(g, held[i], 0);
+    OK(ctx, wf_eval(g));
+    wf_val z = wf_add(numbers[2], numbers[3]);
+    wf_out(g, a, wf_add(wf_mul(wf_in(g, a), numbers[0]), wf_add(wf_add(wf_real(z), wf_imag(z)), numbers[1])));
+    OK(ctx, wf_run(g));
+    expect_line(a, 2, 26);
+    for (int i = 0; i < 4; ++i)
+        wf_release(held[i]);
+    wf_release(a);
+}
+
 /* ---- loops and conditions ---- */
 static void test_loops(void **state)
 {
@@ -395,6 +419,34 @@ static void test_loops_not_needed(void **state)
     wf_release(c);
 }
 
+/* Of equal functions one is recorded, the other's place is empty: nothing that the loop around them misses. */
+static void call_next(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
+static void call_another_next(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
+static void call_last(const wf_site *site) { wf_set(site->out[0], wf_sub(site->in[0], 5)); }
+
+static void test_merged_functions(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(20), *b = wf_like(a), *c = wf_like(a);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, a), k, which = wf_and(wf_iota(g, WF_SHAPE(20), 0), 1);
+    wf_var sum = wf_local(g, WF_F32, x);
+    WF_FOR (g, k, 0, 3, 1) {
+        wf_switch(g, which, WF_FUNCTIONS({ call_next, NULL }, { call_another_next, NULL }, { call_last, NULL }),
+                  WF_VALS(wf_get(sum)), WF_VARS(sum));
+    }
+    WF_END(g);
+    wf_out(g, c, wf_mul(x, 4));
+    OK(ctx, wf_eval(g)); /* which does not need the loop */
+    wf_out(g, b, sum);
+    OK(ctx, wf_run(g));
+    expect_line(b, 1, 3);
+    expect_line(c, 4, 0);
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+}
+
 /* ---- labels and drawings ---- */
 static void test_labels(void **state)
 {
@@ -441,9 +493,11 @@ int main(void)
         cmocka_unit_test(test_failure),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_params_and_complex),
+        cmocka_unit_test(test_numbers_are_not_overwritten),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_loops),
         cmocka_unit_test(test_loops_not_needed),
+        cmocka_unit_test(test_merged_functions),
     };
     return RUN_ON_ALL(tests);
 }
