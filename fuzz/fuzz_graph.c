@@ -5,14 +5,15 @@
  *   CPU              with the same, and again without either
  *   interpreter      without folding and value numbering
  *   as a kernel      the arrays are formals, bound at launch
+ *   in turns         array graphs: run by wf_eval again and again while they are recorded (graph_eval.h)
  *   naively          array graphs: every operation runs at once, in a graph of its own, on whole arrays;
  *                    index spaces: every point is a recording of its own, run one after the other
  *
  * The naive ways know nothing of stages, fusion, layouts, hazards or blocks: they are the meaning of the public API.
  * NaN equals NaN: where the bits of a NaN could be seen (bitcast, copysign), the NaN is replaced first.
  *
- * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math
- * and debug mode, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
+ * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
+ * debug mode and turns, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
  */
 #include "graph_ptxas.h"
 #include "graph_record.h"
@@ -359,6 +360,7 @@ static void compare_gpu(const uint8_t *data, size_t size)
         run(oracle, LAZY, data, size, &got);
         fz_expect_same(&want, &got, "with and without debug mode");
     }
+    compare_turns(oracle, device, data, size);
     fz_result_free(&want);
     fz_result_free(&got);
 }

@@ -24,7 +24,7 @@ static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_
 
 /* ---- the recording ---- */
 typedef enum way { LAZY, KERNEL, EAGER, POINTS, IN_TURNS, AT_ONCE } way; /* the last two: graph_eval.h */
-enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8, MOST_RELEASED = 128 };
+enum { MOST_VALUES = 96, MOST_VARS = 4, MOST_KEPT = 8, MOST_PARAMS = 64, MOST_RELEASED = 128 };
 
 typedef struct value {
     wf_val val;
@@ -285,7 +285,7 @@ static void add_constant(recorder *r)
     wf__eval_cast(WF_F64, t, &x, &bits, 1);
     if (t != WF_BOOL && t < WF_F16 && take(r, 2))
         emit(r, wf_const_i64(r->g, t, t == WF_U64 ? (int64_t)(bits & INT64_MAX) : whole), (wf_shape){ 0 });
-    else if (take(r, 2)) {
+    else if (take(r, 2) && r->params < MOST_PARAMS) {
         char name[16];
         snprintf(name, sizeof name, "p%d", r->params++);
         double y = fabs(x) < 0x1p53 || t >= WF_F16 ? x : 3;
