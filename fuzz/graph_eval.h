@@ -324,6 +324,8 @@ static void forget_values(recorder *r, int n, int vars)
     }
 }
 
+enum { MOST_ON_GPU = 8 }; /* turns: each adds arrays of loops' variables, and a kernel has so many parameters */
+
 /* The same steps, again and again; often enough that a graph forgets what is out of use (settle.c). */
 static void add_chain(recorder *r)
 {
@@ -332,6 +334,8 @@ static void add_chain(recorder *r)
     fz_reader start = r->in;
     if (n + (int)steps + MOST_VARS + 4 >= MOST_VALUES)
         return;
+    if (fz_on_gpu && turns > MOST_ON_GPU)
+        turns = MOST_ON_GPU;
     for (unsigned t = 0; t < turns; ++t) {
         r->in = start;
         r->reads = 0;
@@ -392,6 +396,8 @@ static void take_turn(recorder *r)
     exchange_readers(r);
     r->turning = true;
     r->reads = 0;
+    for (int i = 0; i < r->n; ++i)
+        r->pool[i].kept = false; /* what holds it may be overwritten since */
     add_turn(r);
     r->turning = false;
     exchange_readers(r);
