@@ -163,6 +163,29 @@ static void test_reads(void **state)
     wf_release(largest), wf_release(sums), wf_release(second), wf_release(seen);
 }
 
+/* What a point reads of what it has just changed, though another element of the array is written, too. */
+static void test_own_element_after(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    for (int swap = 0; swap < 2; ++swap) {
+        wf_array *a = wf_arange(ctx, WF_I32, 2 * N, 0, 1);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        wf_val i = wf_index(g, 0);
+        if (swap)
+            wf_cas(g, a, wf_cast(i, WF_I32), wf_cast(wf_add(i, 5), WF_I32), i);
+        else
+            wf_atomic(g, WF_ADD, a, 5, i);
+        wf_write(g, a, wf_read(g, a, i), wf_add(i, N));
+        OK(ctx, wf_run(g));
+        int32_t *x = contents(a);
+        for (int k = 0; k < N; ++k)
+            assert_true(x[k] == k + 5 && x[k + N] == k + 5);
+        free(x);
+        wf_release(a);
+    }
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -176,8 +199,10 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter),       cmocka_unit_test(test_atomic_joins), cmocka_unit_test(test_cas),
-        cmocka_unit_test(test_atomic_arrays), cmocka_unit_test(test_reads),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_counter), cmocka_unit_test(test_atomic_joins),
+        cmocka_unit_test(test_cas),     cmocka_unit_test(test_atomic_arrays),
+        cmocka_unit_test(test_reads),   cmocka_unit_test(test_own_element_after),
+        cmocka_unit_test(test_errors),
     };
     return RUN_ON_ALL(tests);
 }

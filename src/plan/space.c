@@ -125,13 +125,16 @@ static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
         last = r;
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *store = &ir->node[q];
-        if (store->op != WF__STORE && store->op != WF__ACCUM)
+        bool atomic = store->op == WF__ATOMIC || store->op == WF__CAS;
+        if (store->op != WF__STORE && store->op != WF__ACCUM && !atomic)
             continue;
         wf__overlap meet = meeting(s, ir->slot[store->a].object, source);
         if (meet != WF__APART && store->op == WF__ACCUM)
             return true;
         if (meet != WF__APART && q < last)
             return false;
+        if (atomic) /* later ones see, and are seen by, what is there at the moment */
+            continue;
         bool same = store->b == load->b || (at_own_element(s, ir, store) && at_own_element(s, ir, load));
         elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && !same);
     }
