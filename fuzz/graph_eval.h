@@ -326,25 +326,49 @@ static void forget_values(recorder *r, int n, int vars)
 
 enum { MOST_ON_GPU = 8 }; /* turns: each adds arrays of loops' variables, and a kernel has so many parameters */
 
-/* The same steps, again and again; often enough that a graph forgets what is out of use (settle.c). */
+/* Values that are of no use to anybody, so many that some tens of turns make a graph forget them (settle.c). */
+static void litter(recorder *r, int k)
+{
+    wf_val zero = wf_eq(wf_in(r->g, named(r, k)), 0);
+    for (size_t t = 0; t < FZ_COUNT(dtypes); ++t)
+        cast_to(zero, dtypes[t]);
+}
+
+/* Values of many kinds, which nothing needs for now. */
+static void put_by(recorder *r)
+{
+    void (*const add[])(recorder *) = { add_reduce, add_view, add_scan, add_cast };
+    for (size_t i = 0; i < FZ_COUNT(add); ++i) {
+        r->reads = 0;
+        add[i](r);
+    }
+}
+
+/* The same steps, again and again; then what was there before is needed. */
 static void add_chain(recorder *r)
 {
-    int n = r->n, vars = r->vars, k = (int)take(r, (unsigned)r->set.arrays);
     unsigned turns = take(r, 3) ? 2 + take(r, 8) : 24 + take(r, 60), steps = 1 + take(r, 5), form = take(r, 4) % 3;
-    fz_reader start = r->in;
-    if (n + (int)steps + MOST_VARS + 4 >= MOST_VALUES)
-        return;
+    int first = r->n, vars = r->vars, k = (int)take(r, (unsigned)r->set.arrays);
     if (fz_on_gpu && turns > MOST_ON_GPU)
         turns = MOST_ON_GPU;
+    if (first + (int)steps + 2 * MOST_VARS + 8 >= MOST_VALUES)
+        return;
+    put_by(r);
+    int n = r->n;
+    fz_reader start = r->in;
     for (unsigned t = 0; t < turns; ++t) {
         r->in = start;
         r->reads = 0;
         emit(r, wf_in(r->g, named(r, k)), r->set.array[k].shape);
+        litter(r, k);
         add_steps(r, steps);
         carry(r, k, form);
         evaluate(r);
         forget_values(r, n, vars);
     }
+    for (int i = first; i < n; ++i)
+        add_holder(r, i);
+    evaluate(r);
 }
 
 static void add_turn(recorder *r)

@@ -282,10 +282,10 @@ WF_API wf_status wf_run(wf_graph *graph); /* consumes; kept arrays become ready.
  * not computed again; other values stay what they were, but for those that would read an array which has been
  * overwritten: these are out of use (a loop that was not needed reads what any variable held before it). If running
  * fails, nothing leaks and the graph goes on: its assignments are forgotten, kept arrays are never computed. A mistake
- * in the recording is reported and stays: such a graph runs no more. A graph keeps all of its arrays until it ends, and an evaluation costs more the more there are: those of results
- * and of variables of loops are new ones in each turn, so long loops with these are better new graphs, whose plans are
- * found again, too. In a stream it is queued, as wf_run is. Equal work is found
- * again: a loop of evaluations makes new kernels in its first two turns only. */
+ * in the recording is reported and stays: such a graph runs no more. A graph keeps all of its arrays until it ends, and
+ * an evaluation costs more the more there are: those of results and of variables of loops are new ones in each turn, so
+ * long loops with these are better new graphs, whose plans are found again, too. In a stream it is queued, as wf_run is.
+ * Equal work is found again: a loop of evaluations makes new kernels in its first two turns only. */
 WF_API wf_status wf_eval(wf_graph *graph);
 WF_API void wf_drop(wf_graph *graph);                                     /* consumes; nothing runs */
 WF_API wf_kernel *wf_compile(wf_graph *graph);                            /* consumes; NULL on error */
