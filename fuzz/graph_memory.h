@@ -51,11 +51,14 @@ static wf_val own_element(recorder *r, int k)
     return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
 }
 
-/* The array, to be written. */
+/* The array, to be written: no value is made of that. What atomic operations find there is a result, which is kept. */
 static wf_array *written(recorder *r, int k)
 {
+    uint32_t reads = r->reads;
+    wf_array *a = named(r, k);
+    r->reads = reads;
     r->written |= 1u << r->set.array[k].buffer;
-    return named(r, k);
+    return a;
 }
 
 /* Where array k is written: the same place by every write. */
