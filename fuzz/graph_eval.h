@@ -233,6 +233,20 @@ static wf_array *view_of(recorder *r, wf_array *a)
     return wf_view_at(a, axis, shape.dim[axis] - 1);
 }
 
+/* The program keeps the last array, a view, and forgets array k, whose memory it is. */
+static void keep_view_only(recorder *r, int k)
+{
+    fz_array *a = &r->set.array[k], view = r->set.array[r->set.arrays - 1];
+    fz_buffer *b = &r->set.buffer[a->buffer];
+    if (k < r->first_arrays || b->whole != a->a || r->released_n + 2 > MOST_RELEASED)
+        return;
+    release(r, a->a);
+    release(r, b->whole);
+    b->whole = wf_retain(view.a);
+    *a = view;
+    --r->set.arrays;
+}
+
 /* Of what is lazy: that is computed first. */
 static void add_array_view(recorder *r)
 {
@@ -244,6 +258,8 @@ static void add_array_view(recorder *r)
     add_array(r, view_of(r, a->a), a->buffer);
     if (lazy)
         end_turn(r);
+    if (take(r, 2))
+        keep_view_only(r, k);
 }
 
 /* ---- turns ---- */
@@ -264,7 +280,10 @@ static void pass_through(recorder *r)
         return;
     if (take(r, 2))
         emit(r, wf_in(r->g, named(r, arrays)), r->set.array[arrays].shape);
-    drop_array(r);
+    if (take(r, 4))
+        drop_array(r);
+    else
+        add_array_view(r);
     if (take(r, 2))
         evaluate(r);
 }
