@@ -271,6 +271,28 @@ static void keep_some(recorder *r)
         evaluate(r);
 }
 
+/* Each element once, along each axis forwards or backwards. */
+static void all_positions(recorder *r, const wf_shape *shape, wf_val *index)
+{
+    for (int d = 0; d < shape->rank; ++d) {
+        wf_val forward = wf_iota(r->g, *shape, d);
+        index[d] = take(r, 2) ? forward : wf_sub((double)(shape->dim[d] - 1), forward);
+    }
+}
+
+/* What was stored: as a whole, which is the value itself, or by index, which is read from memory. */
+static void read_back(recorder *r, int k)
+{
+    const fz_array *a = &r->set.array[k];
+    wf_val index[WF_MAX_RANK];
+    if (take(r, 2) || !a->shape.rank) {
+        emit(r, wf_in(r->g, named(r, k)), a->shape);
+        return;
+    }
+    all_positions(r, &a->shape, index);
+    emit(r, wf_read_n(r->g, named(r, k), (wf_vals){ index, (size_t)a->shape.rank }), a->shape);
+}
+
 /* Stored, read back, and forgotten by the program. */
 static void pass_through(recorder *r)
 {
@@ -278,8 +300,8 @@ static void pass_through(recorder *r)
     add_holder(r, pick(r));
     if (r->set.arrays == arrays)
         return;
-    if (take(r, 2))
-        emit(r, wf_in(r->g, named(r, arrays)), r->set.array[arrays].shape);
+    if (take(r, 3))
+        read_back(r, arrays);
     if (take(r, 4))
         drop_array(r);
     else
@@ -300,10 +322,7 @@ static void overtake(recorder *r)
     int old = emit(r, own_element(r, k), a->shape), i = pick(r);
     if (!fz_broadcast(&both, &r->pool[i].shape) || !fz_same_shape(&both, &a->shape))
         i = old;
-    for (int d = 0; d < a->shape.rank; ++d) {
-        wf_val forward = wf_iota(r->g, a->shape, d);
-        index[d] = take(r, 2) ? forward : wf_sub((double)(a->shape.dim[d] - 1), forward);
-    }
+    all_positions(r, &a->shape, index);
     wf_vals at = { index, (size_t)a->shape.rank };
     wf_val v = cast_to(use(r, i), a->dtype);
     if (take(r, 2))

@@ -246,6 +246,42 @@ static void test_atomics_happen_once(void **state)
     wf_release(sum);
 }
 
+/* Results that are assigned to what is overwritten before it runs, or to more elements than they have. */
+static void test_results_stay(void **state)
+{
+    (void)state;
+    for (int wide = 0; wide < 2; ++wide) {
+        wf_array *a = ramp(20), *to = wf_empty(ctx, WF_F32, wide ? WF_SHAPE(20) : WF_SHAPE(1)), *out = wf_like(a);
+        wf_array *counter = wf_full(ctx, WF_F32, WF_SHAPE(1), 5), *second = wf_like(to), *third = wf_like(to);
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), sum = wf_sum(x, WF_AXES(0)), zero = wf_mul(wf_iota(g, WF_SHAPE(1), 0), 0), k;
+        wf_val old = wf_atomic(g, WF_ADD, counter, 1, zero);
+        wf_var count = wf_local(g, WF_F32, wf_cast(zero, WF_F32)), twice = wf_local(g, WF_F32, wf_cast(zero, WF_F32));
+        WF_FOR (g, k, 0, 3, 1) {
+            wf_inc(count, 1);
+            wf_inc(twice, 2);
+        }
+        WF_END(g);
+        wf_out(g, to, sum);
+        wf_out(g, second, old);
+        wf_out(g, third, count);
+        wf_array *all = wf_keep(wf_add(twice, sum));
+        if (!wide) {
+            wf_out(g, to, 0);
+            wf_out(g, second, 0);
+            wf_out(g, third, 0);
+        }
+        wf_out(g, a, 0);
+        OK(ctx, wf_eval(g));
+        wf_out(g, out, wf_add(wf_add(wf_cast(wf_iota(g, WF_SHAPE(20), 0), WF_F32), sum), wf_add(old, count)));
+        OK(ctx, wf_run(g));
+        expect_line(out, 1, 190 + 5 + 3);
+        wf_array *arrays[] = { a, to, out, counter, second, third, all };
+        for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i)
+            wf_release(arrays[i]);
+    }
+}
+
 /* A failed evaluation: what could not be done is forgotten, the rest goes on. */
 static void test_failure(void **state)
 {
@@ -490,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_overwritten_views),
         cmocka_unit_test(test_lazy_until_wanted),
         cmocka_unit_test(test_atomics_happen_once),
+        cmocka_unit_test(test_results_stay),
         cmocka_unit_test(test_failure),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_params_and_complex),

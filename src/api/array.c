@@ -135,9 +135,9 @@ wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, s
 {
     wf__failure ignored = { 0 };
     wf__buffer *b = like->gpu ? gpu_buffer(ctx, like->gpu, bytes, &ignored) : wf__buffer_new(ctx, bytes);
-    if (b && !b->gpu)
+    if (b && !b->gpu && bytes)
         memcpy(b->data, from, bytes);
-    else if (b && !wf__gpu_copy(b->gpu, b->data, &b->use, from, &like->use, bytes, &ignored)) {
+    else if (b && b->gpu && !wf__gpu_copy(b->gpu, b->data, &b->use, from, &like->use, bytes, &ignored)) {
         wf__buffer_release(ctx, b);
         b = NULL;
     }

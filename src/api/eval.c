@@ -28,6 +28,7 @@ static bool is_result(const wf__node *n)
 {
     return n->op == WF__REDUCE || n->op == WF__SCAN || n->op == WF__ATOMIC || n->op == WF__CAS;
 }
+static bool is_made_once(const wf__node *n) { return n->op == WF__STATE || is_result(n); }
 static bool names_slot(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__DIM || is_effect(n); }
 
 /* ---- results get arrays of their own ---- */
@@ -36,6 +37,32 @@ static void mark(const wf__ir *ir, uint8_t *live)
     for (wf__ref r = 1; r < ir->n; ++r)
         live[r] = is_effect(&ir->node[r]);
     wf__mark_live(ir, live);
+}
+
+static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
+{
+    const wf__slot *slot = g->program.rec.ir.slot;
+    const wf_array *a = g->program.object[slot[slot_a].object].array, *b = g->program.object[slot[slot_b].object].array;
+    return a == b || wf__array_may_meet(a, b);
+}
+
+/* Does an array hold this node's value, as it is, once it is assigned? */
+static bool assigns_all(const wf__ir *ir, const wf__node *n)
+{
+    if (n->op != WF__STORE || n->b || n->d)
+        return false;
+    const wf__node *v = &ir->node[n->c];
+    const wf__slot *slot = &ir->slot[n->a];
+    return v->dtype == slot->dtype && v->shape == slot->shape;
+}
+
+static bool is_overwritten(const wf_graph *g, wf__ref store)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    for (wf__ref r = store + 1; r < ir->n; ++r)
+        if (is_effect(&ir->node[r]) && meet(g, ir->node[store].a, ir->node[r].a))
+            return true;
+    return false;
 }
 
 /* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
@@ -59,7 +86,7 @@ static bool keep_results(wf_graph *g)
         return false;
     mark(ir, live);
     for (wf__ref r = 1; r < n; ++r)
-        if (ir->node[r].op == WF__STORE && !ir->node[r].b && !ir->node[r].d)
+        if (assigns_all(ir, &ir->node[r]) && is_made_once(&ir->node[ir->node[r].c]) && !is_overwritten(g, r))
             stored[ir->node[r].c] = 1;
     for (wf__ref r = 1; r < n && ir->status == WF_OK; ++r) {
         if (live[r] && ir->node[r].op == WF__LOOP) {
@@ -196,13 +223,6 @@ static wf_status run_part(evaluation *e)
 }
 
 /* ---- afterwards ---- */
-static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
-{
-    const wf__slot *slot = g->program.rec.ir.slot;
-    const wf_array *a = g->program.object[slot[slot_a].object].array, *b = g->program.object[slot[slot_b].object].array;
-    return a == b || wf__array_may_meet(a, b);
-}
-
 /* Is memory of this slot changed by an effect after node r? `any`: by any effect. */
 static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
 {
@@ -229,12 +249,7 @@ static void find_holders(evaluation *e)
     const wf__ir *ir = &e->g->program.rec.ir;
     for (wf__ref w = 1; w < e->n; ++w) {
         const wf__node *n = &ir->node[w];
-        if (n->op != WF__STORE || n->b || n->d)
-            continue;
-        const wf__node *v = &ir->node[n->c];
-        const wf__slot *slot = &ir->slot[n->a];
-        if (!is_cheap(ir, n->c) && !e->held[n->c] && v->dtype == slot->dtype && v->shape == slot->shape &&
-            !changed(e, n->a, w, false))
+        if (assigns_all(ir, n) && !is_cheap(ir, n->c) && !e->held[n->c] && !changed(e, n->a, w, false))
             e->held[n->c] = n->a + 1;
     }
 }
