@@ -54,6 +54,19 @@ static void test_shares_until_written(void **state)
     wf_release(other);
 }
 
+/* No elements: nothing to copy when one of them is written, which the sanitizers watch. */
+static void test_empty(void **state)
+{
+    (void)state;
+    wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(3, 0)), *b = wf_copy(a), *c = wf_copy(a);
+    increase(b, 1);
+    increase(a, 1);
+    assert_int_equal(wf_array_count(b) + wf_array_count(c), 0);
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+}
+
 static void test_sole_owner_writes_in_place(void **state)
 {
     (void)state;
@@ -360,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_until_written),
         cmocka_unit_test(test_sole_owner_writes_in_place),
+        cmocka_unit_test(test_empty),
         cmocka_unit_test(test_many_copies_move_together),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_reads_and_other_writes),
