@@ -102,6 +102,7 @@ static void add_scan(recorder *r)
     wf_shape shape = r->pool[i].shape;
     wf_dtype t = r->pool[i].dtype;
     unsigned form = take(r, 4);
+    ++r->views;
     bool sums = join == WF_ADD || join == WF_MUL, pairs = wf__is_complex(t) && join == WF_ADD;
     if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || !shape.rank ||
         !(pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t)))
@@ -127,6 +128,7 @@ static void add_view(recorder *r)
 {
     int i = pick(r);
     unsigned kind = take(r, 8);
+    ++r->views;
     wf_shape shape = r->pool[i].shape;
     wf_val v;
     if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || !shape.rank || (kind >= 6 && !fz_points(&shape)))
