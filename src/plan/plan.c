@@ -261,9 +261,7 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         uint32_t temps = plan->temp_n;
         wf__scan *scan = &plan->stage[s].scan;
         if (scan->on && plan->gpu) {
-            uint32_t hidden = plan->stage[s].proto.hidden;
-            ok = wf__plan_scan(plan, s) && bind_temps(plan, &all, &cap, temps);
-            plan->stage[s].proto.hidden = ok ? hidden : 0;
+            ok = wf__plan_scan(plan, s, all) && bind_temps(plan, &all, &cap, temps);
             temps = plan->temp_n;
         } else if (scan->on) {
             memcpy(scan->from_stride, all[scan->from].stride, sizeof scan->from_stride);

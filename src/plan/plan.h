@@ -85,6 +85,9 @@ typedef struct wf__slot_view {
 } wf__slot_view;
 
 enum { WF__SCAN_PART = 1 << 14, WF__SCAN_ROWS = 128 };
+/* Operations and arrays of what kernels of a scan on a GPU do before it, and after it: that is written out for eight
+ * elements, and once more for those that are left over. */
+enum { WF__SCAN_MOST_OPS = 64, WF__SCAN_MOST_SLOTS = 16 };
 /* Elements along the axis that are a part: of a row along the innermost axis so many; else about as many in all columns
  * together, but not too few of each. A power of two, so that code for GPUs, which has it in it, is for most extents. */
 static inline int64_t wf__scan_part(const wf_shape *space, int axis)
@@ -97,9 +100,10 @@ static inline int64_t wf__scan_part(const wf_shape *space, int axis)
     return part;
 }
 
-/* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. */
+/* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. On GPUs
+ * `from` may be what the stage's proto stores in `to`, which then is computed within the scan's kernels (scan.c). */
 typedef struct wf__scan {
-    bool on, exclusive, reversed;
+    bool on, exclusive, reversed, computed;
     uint8_t dtype, join, axis;
     uint32_t from, to;
     int64_t from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK]; /* set when layouts are known */
@@ -150,7 +154,7 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     uint8_t dtype;
     wf_shape shape;
     int64_t stride[WF_MAX_RANK]; /* dense, in any order */
-    bool shared;                 /* a block's own: needs no memory */
+    bool shared;                 /* a block's own, or nobody's: needs no memory */
     uint32_t copy_of;            /* 1 + the object of the recording whose contents it holds; 0: none's */
 } wf__temp;
 
@@ -210,8 +214,11 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* cut.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
 void wf__plan_cut(wf__stage *stage);
-/* scan.c. Stages with bodies in place of stage s, which scans. */
-bool wf__plan_scan(wf__plan *plan, uint32_t s);
+/* scan.c. Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. `bind`
+ * has temps too. */
+bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
+/* reindex.c. What a node costs to compute, in plain operations. */
+uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
 /* numbers.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
 bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 /* fuse.c. `bind` has temps too. */

@@ -11,7 +11,7 @@
 /* ---- what is worth a temporary ---- */
 enum { MOST_COST = 1 << 20, WORTH_STORING = 24 };
 
-static uint32_t own_cost(const wf__ir *ir, const wf__node *n)
+uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n)
 {
     if (!wf__op_is_pure(n->op))
         return n->op == WF__LOAD && n->b ? 4 : 0;
@@ -60,7 +60,7 @@ void wf__choose_stored(splitter *s)
         wf__ref operand[WF__MAX_OPERANDS];
         bool nothing = wf__has_result(s, r) || n->op == WF__STATE; /* seen from behind its block */
         uint32_t count = nothing ? 0 : wf__operands(ir, n, operand);
-        cost[r] = nothing ? 0 : own_cost(ir, n);
+        cost[r] = nothing ? 0 : wf__node_cost(ir, n);
         for (uint32_t i = 0; i < count; ++i)
             cost[r] += s->stored[operand[i]] ? 0 : cost[operand[i]];
         cost[r] = cost[r] < MOST_COST ? cost[r] : MOST_COST;
