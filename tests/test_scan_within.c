@@ -309,24 +309,30 @@ typedef struct count_case {
     int more; /* kernels than a scan of an array has */
 } count_case;
 
-/* Kernels of the recording as it is planned for the device, without running it. */
-static int stages_of(const count_case *c, int64_t h, int64_t w)
+/* The kernels that a recording is planned as, without running it; the caller frees the text. */
+static char *planned(wf_graph *g)
 {
     size_t n = 0;
-    wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(h, w)), *b = wf_empty(ctx, WF_F32, WF_SHAPE(h, w));
-    wf_graph *g = wf_begin(ctx, .flags_on = c->debug ? WF_DEBUG : 0);
-    wf_val s = wf_scan(c->join, c->value(g, a, b), 1, false, false);
-    wf_array *r = wf_keep(c->use(s)), *kept = c->keep ? wf_keep(s) : NULL;
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &n));
     char *text = malloc(n + 1);
     assert_non_null(text);
     OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, n + 1, &n));
+    wf_kernel_free(k);
+    return text;
+}
+
+static int stages_of(const count_case *c, int64_t h, int64_t w)
+{
+    wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(h, w)), *b = wf_empty(ctx, WF_F32, WF_SHAPE(h, w));
+    wf_graph *g = wf_begin(ctx, .flags_on = c->debug ? WF_DEBUG : 0);
+    wf_val s = wf_scan(c->join, c->value(g, a, b), 1, false, false);
+    wf_array *r = wf_keep(c->use(s)), *kept = c->keep ? wf_keep(s) : NULL;
+    char *text = planned(g);
     const char *of = strstr(text, "# stage 1 of ");
     int stages = of ? atoi(of + strlen("# stage 1 of ")) : 0;
     free(text);
-    wf_kernel_free(k);
     wf_release(a), wf_release(b), wf_release(r), wf_release(kept);
     return stages;
 }
@@ -375,6 +381,28 @@ static void counts_of_many(void **state)
         { squares, log_of, WF_ADD, false, false, 0 },    { by_index, log_of, WF_ADD, false, false, 1 },
     };
     expect_counts(cases, sizeof cases / sizeof *cases, 2048, 2048);
+}
+
+/* A value that others compute anyway is stored by them, where recomputing it twice is more than that. */
+static void shared_values(void **state)
+{
+    (void)state;
+    enum { SIDE = 2048 };
+    wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(SIDE, SIDE)), *b = wf_empty(ctx, WF_F32, WF_SHAPE(SIDE, SIDE));
+    for (int shared = 0; shared < 2 && is_on_gpu(); ++shared) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = squares(g, a, b);
+        wf_array *s = wf_keep(wf_scan(WF_ADD, v, 1, false, false)), *own = shared ? wf_keep(wf_neg(v)) : NULL;
+        char *text = planned(g);
+        int products = 0;
+        for (const char *at = text; (at = strstr(at, "= mul f32")); ++at)
+            ++products;
+        free(text);
+        if (shared ? products != 2 : products < 16) /* of one kernel, after two passes; or of groups of eight */
+            fail_msg("%d products in the kernels, shared %d", products, shared);
+        wf_release(s), wf_release(own);
+    }
+    wf_release(a), wf_release(b);
 }
 
 /* A scan of a scan, beside another use of the first one: each is computed within the next. */
@@ -430,6 +458,24 @@ static void overlapping(void **state)
     }
 }
 
+/* What uses the result reads an array that the scan itself is written to, at other places. */
+static void read_again(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    float x[N + 1] = { 0 };
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(N + 1), x), *left = wf_view_slice(a, 0, 0, N, 1),
+             *right = wf_view_slice(a, 0, 1, N + 1, 1), *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    wf_graph *g = wf_begin(ctx);
+    wf_val s = wf_scan(WF_ADD, wf_in(g, ones), 0, false, false);
+    wf_out(g, right, s);
+    wf_array *r = wf_keep(wf_add(wf_mul(s, 1000), wf_in(g, left)));
+    OK(ctx, wf_run(g));
+    LINEAR(r, 1001, 1000);
+    LINEAR(right, 1, 1);
+    wf_release(a), wf_release(left), wf_release(ones);
+}
+
 /* The assembler of the CUDA toolkit takes these kernels. */
 static void assembled(void **state)
 {
@@ -453,7 +499,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype),    cmocka_unit_test(every_shape),    cmocka_unit_test(long_rows),
         cmocka_unit_test(counts_of_few),  cmocka_unit_test(counts_of_many), cmocka_unit_test(scans_of_scans),
-        cmocka_unit_test(overlapping),    cmocka_unit_test(assembled),
+        cmocka_unit_test(overlapping),    cmocka_unit_test(read_again),     cmocka_unit_test(shared_values),
+        cmocka_unit_test(assembled),
     };
     int failed = RUN_ON_ALL(tests);
     ptxas_forget();
