@@ -2,6 +2,7 @@
  * device: the interpreter's bits for any dtype, join, axis, direction and shape; and where GPUs do so within the scan's
  * own kernels, how many there are.
  */
+#include "api/api.h"
 #include "on_devices.h"
 #include "ptxas.h"
 #include "weft/array.h"
@@ -405,6 +406,53 @@ static void shared_values(void **state)
     wf_release(a), wf_release(b);
 }
 
+/* Neither what is scanned nor a result that nobody else wants takes memory. */
+static void memory(void **state)
+{
+    (void)state;
+    enum { N = 4000 };
+    if (!is_on_gpu())
+        skip();
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 0.5), *r = wf_empty(ctx, WF_F32, WF_SHAPE(N));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, r, wf_mul(wf_scan(WF_ADD, wf_mul(wf_in(g, a), 2), 0, false, false), 2));
+    wf_kernel *k = wf_compile(g);
+    assert_non_null(k);
+    OK(ctx, wf_launch(k, WF_NO_ARGS));
+    const wf__plan *plan = &k->last->plan;
+    int64_t bytes = 0;
+    for (uint32_t t = 0; t < plan->temp_n; ++t)
+        bytes += plan->temp[t].shared ? 0 : plan->temp[t].shape.dim[0] * wf__size(plan->temp[t].dtype);
+    assert_int_equal(bytes, (N / 8 + 1) * 8 + 8); /* of groups, and of the one part */
+    LINEAR(r, 2, 2);
+    wf_kernel_free(k);
+    wf_release(a);
+}
+
+/* The kernels that ran, and the effects that were left out, are in the history. */
+static void history(void **state)
+{
+    (void)state;
+    wf_kernel_info info[16] = { { .size = sizeof *info } };
+    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40), 0.5), *r = wf_empty(ctx, WF_F32, WF_SHAPE(40));
+    wf_history(ctx, info, 16);
+    wf_graph *g = wf_begin(ctx);
+    wf_val s = wf_scan(WF_ADD, wf_mul(wf_in(g, a), 2), 0, false, false);
+    wf_out(g, r, wf_add(s, 1));
+    wf_out(g, r, wf_add(s, 2));
+    OK(ctx, wf_run(g));
+    size_t n = wf_history(ctx, info, 16);
+    uint32_t hidden = 0;
+    for (size_t k = 0; k < n; ++k)
+        hidden += info[k].hidden;
+    assert_int_equal(hidden, 1);
+    assert_int_equal(n, 3); /* of groups, of parts, of elements; or what is scanned, the scan, what follows */
+    wf_set_flags(ctx, 0, WF_HISTORY);
+    LINEAR(r, 1, 3);
+    wf_release(a);
+}
+
 /* A scan of a scan, beside another use of the first one: each is computed within the next. */
 static void scans_of_scans(void **state)
 {
@@ -500,7 +548,7 @@ int main(void)
         cmocka_unit_test(every_dtype),    cmocka_unit_test(every_shape),    cmocka_unit_test(long_rows),
         cmocka_unit_test(counts_of_few),  cmocka_unit_test(counts_of_many), cmocka_unit_test(scans_of_scans),
         cmocka_unit_test(overlapping),    cmocka_unit_test(read_again),     cmocka_unit_test(shared_values),
-        cmocka_unit_test(assembled),
+        cmocka_unit_test(memory),         cmocka_unit_test(history),        cmocka_unit_test(assembled),
     };
     int failed = RUN_ON_ALL(tests);
     ptxas_forget();
