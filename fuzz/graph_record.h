@@ -88,12 +88,45 @@ static void add_steps(recorder *r, unsigned steps)
     }
 }
 
+/* Any value with another one, of as many axes as may be. */
+static void add_sum(recorder *r, int i)
+{
+    wf_shape shape = r->pool[i].shape;
+    wf_dtype t = r->pool[i].dtype;
+    wf_val with = operand(r, t, false, &shape), v = use(r, i);
+    emit(r, t == WF_BOOL ? wf_xor(v, with) : wf_add(v, with), shape);
+}
+
+/* A scan of what was computed just before, and what is made of it alone, or of it, too. */
+static void add_fed_scan(recorder *r)
+{
+    if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || r->n + 4 > MOST_VALUES)
+        return;
+    add_sum(r, pick(r));
+    int fed = r->n - 1, rank = r->pool[fed].shape.rank;
+    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    if (!is_scanned(r, fed, join))
+        return;
+    scan_of(r, fed, join, (int)take(r, (unsigned)rank));
+    int scan = r->n - 1;
+    if (take(r, 3))
+        add_sum(r, scan);
+    if (take(r, 3))
+        keep_value(r, r->n - 1);
+    else
+        add_store(r);
+    if (!take(r, 3))
+        keep_value(r, scan);
+}
+
 static void record(recorder *r)
 {
     add_constant(r);
     add_steps(r, 2 + take(r, take(r, 8) ? 8 : 40));
     add_store(r);
     keep(r);
+    if (take(r, 3) == 1)
+        add_fed_scan(r);
     if (r->set.kind >= KIND_SPACE_REDUCE)
         reduce_all(r);
 }

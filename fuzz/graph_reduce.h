@@ -49,11 +49,10 @@ static void add_reduce(recorder *r)
     emit(r, wf_reduce(join, v, axes), shape);
 }
 
-static void keep(recorder *r)
+static void keep_value(recorder *r, int i)
 {
     if (r->set.kind != KIND_ARRAYS || r->kept_n == MOST_KEPT)
         return;
-    int i = pick(r);
     if (r->how == KERNEL) {
         char name[16];
         snprintf(name, sizeof name, "k%d", r->kept_n);
@@ -64,6 +63,12 @@ static void keep(recorder *r)
         r->kept[r->kept_n++] = wf_retain(r->pool[i].now);
     else
         r->kept[r->kept_n++] = wf_keep(use(r, i));
+}
+
+static void keep(recorder *r)
+{
+    if (r->set.kind == KIND_ARRAYS && r->kept_n < MOST_KEPT)
+        keep_value(r, pick(r));
 }
 
 static bool some_axes(const recorder *r) { return r->set.kind == KIND_SPACE_REDUCE && r->set.reduce != WF_ALL_AXES; }

@@ -94,24 +94,36 @@ static wf_val gathered(recorder *r, int i, wf_shape *shape)
     return wf_gather_or_n(use(r, i), other, (wf_vals){ index, (size_t)was.rank });
 }
 
+/* A scan of value i, if it may be scanned by that join. */
+static void scan_of(recorder *r, int i, wf_join join, int axis)
+{
+    bool exclusive = take(r, 2), reversed = take(r, 2);
+    emit(r, wf_scan(join, use(r, i), axis, exclusive, reversed), r->pool[i].shape);
+}
+
+static bool is_scanned(const recorder *r, int i, wf_join join)
+{
+    wf_dtype t = r->pool[i].dtype;
+    bool sums = join == WF_ADD || join == WF_MUL, pairs = wf__is_complex(t) && join == WF_ADD;
+    return r->set.kind == KIND_ARRAYS && !in_whole_block(r) && r->pool[i].shape.rank &&
+           (pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t));
+}
+
 /* Scans, block reductions, and one value behind another. */
 static void add_scan(recorder *r)
 {
     int i = pick(r), axis;
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_shape shape = r->pool[i].shape;
-    wf_dtype t = r->pool[i].dtype;
     unsigned form = take(r, 4);
     ++r->views;
-    bool sums = join == WF_ADD || join == WF_MUL, pairs = wf__is_complex(t) && join == WF_ADD;
-    if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || !shape.rank ||
-        !(pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t)))
+    bool pairs = wf__is_complex(r->pool[i].dtype) && join == WF_ADD;
+    if (!is_scanned(r, i, join))
         return;
     axis = (int)take(r, (unsigned)shape.rank);
-    if (form < 2) {
-        bool exclusive = take(r, 2), reversed = take(r, 2);
-        emit(r, wf_scan(join, use(r, i), axis, exclusive, reversed), shape);
-    } else if (form == 2 && !pairs) {
+    if (form < 2)
+        scan_of(r, i, join, axis);
+    else if (form == 2 && !pairs) {
         int64_t block = 1 + (int64_t)take(r, 7), *last = &shape.dim[shape.rank - 1];
         wf_val v = exact(r, join, of_known_shape(r, i));
         *last = (*last + block - 1) / block;
