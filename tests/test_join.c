@@ -208,6 +208,62 @@ static void test_hooks(void **state)
     wf_release(x), wf_release(i), wf_release(value), wf_release(where);
 }
 
+/* Variables that hand each other what they held, where each point is added and where partial results are joined: all of
+ * them are set to what is made of what was there before. The order of joining is the shape's, so the interpreter's bits
+ * are everybody's. */
+static void exchange(wf_var a, wf_var b, wf_var c, wf_val x, wf_val y)
+{
+    wf_val was_a = wf_get(a), was_b = wf_get(b);
+    wf_set(a, wf_add(wf_mul(was_b, 3), x));
+    wf_set(b, was_a);
+    wf_set(c, wf_add(wf_xor(wf_get(c), was_b), y));
+}
+
+static void exchanged(wf_context *c, wf_shape shape, wf_axes axes, uint64_t *out, size_t bytes)
+{
+    wf_shape kept = shape;
+    for (int d = 0; d < shape.rank; ++d)
+        kept.dim[d] = axes >> d & 1 ? 1 : shape.dim[d];
+    wf_array *r[3];
+    wf_graph *g = wf_begin(c, .shape = shape, .reduce = axes);
+    wf_var v[3];
+    for (int k = 0; k < 3; ++k) {
+        r[k] = wf_empty(c, WF_U64, kept);
+        v[k] = wf_reduced(g, WF_U64, k, WF_JOIN_CUSTOM);
+    }
+    wf_val place = wf_cast(wf_add(wf_mul(wf_index(g, 0), 1000), wf_index(g, 1)), WF_U64);
+    exchange(v[0], v[1], v[2], place, wf_mul(place, 7));
+    wf_section(g, WF_JOIN);
+    exchange(v[0], v[1], v[2], wf_get(wf_other(v[1])), wf_get(wf_other(v[2])));
+    wf_section(g, WF_POST);
+    for (int k = 0; k < 3; ++k)
+        wf_out(g, r[k], v[k]);
+    OK(c, wf_run(g));
+    for (int k = 0; k < 3; ++k) {
+        assert_int_equal(bytes, (size_t)wf_array_count(r[k]) * sizeof *out);
+        OK(c, wf_download(r[k], out + (size_t)k * (bytes / sizeof *out), bytes));
+        wf_release(r[k]);
+    }
+}
+
+static void test_exchanged(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = { { 3, 5 }, { 1, 100 }, { 70, 3 }, { 40, 33 }, { 2, 20000 }, { 3000, 2 } };
+    wf_context *oracle = test_context(WF_INTERP, 1);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s)
+        for (wf_axes axes = 1; axes < 4; ++axes) {
+            static uint64_t got[3 * 20000], want[3 * 20000];
+            int64_t h = shapes[s][0], w = shapes[s][1], results = (axes & 1 ? 1 : h) * (axes & 2 ? 1 : w);
+            size_t bytes = (size_t)results * sizeof *got;
+            exchanged(ctx, WF_SHAPE(h, w), axes, got, bytes);
+            exchanged(oracle, WF_SHAPE(h, w), axes, want, bytes);
+            if (memcmp(got, want, 3 * bytes) != 0)
+                fail_msg("axes %u of (%d, %d)", (unsigned)axes, (int)h, (int)w);
+        }
+    wf_context_free(oracle);
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -259,6 +315,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_argmax), cmocka_unit_test(test_large),
                                         cmocka_unit_test(test_variance), cmocka_unit_test(test_hooks),
-                                        cmocka_unit_test(test_mistakes) };
+                                        cmocka_unit_test(test_exchanged), cmocka_unit_test(test_mistakes) };
     return RUN_ON_ALL(tests);
 }
