@@ -264,6 +264,42 @@ static void test_exchanged(void **state)
     wf_context_free(oracle);
 }
 
+/* Of 64 points a row each of 32 accumulators has two: what the first one left in `now` goes to `before`, and comes back. */
+static void test_handed_on(void **state)
+{
+    (void)state;
+    enum { H = 5, W = 64 };
+    int32_t x[H][W];
+    for (int i = 0; i < H; ++i)
+        for (int j = 0; j < W; ++j)
+            x[i][j] = i * 1000 + j * j;
+    wf_array *a = array_of(ctx, WF_I32, WF_SHAPE(H, W), x), *r[2];
+    for (int k = 0; k < 2; ++k)
+        r[k] = wf_empty(ctx, WF_I32, WF_SHAPE(H, 1));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = 2);
+    wf_var now = wf_reduced(g, WF_I32, 0, WF_JOIN_CUSTOM), before = wf_reduced(g, WF_I32, 0, WF_JOIN_CUSTOM);
+    wf_val held = wf_get(now);
+    wf_set(now, wf_add(wf_get(before), wf_in(g, a)));
+    wf_set(before, held);
+    wf_section(g, WF_JOIN);
+    wf_set(now, wf_add(now, wf_other(now)));
+    wf_set(before, wf_add(before, wf_other(before)));
+    wf_section(g, WF_POST);
+    wf_out(g, r[0], now);
+    wf_out(g, r[1], before);
+    OK(ctx, wf_run(g));
+    int32_t *got[] = { contents(r[0]), contents(r[1]) };
+    for (int i = 0; i < H; ++i) {
+        int32_t want[2] = { 0 };
+        for (int j = 0; j < W; ++j)
+            want[j < W / 2] += x[i][j];
+        assert_int_equal(got[0][i], want[0]);
+        assert_int_equal(got[1][i], want[1]);
+    }
+    free(got[0]), free(got[1]);
+    wf_release(a), wf_release(r[0]), wf_release(r[1]);
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -315,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_argmax), cmocka_unit_test(test_large),
                                         cmocka_unit_test(test_variance), cmocka_unit_test(test_hooks),
-                                        cmocka_unit_test(test_exchanged), cmocka_unit_test(test_mistakes) };
+                                        cmocka_unit_test(test_exchanged), cmocka_unit_test(test_handed_on),
+                                        cmocka_unit_test(test_mistakes) };
     return RUN_ON_ALL(tests);
 }

@@ -265,7 +265,8 @@ static wf_status finish(wf_graph *g)
         bool pairs = wf__is_complex(var->dtype);
         for (uint32_t k = 0; k <= pairs; ++k) {
             wf__ref value = !pairs ? var->value : k ? wf__imag(&rec->ir, var->value) : wf__real(&rec->ir, var->value);
-            if (rec->ir.node[value].op != WF__RED)
+            const wf__node *n = &rec->ir.node[value];
+            if (n->op != WF__RED || n->a != (uint32_t)var->red + k) /* what another one held, too */
                 wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
         }
     }
