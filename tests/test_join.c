@@ -349,8 +349,8 @@ static void test_mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_argmax), cmocka_unit_test(test_large),
-                                        cmocka_unit_test(test_variance), cmocka_unit_test(test_hooks),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_argmax),    cmocka_unit_test(test_large),
+                                        cmocka_unit_test(test_variance),  cmocka_unit_test(test_hooks),
                                         cmocka_unit_test(test_exchanged), cmocka_unit_test(test_handed_on),
                                         cmocka_unit_test(test_mistakes) };
     return RUN_ON_ALL(tests);

@@ -171,17 +171,16 @@ static bool is_defined(const scan_case *k)
     wf_dtype t = k->form == 4 ? WF_I32 : k->form == 6 ? WF_F16 : k->dtype;
     bool bits = k->join >= WF_AND && k->join <= WF_XOR, order = k->join == WF_MIN || k->join == WF_MAX;
     bool values = k->form != 4 || k->dtype < WF_F16 || k->dtype == WF_F32 || k->dtype == WF_F64;
-    return values && !(bits && t >= WF_F16) && !(order && t == WF_BOOL) &&
-           !(k->form == 2 && !k->shape.dim[0]);
+    return values && !(bits && t >= WF_F16) && !(order && t == WF_BOOL) && !(k->form == 2 && !k->shape.dim[0]);
 }
 
-static const wf_shape shapes[] = {
-    { .rank = 1, .dim = { 1 } },         { .rank = 1, .dim = { 7 } },      { .rank = 1, .dim = { 8 } },
-    { .rank = 1, .dim = { 37 } },        { .rank = 1, .dim = { 0 } },      { .rank = 2, .dim = { 3, 5 } },
-    { .rank = 2, .dim = { 3, 24 } },     { .rank = 2, .dim = { 300, 3 } }, { .rank = 3, .dim = { 2, 7, 19 } },
-    { .rank = 3, .dim = { 4, 16, 1 } },  { .rank = 2, .dim = { 0, 4 } },   { .rank = 3, .dim = { 1, 140, 2 } },
-    { .rank = 4, .dim = { 2, 1, 9, 3 } }
-};
+static const wf_shape shapes[] = { { .rank = 1, .dim = { 1 } },         { .rank = 1, .dim = { 7 } },
+                                   { .rank = 1, .dim = { 8 } },         { .rank = 1, .dim = { 37 } },
+                                   { .rank = 1, .dim = { 0 } },         { .rank = 2, .dim = { 3, 5 } },
+                                   { .rank = 2, .dim = { 3, 24 } },     { .rank = 2, .dim = { 300, 3 } },
+                                   { .rank = 3, .dim = { 2, 7, 19 } },  { .rank = 3, .dim = { 4, 16, 1 } },
+                                   { .rank = 2, .dim = { 0, 4 } },      { .rank = 3, .dim = { 1, 140, 2 } },
+                                   { .rank = 4, .dim = { 2, 1, 9, 3 } } };
 
 static void every_dtype(void **state)
 {
@@ -376,10 +375,10 @@ static void counts_of_many(void **state)
 {
     (void)state;
     static const count_case cases[] = {
-        { squares, as_is, WF_ADD, false, false, 0 },     { differences, as_is, WF_ADD, false, false, 0 },
-        { three, as_is, WF_ADD, false, false, 0 },       { turned, as_is, WF_ADD, false, false, 1 },
-        { by_index, as_is, WF_ADD, false, false, 1 },    { small, as_is, WF_OR, false, false, 1 },
-        { squares, log_of, WF_ADD, false, false, 0 },    { by_index, log_of, WF_ADD, false, false, 1 },
+        { squares, as_is, WF_ADD, false, false, 0 },  { differences, as_is, WF_ADD, false, false, 0 },
+        { three, as_is, WF_ADD, false, false, 0 },    { turned, as_is, WF_ADD, false, false, 1 },
+        { by_index, as_is, WF_ADD, false, false, 1 }, { small, as_is, WF_OR, false, false, 1 },
+        { squares, log_of, WF_ADD, false, false, 0 }, { by_index, log_of, WF_ADD, false, false, 1 },
     };
     expect_counts(cases, sizeof cases / sizeof *cases, 2048, 2048);
 }
@@ -545,10 +544,10 @@ static void assembled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype),    cmocka_unit_test(every_shape),    cmocka_unit_test(long_rows),
-        cmocka_unit_test(counts_of_few),  cmocka_unit_test(counts_of_many), cmocka_unit_test(scans_of_scans),
-        cmocka_unit_test(overlapping),    cmocka_unit_test(read_again),     cmocka_unit_test(shared_values),
-        cmocka_unit_test(memory),         cmocka_unit_test(history),        cmocka_unit_test(assembled),
+        cmocka_unit_test(every_dtype),   cmocka_unit_test(every_shape),    cmocka_unit_test(long_rows),
+        cmocka_unit_test(counts_of_few), cmocka_unit_test(counts_of_many), cmocka_unit_test(scans_of_scans),
+        cmocka_unit_test(overlapping),   cmocka_unit_test(read_again),     cmocka_unit_test(shared_values),
+        cmocka_unit_test(memory),        cmocka_unit_test(history),        cmocka_unit_test(assembled),
     };
     int failed = RUN_ON_ALL(tests);
     ptxas_forget();

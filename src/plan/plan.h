@@ -85,9 +85,9 @@ typedef struct wf__slot_view {
 } wf__slot_view;
 
 enum { WF__SCAN_PART = 1 << 14, WF__SCAN_ROWS = 128 };
-/* Operations and arrays of what kernels of a scan on a GPU do before it, and after it: that is written out for eight
- * elements, and once more for those that are left over. */
-enum { WF__SCAN_MOST_OPS = 64, WF__SCAN_MOST_SLOTS = 16 };
+/* Of what kernels of a scan on a GPU do before it, and after it: operations, as they are written out for eight elements,
+ * and once more for those that are left over; arrays and parameters, as one kernel has room for all (ptx.h). */
+enum { WF__SCAN_MOST_OPS = 64, WF__SCAN_MOST_SLOTS = 8, WF__SCAN_MOST_PARAMS = 64 };
 /* Elements along the axis that are a part: of a row along the innermost axis so many; else about as many in all columns
  * together, but not too few of each. A power of two, so that code for GPUs, which has it in it, is for most extents. */
 static inline int64_t wf__scan_part(const wf_shape *space, int axis)

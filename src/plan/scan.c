@@ -373,16 +373,13 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     const wf__stage *scan = &plan->stage[s - 1], *stage = &plan->stage[s];
     const wf__scan *how = &scan->scan;
     /* what else the scan's last kernels touch */
-    wf__ir own = scan->proto;
     wf__slot slot[2] = { { .object = how->from, .element = true },
                          { .object = how->to, .element = true, .written = true } };
-    own.slot = slot;
-    own.slot_n = 2;
-    wf__stage last = { .proto = own, .space = scan->space };
+    wf__stage last = { .proto = { .slot = slot, .slot_n = 2 }, .space = scan->space };
     return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
-           stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && cost_of(&stage->proto) <= WF__SCAN_MOST_OPS &&
-           wf__may_come_between(stage, &last, bind) && wf__may_come_between(&last, stage, bind) &&
-           (!how->computed || wf__may_come_between(stage, scan, bind));
+           stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && stage->proto.param_n <= WF__SCAN_MOST_PARAMS &&
+           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_come_between(stage, &last, bind) &&
+           wf__may_come_between(&last, stage, bind) && (!how->computed || wf__may_come_between(stage, scan, bind));
 }
 
 /* Is the result wanted in memory? */
@@ -437,8 +434,8 @@ static bool begin_scan(maker *m)
     uint32_t s = m->at;
     bool then = follows(plan, s + 1, m->bind);
     m->keeps = !then || is_kept(plan, s + 2, m->how.to);
-    bool ok = (!m->how.computed || take(m, &m->feed, &plan->stage[s])) &&
-              (!then || take(m, &m->then, &plan->stage[s + 1]));
+    bool ok =
+        (!m->how.computed || take(m, &m->feed, &plan->stage[s])) && (!then || take(m, &m->then, &plan->stage[s + 1]));
     if (then)
         drop_stage(plan, s + 1);
     drop_stage(plan, s);

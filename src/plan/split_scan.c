@@ -116,10 +116,11 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
 /* ---- on GPUs: computed on the way, or stored first? ---- */
 /* A scan there reads its elements twice, for what parts come to and then to store (scan.c). To compute them on the way is
  * to do so twice, too: one time more than if they were stored, which costs a write and two reads of each, and a kernel.
- * All in eighths of a byte that memory moves. Whatever is chosen, results have the same bits. */
+ * All in the time of an operation of f32: GPUs since 2017 do 8 to 10 of them while memory moves a byte (7e12/s at
+ * 0.9 TB/s, 33e12/s at 3.35 TB/s), those for games more; half as many of 64 bits. Whatever is chosen, results have the
+ * same bits. */
 enum {
-    BYTE = 8, /* as long as so many operations of f32: GPUs since 2017 do 8 to 10 of them (7e12/s at 0.9 TB/s, 33e12/s at
-                 3.35 TB/s), those for games more */
+    BYTE = 8,
     SECTOR = 32 * BYTE, /* the least that is read of memory, wherever neighbours are elsewhere */
     CACHED = 1 << 20,   /* bytes of an array that stays in any cache of the GPU, however it is read */
     KERNEL = 4 << 20    /* bytes that are moved in the time that a kernel more takes: 2 us at 2 TB/s */
@@ -167,7 +168,8 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
 {
     const wf__ir *ir = &g->ir;
     int64_t dearest[WF__SCAN_MOST_SLOTS] = { 0 }, cost = 0, ops = 0;
-    uint8_t *live = ir->slot_n <= WF__SCAN_MOST_SLOTS ? wf__alloc0(ir->n) : NULL;
+    bool few = ir->slot_n <= WF__SCAN_MOST_SLOTS && ir->param_n <= WF__SCAN_MOST_PARAMS;
+    uint8_t *live = few ? wf__alloc0(ir->n) : NULL;
     if (!live)
         return INT64_MAX;
     live[value] = 1;
@@ -177,6 +179,7 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
         if (!live[r])
             continue;
         ops += wf__node_cost(ir, n);
+        cost += wf__node_cost(ir, n) * (wf__size(n->dtype) > 4 ? 2 : 1);
         if (n->op != WF__LOAD)
             continue;
         uint32_t first = 0; /* of the array's slots */
@@ -187,7 +190,7 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
         dearest[first] = read > dearest[first] ? read : dearest[first];
     }
     wf__free(live);
-    return ops > WF__SCAN_MOST_OPS ? INT64_MAX : cost + ops;
+    return ops > WF__SCAN_MOST_OPS ? INT64_MAX : cost;
 }
 
 /* Does anything else compute the value? Then it can store it, too. */

@@ -380,7 +380,7 @@ static void structural(gen *g, wf__ref r)
     case WF__CAS:
         wf__ptx_update(g, r);
         break;
-    case WF__RED:
+    case WF__RED: /* what it holds now: another one may be set to that after it was set itself */
         g->node[r].v = copied(g, n->dtype, g->acc[n->a]);
         break;
     case WF__SETRED:
