@@ -219,6 +219,19 @@ static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
     return (again - stored) * points <= (double)KERNEL * BYTE;
 }
 
+/* Does the value need what an array held before an assignment that has its group? The last group could read a copy only,
+ * one before that assignment does without. */
+static bool sees_old(const splitter *s)
+{
+    for (wf__ref r = 1; r <= s->last; ++r)
+        for (uint32_t i = 0; s->cone[r] && s->ir->node[r].op == WF__LOAD && i < s->touch_n; ++i) {
+            const touch *t = &s->touch[i];
+            if (t->store && t->node > r && t->object < s->plan->objects && !apart(s, t->object, s->ir->node[r].a))
+                return true;
+        }
+    return false;
+}
+
 /* A group of its own that computes what it scans. *done: is that what is best? Else there is none. */
 static bool compute_within(splitter *s, wf__ref root, wf__ref store, bool *done)
 {
@@ -241,7 +254,8 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
     bool done = false;
-    if (s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !compute_within(s, root, store, &done))
+    bool may = s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    if (may && !compute_within(s, root, store, &done))
         return false;
     if (done)
         return true;
