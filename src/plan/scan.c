@@ -440,7 +440,7 @@ static bool begin_scan(maker *m)
         drop_stage(plan, s + 1);
     drop_stage(plan, s);
     m->like = ok ? find_like(m) : UINT32_MAX;
-    if (!m->keeps)
+    if (!m->keeps && (m->feed.on || m->how.from != m->how.to))
         plan->temp[m->how.to - plan->objects].shared = true;
     return ok;
 }
