@@ -362,9 +362,7 @@ static void forget_values(recorder *r, int n, int vars)
     }
 }
 
-/* Turns on GPUs: each adds arrays of loops' variables, and a kernel has so many parameters. With views: what two views of
- * each turn's result are made of doubles in every turn, where all of them are run at once. */
-enum { MOST_ON_GPU = 8, MOST_OF_VIEWS = 4 };
+enum { MOST_ON_GPU = 8 }; /* turns: each adds arrays of loops' variables, and a kernel has so many parameters */
 
 /* Values that are of no use to anybody, so many that some tens of turns make a graph forget them (settle.c). */
 static void litter(recorder *r, int k)
@@ -396,8 +394,7 @@ static void add_chain(recorder *r)
     put_by(r);
     int n = r->n;
     fz_reader start = r->in;
-    unsigned views = r->views;
-    for (unsigned t = 0; t < turns && (r->views == views || t < MOST_OF_VIEWS); ++t) {
+    for (unsigned t = 0; t < turns; ++t) {
         r->in = start;
         r->reads = 0;
         emit(r, wf_in(r->g, named(r, k)), r->set.array[k].shape);

@@ -67,7 +67,6 @@ typedef struct recorder {
     uint32_t vars_read; /* buffers that variables may be made of: blocks take all of these along */
     fz_reader turns;    /* decides what becomes of them */
     bool turning;       /* it does */
-    unsigned views;     /* of values, so far */
     fz_notes *notes;
     int first_arrays;                  /* what the recording began with */
     wf_array *released[MOST_RELEASED]; /* AT_ONCE: not yet, what is IN_TURNS */

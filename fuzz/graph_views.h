@@ -116,7 +116,6 @@ static void add_scan(recorder *r)
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_shape shape = r->pool[i].shape;
     unsigned form = take(r, 4);
-    ++r->views;
     bool pairs = wf__is_complex(r->pool[i].dtype) && join == WF_ADD;
     if (!is_scanned(r, i, join))
         return;
@@ -140,7 +139,6 @@ static void add_view(recorder *r)
 {
     int i = pick(r);
     unsigned kind = take(r, 8);
-    ++r->views;
     wf_shape shape = r->pool[i].shape;
     wf_val v;
     if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || !shape.rank || (kind >= 6 && !fz_points(&shape)))

@@ -423,6 +423,37 @@ static void stored_gather(void **state)
     }
 }
 
+/* Of each step's result the next one wants other elements, too: places that double with each step, were nothing stored. */
+static void chains(void **state)
+{
+    (void)state;
+    enum { N = 11, STEPS = 60 };
+    int64_t x[N], next[N];
+    for (int i = 0; i < N; ++i)
+        x[i] = i * i % N;
+    wf_array *a = array_of(ctx, WF_I64, WF_SHAPE(N), x), *out = wf_full(ctx, WF_I64, WF_SHAPE(N), 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_val y = wf_in(g, a);
+    for (int k = 0; k < STEPS; ++k) {
+        wf_val there =
+            k % 3 ? wf_gather(wf_mod(wf_add(y, 3), N), wf_mod(wf_mul(y, 5), N)) : wf_reverse(wf_add(y, k), 0);
+        y = wf_mod(k % 2 ? wf_add(there, y) : there, N);
+    }
+    wf_out(g, out, y);
+    OK(ctx, wf_run(g));
+    for (int k = 0; k < STEPS; ++k) {
+        for (int i = 0; i < N; ++i) {
+            int64_t there = k % 3 ? (x[x[i] * 5 % N] + 3) % N : x[N - 1 - i] + k;
+            next[i] = (there + (k % 2 ? x[i] : 0)) % N;
+        }
+        memcpy(x, next, sizeof x);
+    }
+    int64_t *got = contents(out);
+    assert_memory_equal(got, x, sizeof x);
+    free(got);
+    wf_release(a), wf_release(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,7 +462,7 @@ int main(void)
         cmocka_unit_test(repetitions),   cmocka_unit_test(of_reductions), cmocka_unit_test(in_place),
         cmocka_unit_test(gathers),       cmocka_unit_test(of_nothing),    cmocka_unit_test(of_formals),
         cmocka_unit_test(every_dtype),   cmocka_unit_test(large),         cmocka_unit_test(mistakes),
-        cmocka_unit_test(stored_gather),
+        cmocka_unit_test(stored_gather), cmocka_unit_test(chains),
     };
     return RUN_ON_ALL(tests);
 }

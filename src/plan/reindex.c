@@ -9,7 +9,7 @@
 #include "plan/places.h"
 
 /* ---- what is worth a temporary ---- */
-enum { MOST_COST = 1 << 20, WORTH_STORING = 24 };
+enum { MOST_COST = 1 << 20, WORTH_STORING = 24, MOST_PLACES = 48 };
 
 uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n)
 {
@@ -43,6 +43,53 @@ static void count_wanted(const splitter *s, double *seen)
             seen[ir->node[r].a] += points_of(&s->shape[r]);
 }
 
+/* The places at which a value is wanted, relative to the point: as many as `n` (0: none). The same id: the same ones;
+ * OWN: the point's own alone. */
+typedef struct wanted {
+    uint32_t id, n;
+} wanted;
+enum { OWN = 1 };
+
+static void want_at(wanted *value, wanted by, uint32_t *ids)
+{
+    if (!value->n || value->id == by.id) {
+        *value = value->n ? *value : by;
+        return;
+    }
+    uint32_t sum = value->n + by.n;
+    *value = (wanted){ ++*ids, sum < MOST_COST ? sum : MOST_COST };
+}
+
+static bool is_viewable(const splitter *s, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    return wf__op_is_pure(n->op) || n->op == WF__VIEW || (n->op == WF__LOAD && n->b);
+}
+
+/* Each gather of what is also used without it doubles the places at which all is wanted that both are made of, however
+ * cheap it is: before these are too many to be recorded, it is stored. */
+static void bound_places(splitter *s)
+{
+    const wf__ir *ir = s->ir;
+    wanted *at = wf__alloc0(ir->n * sizeof *at);
+    uint32_t ids = OWN;
+    for (wf__ref r = at ? ir->n - 1 : 0; r >= 1; --r) {
+        const wf__node *n = &ir->node[r];
+        wf__ref operand[WF__MAX_OPERANDS];
+        if (!s->live[r])
+            continue;
+        bool blocked = s->block && s->block[r];
+        if (at[r].n > MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r]))
+            s->stored[r] = 1;
+        if (!at[r].n || blocked || s->stored[r] || !is_viewable(s, r))
+            at[r] = (wanted){ OWN, 1 };
+        uint32_t count = wf__operands(ir, n, operand);
+        for (uint32_t i = 0; i < count; ++i)
+            want_at(&at[operand[i]], n->op == WF__VIEW && i == 0 ? (wanted){ ++ids, at[r].n } : at[r], &ids);
+    }
+    wf__free(at);
+}
+
 /* Costs are those of trees: too much for what is used twice, but then it is not cheap either. */
 void wf__choose_stored(splitter *s)
 {
@@ -65,13 +112,14 @@ void wf__choose_stored(splitter *s)
             cost[r] += s->stored[operand[i]] ? 0 : cost[operand[i]];
         cost[r] = cost[r] < MOST_COST ? cost[r] : MOST_COST;
         double more = seen[r] - points_of(&s->shape[r]);
-        bool pure = wf__op_is_pure(n->op) || n->op == WF__VIEW || (n->op == WF__LOAD && n->b);
-        if (pure && more > 0 && more * cost[r] > WORTH_STORING * points_of(&s->shape[r]) &&
+        if (is_viewable(s, r) && more > 0 && more * cost[r] > WORTH_STORING * points_of(&s->shape[r]) &&
             !wf__has_one_point(&s->shape[r]))
             s->stored[r] = 1;
     }
     wf__free(cost);
     wf__free(seen);
+    if (any)
+        bound_places(s);
 }
 
 /* ---- frames ---- */
