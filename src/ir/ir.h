@@ -207,8 +207,9 @@ typedef struct wf__slot { /* memory that a recording names */
     bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
     bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
-    /* Not 0: private memory for ACCUMs of mode EXPAND that differ in a constant last index, if there are several.
-     * Beyond 1: the last index, the lane's along its axis, counts modulo this. */
+    /* Not 0: private memory for ACCUMs that differ in a constant last index, if there are several; of mode EXPAND,
+     * but for `shared`: there the threads of a block meet. Beyond 1: the last index, the lane's along its axis, counts
+     * modulo this. */
     uint8_t spread;
     /* Not 0, after layout: constants below it are inside the last axis, whose elements lie side by side, and no element
      * has two indices. Private memory: then the whole last axis, before which lanes come. */

@@ -80,7 +80,7 @@ static bool check_update(const checker *c, const wf__node *n)
         return bad(c, "an index is missing");
     if (!check_tuple(c, n->b, s->rank) || (n->d && !value_of(c, n->d, WF_BOOL)))
         return false;
-    if (s->spread && (n->op != WF__ACCUM || wf__node_mode(n) != WF__MODE_EXPAND))
+    if (s->spread && (n->op != WF__ACCUM || (!s->shared && wf__node_mode(n) != WF__MODE_EXPAND)))
         return bad(c, "private memory");
     if (n->op == WF__CAS)
         return (n->c && n->c < ir->tuple_n - 2 && wf__tuple_len(ir, n->c) == 2 && wf__size(n->dtype) <= 8 &&
