@@ -120,17 +120,27 @@ static double before_and(const gpu_case *c, int64_t i)
     return gpu_sum(0, 1, i + 1);
 }
 
+static double norm_of(const gpu_case *c, int64_t i)
+{
+    double whole = (double)((i + 1) / GPU_PERIOD), n = GPU_PERIOD, rest = (double)((i + 1) % GPU_PERIOD);
+    (void)c;
+    return sqrt((whole * (n - 1) * n * (2 * n - 1) + (rest - 1) * rest * (2 * rest - 1)) / 6);
+}
+
+/* `of` 1: of an expression, and what is made of it, too: no pass over memory of its own. */
 static void scan(gpu_case *c)
 {
     int64_t n = c->b->n;
+    bool fused = c->row->of == 1;
     wf_array *a = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
-    wf_graph *g = GPU_RECORD(c, .name = "scan");
+    wf_graph *g = GPU_RECORD(c, .name = c->row->name);
     wf_array *in = wf_formal(g, "a", WF_F32, 1), *to = wf_formal(g, "out", WF_F32, 1);
-    wf_out(g, to, wf_scan(WF_ADD, wf_in(g, in), 0, false, false));
+    wf_val x = wf_in(g, in), sums = wf_scan(WF_ADD, fused ? wf_mul(x, x) : x, 0, false, false);
+    wf_out(g, to, fused ? wf_sqrt(sums) : sums);
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
-    gpu_by_hand(c, "scan", (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = n });
+    gpu_by_hand(c, c->row->name, (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = n });
     c->result = out;
-    c->expected = before_and;
+    c->expected = fused ? norm_of : before_and;
     c->tolerance = 1e-3; /* CUB adds in f32 */
     c->bytes = 8 * (double)n;
 }
@@ -166,6 +176,7 @@ const gpu_row gpu_reduce_rows[] = {
     { "argmax", "of all", GPU_OF_COPY, 0.9, argmax, 0 },
     { "variance", "of all, in f64", GPU_OF_COPY, 0.9, variance, 0 },
     { "scan", "cumulative sum of all as one row", GPU_OF_HAND, 1, scan, 0 },
+    { "scan_norm", "root of the cumulative sum of squares", GPU_OF_HAND, 1, scan, 1 },
     { "sort", "f32 as one row, 2^27 at most", GPU_OF_HAND, 1.2, sort, 0 },
     { 0 },
 };
