@@ -267,8 +267,11 @@ void wf__emu_forget_spans(emu_memory *m)
     let_go_all(m->spans, m->n_spans);
     wf__free(m->spans);
     m->spans = NULL;
-    m->n_spans = 0;
+    m->n_spans = m->cap_spans = m->many_spans = 0;
 }
+
+/* Has the host waited for it? */
+static bool is_over(const emu_op *op) { return reached(&order()->host, op->line) >= op->time; }
 
 static bool is_before(const emu_op *old, const emu_op *op)
 {
@@ -336,7 +339,7 @@ static void use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_
         bool ordered = is_before(before.op, now.op);
         if (!ordered && conflicts(before.how, now.how) && now.op->context->error == CUDA_SUCCESS)
             report(m, from, to, now, before);
-        if (reached(&order()->host, before.op->line) >= before.op->time || (ordered && covers(now.how, before.how)))
+        if (is_over(before.op) || (ordered && covers(now.how, before.how)))
             continue;
         s.access[s.n++] = before;
     }
@@ -373,27 +376,77 @@ static void use_range(const emu_memory *m, uint64_t from, uint64_t to, access no
     }
 }
 
+/* Replaces spans first .. last-1. */
+static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const spans *with)
+{
+    uint32_t behind = m->n_spans - last, n = first + with->n + behind;
+    if (!wf__grow(&m->spans, &m->cap_spans, n, sizeof *m->spans)) {
+        let_go_all(with->list, with->n);
+        give_up();
+        return;
+    }
+    let_go_all(m->spans + first, last - first);
+    if (behind)
+        memmove(m->spans + first + with->n, m->spans + last, behind * sizeof *m->spans);
+    if (with->n)
+        memcpy(m->spans + first, with->list, with->n * sizeof *m->spans);
+    m->n_spans = n;
+}
+
+/* What the host has waited for is forgotten where memory is used again; elsewhere now and then, when there is much. */
+static void clean(emu_memory *m)
+{
+    enum { MANY = 64 };
+    spans kept = { 0 };
+    for (uint32_t i = 0; i < m->n_spans; i++) {
+        emu_span s = m->spans[i];
+        s.n = 0;
+        for (uint32_t k = 0; k < m->spans[i].n; k++)
+            if (!is_over(m->spans[i].access[k].op))
+                s.access[s.n++] = m->spans[i].access[k];
+        push(&kept, &s);
+    }
+    replace_spans(m, 0, m->n_spans, &kept);
+    wf__free(kept.list);
+    m->many_spans = 2 * m->n_spans + MANY;
+}
+
+/* The first span that reaches beyond `from`, or touches it. */
+static uint32_t span_at(const emu_memory *m, uint64_t from)
+{
+    uint32_t low = 0, high = m->n_spans;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (m->spans[middle].to < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void remember(emu_memory *m, emu_op *op, unsigned touch)
 {
     const uint64_t *bits = m->touched[touch];
     access now = { op, kinds[touch] };
     spans out = { 0 };
-    uint32_t next = 0;
     emu_span rest = { 0 };
     uint64_t end = m->touched_to, from = bits ? next_bit(bits, m->touched_from, end, false) : end;
     if (from == end)
         return;
+    if (m->n_spans >= m->many_spans)
+        clean(m);
+    uint32_t first = span_at(m, from), next = first;
     while (from < end) {
         uint64_t to = next_bit(bits, from, end, true);
         use_range(m, from, to, now, &next, &rest, &out);
         from = next_bit(bits, to, end, false);
     }
     push(&out, &rest);
-    while (next < m->n_spans)
+    if (next < m->n_spans) /* may be one with the last */
         push(&out, &m->spans[next++]);
-    wf__emu_forget_spans(m);
-    m->spans = out.list;
-    m->n_spans = out.n;
+    replace_spans(m, first, next, &out);
+    wf__free(out.list);
 }
 
 /* ---- operations ---- */
