@@ -14,13 +14,15 @@
 #include <stdlib.h>
 
 enum {
-    WINDOW = 100,       /* cycles of dependent work that the processor overlaps by itself */
-    MOST_POINTS = 8,    /* of a tile */
-    MOST_NODES = 1500,  /* of an instantiated tile */
-    LIGHT_NODES = 64,   /* of a tile whose points share nothing, where compile time counts */
-    ONE_COPY = 120,     /* operations from which on a body is compiled once */
-    MOST_SHARED = 1024, /* loads looked at */
-    MOST_SHARING = 128, /* nodes of a tile whose rows share accumulators */
+    WINDOW = 100,        /* cycles of dependent work that the processor overlaps by itself */
+    MOST_POINTS = 8,     /* of a tile */
+    MOST_NODES = 1500,   /* of an instantiated tile */
+    LIGHT_NODES = 64,    /* of a tile whose points share nothing, where compile time counts */
+    SHORT = 54,          /* cycles of chains of which the processor's schedulers hold enough: more than two points */
+    LIGHTEST_NODES = 32, /* save only the loop's own instructions, and have this many nodes at most */
+    ONE_COPY = 120,      /* operations from which on a body is compiled once */
+    MOST_SHARED = 1024,  /* loads looked at */
+    MOST_SHARING = 128,  /* nodes of a tile whose rows share accumulators */
 };
 
 /* ---- what the body does at one point ---- */
@@ -240,7 +242,10 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
     if (points > 1 && points * (s->registers ? s->registers : 1) + (uint32_t)columns + 2 + held / 2 > vector_registers)
         return 0;
     uint32_t nodes = points * (s->weight + s->loads) + loads / 2;
-    if (points > 1 && nodes > (s->light && s->load_n == s->group_n ? LIGHT_NODES : MOST_NODES))
+    uint32_t most_nodes = !s->light || s->load_n != s->group_n ? MOST_NODES
+                          : points > 2 && s->latency <= SHORT  ? LIGHTEST_NODES
+                                                               : LIGHT_NODES;
+    if (points > 1 && nodes > most_nodes)
         return 0;
     loads += 2 * s->loads * points;
     if (!held)
