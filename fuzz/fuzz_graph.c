@@ -15,8 +15,8 @@
  * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
  * debug mode and turns, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
  */
+#include "graph_launch.h"
 #include "graph_ptxas.h"
-#include "graph_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,22 +55,12 @@ static void launch(recorder *r)
     wf_kernel *k = wf_compile(r->g);
     if (!k)
         check(r, wf_check(r->ctx));
-    wf_arg args[MOST_ARRAYS + MOST_KEPT];
-    char names[MOST_ARRAYS + MOST_KEPT][16];
-    size_t n = 0;
-    for (int i = 0; i < r->set.arrays; ++i)
-        if (r->formal[i]) {
-            snprintf(names[n], sizeof names[n], "a%d", i);
-            args[n] = wf__arg_array(names[n], r->set.array[i].a), ++n;
-        }
-    for (int i = 0; i < r->kept_n; ++i) {
-        snprintf(names[n], sizeof names[n], "k%d", i);
-        args[n] = wf__arg_array(names[n], r->kept[i]), ++n;
-    }
-    trace(r, k, (wf_args){ args, n });
+    fz_args args;
+    bind(&args, r, &r->set, r->kept);
+    trace(r, k, args_of(&args));
     if (assemble_for)
-        fz_assemble(r->ctx, k, (wf_args){ args, n }, assemble_for);
-    check(r, wf_launch_with(k, (wf_args){ args, n }, NULL));
+        fz_assemble(r->ctx, k, args_of(&args), assemble_for);
+    check(r, wf_launch_with(k, args_of(&args), NULL));
     wf_kernel_free(k);
 }
 
@@ -254,6 +244,12 @@ static void compare_turns(wf_context *oracle, wf_context *ctx, const uint8_t *da
     free(notes.gone);
 }
 
+/* Some inputs, as each launch with other layouts makes code. */
+static void compare_again(wf_context *oracle, wf_context *ctx, const uint8_t *data, size_t size)
+{
+    compare_launches(oracle, ctx, data, size);
+}
+
 /* Where: on the processor, in the interpreter. How: as ever, in debug mode. */
 static void compare_turns_cpu(wf_context *cpu, wf_context *cpu_plain, unsigned sum, const uint8_t *data, size_t size)
 {
@@ -262,6 +258,7 @@ static void compare_turns_cpu(wf_context *cpu, wf_context *cpu_plain, unsigned s
     fz_debug = debug;
     wf_set_flags(ctx, debug ? WF_DEBUG : 0, 0);
     compare_turns(oracle, ctx, data, size);
+    compare_again(oracle, ctx, data, size);
     wf_set_flags(ctx, 0, WF_DEBUG);
     fz_debug = false;
 }
@@ -361,6 +358,7 @@ static void compare_gpu(const uint8_t *data, size_t size)
         fz_expect_same(&want, &got, "with and without debug mode");
     }
     compare_turns(oracle, device, data, size);
+    compare_again(oracle, device, data, size);
     fz_result_free(&want);
     fz_result_free(&got);
 }

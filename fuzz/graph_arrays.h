@@ -138,6 +138,8 @@ typedef struct fz_array {
     bool same; /* of the space's shape */
     bool lazy; /* kept, and not computed yet */
     int64_t offset[WF_MAX_RANK];
+    int64_t start[WF_MAX_RANK]; /* in its buffer */
+    bool back[WF_MAX_RANK];
 } fz_array;
 
 typedef enum fz_kind { KIND_ARRAYS, KIND_SPACE, KIND_SPACE_REDUCE, KIND_ELEMENTS_REDUCE } fz_kind;
@@ -257,6 +259,23 @@ static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *s
     return v;
 }
 
+/* How the arrays of a buffer lie in it. */
+static void fz_choose_layout(fz_reader *in, fz_buffer *b)
+{
+    bool plain = fz_take(in, 3) == 0;
+    for (int k = 0; k < b->shape.rank; ++k) {
+        b->order[k] = k;
+        b->step[k] = plain || fz_take(in, 4) ? 1 : 2;
+        b->pad[k] = plain ? 0 : fz_take(in, 4);
+    }
+    fz_bound_gaps(b);
+    if (!plain && b->shape.rank > 1 && fz_take(in, 2)) {
+        unsigned k = fz_take(in, (unsigned)b->shape.rank - 1);
+        b->order[k] = (int)k + 1;
+        b->order[k + 1] = (int)k;
+    }
+}
+
 static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
 {
     static const wf_dtype types[] = { WF_F32, WF_F32, WF_F64, WF_I32, WF_U8,   WF_I64, WF_BOOL, WF_I8,  WF_I16,
@@ -275,18 +294,7 @@ static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
     else if (form == 2 && set->kind != KIND_ARRAYS && set->kind != KIND_ELEMENTS_REDUCE) /* larger */
         for (int d = 0; d < b->shape.rank; ++d)
             b->shape.dim[d] += fz_take(in, 3);
-    bool plain = fz_take(in, 3) == 0;
-    for (int k = 0; k < b->shape.rank; ++k) {
-        b->order[k] = k;
-        b->step[k] = plain || fz_take(in, 4) ? 1 : 2;
-        b->pad[k] = plain ? 0 : fz_take(in, 4);
-    }
-    fz_bound_gaps(b);
-    if (!plain && b->shape.rank > 1 && fz_take(in, 2)) {
-        unsigned k = fz_take(in, (unsigned)b->shape.rank - 1);
-        b->order[k] = (int)k + 1;
-        b->order[k + 1] = (int)k;
-    }
+    fz_choose_layout(in, b);
     fz_fill(ctx, b, fz_next(&in->random));
 }
 
@@ -310,22 +318,27 @@ static void fz_place(fz_array *a, const fz_setup *set)
     a->same = fz_same_shape(&a->shape, &set->space);
 }
 
+/* Where the array lies among those of its buffer. */
+static void fz_choose_start(fz_reader *in, const fz_buffer *b, fz_array *a)
+{
+    for (int k = 0; k < b->shape.rank; ++k) {
+        int64_t room = b->pad[k] + (b->step[k] - 1);
+        int d = b->order[k];
+        a->start[d] = b->shape.dim[d] ? fz_take(in, (unsigned)room + 1) : 0;
+        a->back[d] = b->pad[k] && fz_take(in, 3) == 0;
+    }
+}
+
 static void fz_new_array(wf_context *ctx, fz_reader *in, fz_setup *set, int buffer)
 {
     fz_array *a = &set->array[set->arrays++];
     const fz_buffer *b = &set->buffer[buffer];
-    int64_t start[WF_MAX_RANK] = { 0 };
-    bool back[WF_MAX_RANK] = { false };
-    for (int k = 0; k < b->shape.rank; ++k) {
-        int64_t room = b->pad[k] + (b->step[k] - 1);
-        start[b->order[k]] = b->shape.dim[b->order[k]] ? fz_take(in, (unsigned)room + 1) : 0;
-        back[b->order[k]] = b->pad[k] && fz_take(in, 3) == 0;
-    }
     *a = (fz_array){ .dtype = b->dtype, .shape = b->shape, .buffer = buffer };
-    a->a = fz_inside(b, b->whole, start, back);
+    fz_choose_start(in, b, a);
+    a->a = fz_inside(b, b->whole, a->start, a->back);
     if (fz_on_gpu)
         fz_move(ctx, a->a);
-    a->old = fz_inside(b, b->old, start, back);
+    a->old = fz_inside(b, b->old, a->start, a->back);
     fz_place(a, set);
     a->full = a->shape.rank == set->space.rank;
     for (int d = 0; a->full && d < a->shape.rank; ++d) {

@@ -137,7 +137,7 @@ static wf_val here(recorder *r)
 static void add_block(recorder *r)
 {
     wf_shape shape = { 0 };
-    if (r->blocks == MOST_BLOCKS)
+    if (r->blocks == MOST_BLOCKS || open_arrays(r))
         return;
     int n = r->n, vars = r->vars;
     unsigned form = take(r, 4);
@@ -195,7 +195,7 @@ static void add_switch(recorder *r)
 {
     enum { MOST_FUNCTIONS = 4 };
     wf_shape shape = { 0 };
-    if (r->blocks == MOST_BLOCKS || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
+    if (r->blocks == MOST_BLOCKS || open_arrays(r) || (r->set.kind == KIND_ARRAYS && !r->set.space.rank))
         return;
     int n = r->n, vars = r->vars, v = vars ? (int)take(r, (unsigned)vars) : -1;
     unsigned size = 1 + take(r, MOST_FUNCTIONS);

@@ -106,7 +106,7 @@ static void add_read(recorder *r)
         if (border == WF_BORDER_NONE) {
             if (a->shape.dim[d] == 0)
                 return;
-            index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+            index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), extent_of(r, k, d));
         }
     }
     wf_vals at = { index, (size_t)a->shape.rank };
@@ -130,7 +130,7 @@ static void add_position(recorder *r)
         else
             emit(r, r->how == POINTS ? wf_const(r->g, WF_I64, (double)s->dim[axis]) : wf_extent(r->g, axis),
                  (wf_shape){ 0 });
-    } else if (s->rank && r->set.kind == KIND_ARRAYS) {
+    } else if (s->rank && r->set.kind == KIND_ARRAYS && !open_arrays(r)) {
         const wf_shape *of = take(r, 2) && a->fits && a->shape.rank ? &a->shape : s;
         emit(r, wf_iota(r->g, *of, (int)take(r, (unsigned)of->rank)), *of);
     }
@@ -193,7 +193,7 @@ static void add_accumulate(recorder *r)
             index[d] = position(r, (int)take(r, (unsigned)r->set.space.rank));
         else
             index[d] = operand(r, any_dtype(r, WF__T_INT), false, &shape);
-        index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), (double)a->shape.dim[d]);
+        index[d] = wf_mod(wf_and(cast_to(index[d], WF_I64), 0xffffff), extent_of(r, k, d));
     }
     if (!may_store(r, k, -(int)join))
         return;
@@ -234,7 +234,7 @@ static void add_own_atomic(recorder *r)
     wf_vals at = { index, (size_t)a->shape.rank };
     wf_shape both = a->shape, shape = indexed(r) ? (wf_shape){ 0 } : a->shape;
     bool swaps = take(r, 4) == 0, space = indexed(r);
-    if (!any_update(r, a->dtype, &join) || !may_update(r, k) || (!space && (r->blocks || !a->shape.rank)))
+    if (!any_update(r, a->dtype, &join) || !may_update(r, k) || (!space && (r->blocks || !a->shape.rank || open_arrays(r))))
         return;
     if (space && ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer)))
         return;

@@ -49,17 +49,27 @@ static void add_reduce(recorder *r)
     emit(r, wf_reduce(join, v, axes), shape);
 }
 
+/* An array to assign a result to, as the recording names it. */
+static wf_array *new_result(recorder *r, wf_dtype dtype, wf_shape shape)
+{
+    int k = r->kept_n;
+    wf_array *out = r->kept[k] = result_array(r, dtype, shape);
+    if (r->how == KERNEL) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", k);
+        out = r->kept_formal[k] = wf_formal(r->g, name, dtype, shape.rank);
+    }
+    ++r->kept_n;
+    return out;
+}
+
 static void keep_value(recorder *r, int i)
 {
     if (r->set.kind != KIND_ARRAYS || r->kept_n == MOST_KEPT)
         return;
-    if (r->how == KERNEL) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", r->kept_n);
-        r->kept[r->kept_n] = wf_empty_with(r->ctx, r->pool[i].dtype, r->pool[i].shape, NULL);
-        r->kept_formal[r->kept_n] = wf_formal(r->g, name, r->pool[i].dtype, r->pool[i].shape.rank);
-        wf_out(r->g, r->kept_formal[r->kept_n++], use(r, i));
-    } else if (r->how == EAGER)
+    if (r->how == KERNEL || (r->again && r->again->kept))
+        wf_out(r->g, new_result(r, r->pool[i].dtype, r->pool[i].shape), use(r, i));
+    else if (r->how == EAGER)
         r->kept[r->kept_n++] = wf_retain(r->pool[i].now);
     else
         r->kept[r->kept_n++] = wf_keep(use(r, i));
@@ -93,19 +103,12 @@ static wf_val add_kept_index(recorder *r, wf_val v, wf_dtype t)
 }
 
 /* With rank: reduced axes have extent 1, if these are all axes, there is one. */
-static wf_array *new_result(recorder *r, wf_dtype dtype, unsigned rank)
+static wf_array *new_reduced(recorder *r, wf_dtype dtype, unsigned rank)
 {
     wf_shape shape = { .rank = (int)rank, .dim = { 1 } };
     if (some_axes(r))
         shape = kept_shape(r, shape.rank == 0);
-    wf_array *out = r->kept[r->kept_n] = wf_empty_with(r->ctx, dtype, shape, NULL);
-    if (r->how == KERNEL) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", r->kept_n);
-        out = r->kept_formal[r->kept_n] = wf_formal(r->g, name, dtype, wf_array_shape(out).rank);
-    }
-    ++r->kept_n;
-    return out;
+    return new_result(r, dtype, shape);
 }
 
 /* ---- custom joins ---- */
@@ -192,11 +195,11 @@ static void reduce_all(recorder *r)
     for (unsigned k = 0; k < 2 * customs && r->kept_n < MOST_KEPT; ++k) {
         const custom *c = &own[k / 2];
         bool second = k & 1;
-        wf_out(r->g, new_result(r, second && c->form == 0 ? WF_I64 : c->dtype, also(r, 2)),
+        wf_out(r->g, new_reduced(r, second && c->form == 0 ? WF_I64 : c->dtype, also(r, 2)),
                wf_get(second ? c->b : c->a));
     }
     for (unsigned k = 0; k < n && r->kept_n < MOST_KEPT; ++k) {
-        wf_array *out = new_result(r, t[k], take(r, 2));
+        wf_array *out = new_reduced(r, t[k], take(r, 2));
         wf_val v = wf_get(red[k]);
         if (some_axes(r) && indexed(r) && take(r, 2))
             v = add_kept_index(r, v, t[k]);

@@ -41,6 +41,18 @@ typedef struct fz_notes {
     size_t n, cap, at;
 } fz_notes;
 
+/* Of recordings that are launched, or recorded, again (graph_launch.h, graph_frozen.h). */
+typedef struct fz_again {
+    bool open;              /* over other extents, too: none is part of the recording */
+    bool literal;           /* constants stand for parameters */
+    bool notes;             /* what parameters there are is noted; otherwise, with `params`, they have these values */
+    wf_dtype dtype[MOST_PARAMS];
+    double value[MOST_PARAMS];
+    int params;
+    wf_array **kept;        /* results; where there is none yet it is made: */
+    const uint8_t *kept_as; /* it is array number so much - 1, if that fits; 0: a new one. NULL: all are */
+} fz_again;
+
 typedef struct recorder {
     wf_context *ctx;
     wf_graph *g;
@@ -68,6 +80,7 @@ typedef struct recorder {
     fz_reader turns;    /* decides what becomes of them */
     bool turning;       /* it does */
     fz_notes *notes;
+    fz_again *again; /* NULL: it is not */
     int first_arrays;                  /* what the recording began with */
     wf_array *released[MOST_RELEASED]; /* AT_ONCE: not yet, what is IN_TURNS */
     int released_n;
@@ -131,6 +144,29 @@ static wf_array *source(recorder *r, int k)
     if (r->how == POINTS && !r->set.buffer[r->set.array[k].buffer].writer)
         return r->set.array[k].old;
     return named(r, k);
+}
+
+/* May a recording depend on extents? */
+static bool open_arrays(const recorder *r) { return r->again && r->again->open && r->set.kind == KIND_ARRAYS; }
+
+static wf_val extent_of(recorder *r, int k, int axis)
+{
+    return r->again && r->again->open ? wf_dim(r->g, named(r, k), axis) : WF_V((double)r->set.array[k].shape.dim[axis]);
+}
+
+/* The array that the next result is assigned to. */
+static wf_array *result_array(recorder *r, wf_dtype dtype, wf_shape shape)
+{
+    wf_array **kept = r->again && r->again->kept ? &r->again->kept[r->kept_n] : NULL;
+    if (kept && *kept)
+        return wf_retain(*kept);
+    int as = kept && r->again->kept_as ? r->again->kept_as[r->kept_n] : 0;
+    const fz_array *a = as && as <= r->set.arrays ? &r->set.array[as - 1] : NULL;
+    bool fits = a && a->dtype == dtype && fz_same_shape(&a->shape, &shape);
+    wf_array *result = fits ? wf_retain(a->a) : wf_empty_with(r->ctx, dtype, shape, NULL);
+    if (kept)
+        *kept = wf_retain(result);
+    return result;
 }
 
 static wf_val position(recorder *r, int axis)
@@ -267,6 +303,24 @@ static void add_cast(recorder *r)
     emit(r, bits ? wf_bitcast(without_nan(v), t) : cast_to(v, t), shape);
 }
 
+/* Not every way records every function of a table: no parameters there, where numbers count. */
+static wf_val parameter(recorder *r, wf_dtype t, double initial)
+{
+    fz_again *again = r->again;
+    char name[16];
+    if (again && r->calls)
+        return wf_const(r->g, t, initial);
+    int n = r->params++;
+    snprintf(name, sizeof name, "p%d", n);
+    if (again && again->notes) {
+        again->dtype[n] = t;
+        again->value[n] = initial;
+        again->params = n + 1;
+    } else if (again && again->params)
+        initial = again->value[n];
+    return again && again->literal ? wf_const(r->g, t, initial) : wf_param(r->g, name, t, initial);
+}
+
 static void add_constant(recorder *r)
 {
     wf_dtype t = any_dtype_of(r, WF__CAST);
@@ -286,10 +340,8 @@ static void add_constant(recorder *r)
     if (t != WF_BOOL && t < WF_F16 && take(r, 2))
         emit(r, wf_const_i64(r->g, t, t == WF_U64 ? (int64_t)(bits & INT64_MAX) : whole), (wf_shape){ 0 });
     else if (take(r, 2) && r->params < MOST_PARAMS) {
-        char name[16];
-        snprintf(name, sizeof name, "p%d", r->params++);
         double y = fabs(x) < 0x1p53 || t >= WF_F16 ? x : 3;
-        emit(r, wf_param(r->g, name, t, y), (wf_shape){ 0 });
+        emit(r, parameter(r, t, y), (wf_shape){ 0 });
     } else
         emit(r, wf_const(r->g, t, fabs(x) < 0x1p53 || t >= WF_F16 ? x : 7), (wf_shape){ 0 });
 }

@@ -79,7 +79,7 @@ static wf_val gathered(recorder *r, int i, wf_shape *shape)
 {
     wf_shape was = *shape;
     wf_val index[WF_MAX_RANK], other = { { 0, NULL } };
-    bool borders = take(r, 2);
+    bool borders = take(r, 2) || open_arrays(r);
     *shape = (wf_shape){ 0 };
     for (int d = 0; d < was.rank; ++d) {
         index[d] = operand(r, any_dtype(r, WF__T_INT), false, shape);
@@ -115,7 +115,7 @@ static void add_scan(recorder *r)
     int i = pick(r), axis;
     wf_join join = (wf_join)(WF_ADD + take(r, 7));
     wf_shape shape = r->pool[i].shape;
-    unsigned form = take(r, 4);
+    unsigned form = take(r, open_arrays(r) ? 2 : 4);
     bool pairs = wf__is_complex(r->pool[i].dtype) && join == WF_ADD;
     if (!is_scanned(r, i, join))
         return;
@@ -141,6 +141,8 @@ static void add_view(recorder *r)
     unsigned kind = take(r, 8);
     wf_shape shape = r->pool[i].shape;
     wf_val v;
+    if (open_arrays(r))
+        kind = 7;
     if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || !shape.rank || (kind >= 6 && !fz_points(&shape)))
         return;
     switch (kind) {

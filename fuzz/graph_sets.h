@@ -1,0 +1,301 @@
+/* graph_sets.h - for fuzz_graph.c: the arrays of a recording once more, in two contexts at a time: other contents,
+ * layouts and sizes, arrays in each other's memory; and what happens to arrays between two launches.
+ */
+#ifndef WEFT_GRAPH_SETS_H
+#define WEFT_GRAPH_SETS_H
+#include "graph_eval.h"
+#include "weft/array.h"
+
+enum { ORACLE, TESTED, SIDES };
+
+typedef struct fz_side { /* one context's */
+    wf_context *ctx;
+    fz_setup set;
+    wf_array *kept[MOST_KEPT]; /* results, made by the first recording that has them */
+    wf_array *copy;            /* of an array, while it lives */
+} fz_side;
+
+/* How a set differs from the first one. */
+typedef struct fz_change {
+    int64_t times, plus;   /* extents above 1: n times + plus, so that equal ones, and no others, stay equal */
+    bool layout, contents; /* other ones */
+    bool apart;            /* two arrays of one buffer are in two */
+    bool repeats;          /* arrays that are only read are broadcast views */
+    unsigned meet;         /* 1: an array takes the place of another one; 2: it is in the same buffer */
+    fz_reader in;          /* decides on details */
+} fz_change;
+
+typedef struct fz_both {
+    fz_side side[SIDES];
+    bool made, resized;
+    bool alike;                 /* nothing but contents may differ from the first one */
+    uint8_t kept_as[MOST_KEPT]; /* this result goes to array number so much - 1, if it fits */
+} fz_both;
+
+/* What is known of the arrays by what has been recorded of them. */
+typedef struct fz_known {
+    const fz_setup *set; /* once it was recorded: who writes what */
+    bool any_overlap;    /* the recording has a meaning however its arrays overlap */
+    uint32_t written;    /* arrays */
+} fz_known;
+
+/* ---- changes ---- */
+static int64_t resized(const fz_change *c, int64_t n) { return n > 1 ? n * c->times + c->plus : n; }
+
+static wf_shape resized_shape(const fz_change *c, wf_shape shape)
+{
+    for (int d = 0; d < shape.rank; ++d)
+        shape.dim[d] = resized(c, shape.dim[d]);
+    return shape;
+}
+
+/* Extents above 1 stay above it; not so many points that recording would decide otherwise. */
+static bool may_resize(const fz_setup *set, const fz_change *c)
+{
+    wf_shape space = resized_shape(c, set->space);
+    bool ok = few_points(&space) && few_points(&set->space);
+    for (int b = 0; b < set->buffers; ++b)
+        for (int d = 0; d < set->buffer[b].shape.rank; ++d)
+            ok = ok && (set->buffer[b].shape.dim[d] < 2 || resized(c, set->buffer[b].shape.dim[d]) > 1);
+    return ok;
+}
+
+static fz_change choose_change(fz_reader *in, const fz_setup *set, bool resizes)
+{
+    static const int8_t times[] = { 1, 1, 2, 1, 2 }, plus[] = { 1, 3, 0, -1, -1 };
+    fz_change c = { .times = 1, .contents = true };
+    unsigned form = fz_take(in, 8);
+    if (resizes && fz_take(in, 2)) {
+        unsigned k = fz_take(in, FZ_COUNT(times));
+        c.times = times[k];
+        c.plus = plus[k];
+    }
+    if (!may_resize(set, &c)) {
+        c.times = 1;
+        c.plus = 0;
+    }
+    c.layout = form > 2;
+    c.apart = form == 4;
+    c.repeats = form == 5;
+    c.meet = form == 6 ? 1 : form == 7 ? 1 + fz_take(in, 2) : 0;
+    c.in = *in;
+    for (unsigned skip = c.layout ? 9 : 2; skip > 0; --skip) /* the next change has other details */
+        fz_take(in, 2);
+    c.in.random = fz_next(&in->random);
+    return c;
+}
+
+/* ---- sets ---- */
+/* The first array with whose memory array k may go on; or k itself. */
+static int partner_of(const fz_setup *set, const fz_known *known, int k)
+{
+    const fz_array *a = &set->array[k];
+    bool written = known->set->buffer[a->buffer].writer != 0;
+    for (int i = 0; i < k; ++i) {
+        const fz_array *other = &set->array[i];
+        bool fits = other->dtype == a->dtype && fz_same_shape(&other->shape, &a->shape);
+        if (fits && (known->any_overlap || (!written && !known->set->buffer[other->buffer].writer)))
+            return i;
+    }
+    return k;
+}
+
+/* Its buffer goes on to be what it was first, as far as recordings decide by it. */
+static void put(fz_array *a, wf_array *with)
+{
+    wf_release(a->a);
+    a->a = with;
+}
+
+static void meet(fz_setup *set, const fz_known *known, fz_change *c)
+{
+    for (int k = 1; k < set->arrays; ++k) {
+        int with = partner_of(set, known, k);
+        const fz_array *other = &set->array[with];
+        if (with == k || fz_take(&c->in, 3) == 0)
+            continue;
+        if (c->meet == 1)
+            put(&set->array[k], wf_retain(other->a));
+        else {
+            const fz_buffer *b = &set->buffer[other->buffer];
+            fz_choose_start(&c->in, b, &set->array[k]);
+            put(&set->array[k], fz_inside(b, b->whole, set->array[k].start, set->array[k].back));
+        }
+    }
+}
+
+/* One row again and again, instead of array k. */
+static void repeat_row(fz_array *a)
+{
+    int d = 0;
+    while (d < a->shape.rank && a->shape.dim[d] < 2)
+        ++d;
+    if (d == a->shape.rank || !fz_points(&a->shape))
+        return;
+    wf_array *row = wf_view_slice(a->a, d, 0, 1, 1);
+    put(a, wf_view_broadcast(row, a->shape));
+    wf_release(row);
+    if (!a->a)
+        abort();
+}
+
+static void make_buffer(wf_context *ctx, fz_change *c, fz_buffer *b, uint64_t seed)
+{
+    b->shape = resized_shape(c, b->shape);
+    b->writer = b->read = 0;
+    if (c->layout)
+        fz_choose_layout(&c->in, b);
+    fz_fill(ctx, b, seed);
+}
+
+/* Where array k is: a second array of a buffer may get a buffer of its own. */
+static const fz_buffer *buffer_for(wf_context *ctx, fz_setup *set, fz_change *c, int k)
+{
+    const fz_buffer *was = &set->buffer[set->array[k].buffer];
+    bool shared = false;
+    for (int i = 0; i < k; ++i)
+        shared = shared || set->array[i].buffer == set->array[k].buffer;
+    if (!c->apart || !shared || set->buffers == MOST_BUFFERS)
+        return was;
+    fz_buffer *b = &set->buffer[set->buffers++];
+    *b = *was;
+    fz_fill(ctx, b, fz_next(&c->in.random));
+    return b;
+}
+
+/* The same for each side, as all decisions are the change's. */
+static void make_side(fz_side *side, const fz_setup *first, const fz_known *known, fz_change c)
+{
+    fz_setup *set = &side->set;
+    *set = *first;
+    set->space = resized_shape(&c, first->space);
+    for (int b = 0; b < set->buffers; ++b)
+        make_buffer(side->ctx, &c, &set->buffer[b], fz_next(&c.in.random));
+    for (int k = 0; k < set->arrays; ++k) {
+        fz_array *a = &set->array[k];
+        const fz_buffer *b = buffer_for(side->ctx, set, &c, k);
+        a->shape = b->shape;
+        if (c.layout)
+            fz_choose_start(&c.in, b, a);
+        a->a = fz_inside(b, b->whole, a->start, a->back);
+        a->old = NULL;
+        if (c.repeats && !(known->written >> k & 1) && fz_take(&c.in, 2))
+            repeat_row(a);
+    }
+    if (c.meet)
+        meet(set, known, &c);
+}
+
+static void make_both(fz_both *both, const fz_setup *first, const fz_known *known, const fz_change *c)
+{
+    fz_change use = *c;
+    for (int s = 0; s < SIDES; ++s)
+        make_side(&both->side[s], first, known, *c);
+    both->made = true;
+    both->resized = !fz_same_shape(&both->side[0].set.space, &first->space);
+    for (int b = 0; b < first->buffers; ++b)
+        both->resized =
+            both->resized || !fz_same_shape(&both->side[0].set.buffer[b].shape, &first->buffer[b].shape);
+    both->alike = !c->layout && !c->meet && !c->apart && !c->repeats && !both->resized;
+    for (int k = 0; k < MOST_KEPT && c->meet && known->any_overlap; ++k)
+        both->kept_as[k] = (uint8_t)fz_take(&use.in, (unsigned)first->arrays + 1);
+}
+
+static void free_both(fz_both *both)
+{
+    for (int s = 0; s < SIDES && both->made; ++s) {
+        fz_side *side = &both->side[s];
+        fz_free_arrays(&side->set);
+        for (int k = 0; k < MOST_KEPT; ++k)
+            wf_release(side->kept[k]);
+        wf_release(side->copy);
+        memset(side->kept, 0, sizeof side->kept);
+        side->copy = NULL;
+    }
+    both->made = false;
+}
+
+/* ---- what they hold ---- */
+static void collect_side(const fz_side *side, fz_result *out)
+{
+    for (int b = 0; b < side->set.buffers; ++b)
+        fz_collect(side->ctx, out, side->set.buffer[b].whole);
+    for (int k = 0; k < MOST_KEPT; ++k)
+        if (side->kept[k])
+            fz_collect(side->ctx, out, side->kept[k]);
+    if (side->copy)
+        fz_collect(side->ctx, out, side->copy);
+}
+
+static void expect_both_same(const fz_both *both, const char *what)
+{
+    fz_result result[SIDES] = { 0 };
+    for (int s = 0; s < SIDES; ++s)
+        collect_side(&both->side[s], &result[s]);
+    fz_expect_same(&result[ORACLE], &result[TESTED], what);
+    for (int s = 0; s < SIDES; ++s)
+        fz_result_free(&result[s]);
+}
+
+/* ---- between launches ---- */
+static void must(wf_context *ctx, bool ok)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "%s\n", wf_message(ctx));
+    abort();
+}
+
+static void give_contents(wf_context *ctx, const fz_buffer *b, uint64_t random)
+{
+    fz_buffer other = *b;
+    wf_shape shape = wf_array_shape(b->whole);
+    fz_fill(ctx, &other, random);
+    size_t bytes = (size_t)fz_points(&shape) * wf_dtype_size(b->dtype);
+    void *data = malloc(bytes + 1);
+    must(ctx, data && wf_download(other.whole, data, bytes) == WF_OK && wf_upload(b->whole, data, bytes) == WF_OK);
+    free(data);
+    wf_release(other.whole);
+    wf_release(other.old);
+}
+
+/* By a recording: the last thing that is queued in the stream, if there is one. */
+static void flip(wf_context *ctx, wf_stream *stream, wf_array *a)
+{
+    wf_graph *g = wf_begin(ctx, .stream = stream);
+    wf_out(g, a, wf_cast(wf_eq(wf_in(g, a), 0), wf_array_dtype(a)));
+    must(ctx, wf_run(g) == WF_OK);
+}
+
+static bool is_repeated(const fz_side *side, int k)
+{
+    return wf_array_count(side->set.array[k].a) > 1 && side->set.array[k].a->read_only;
+}
+
+/* Something else is done with the arrays. */
+static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
+{
+    unsigned form = fz_take(in, 9), k = fz_take(in, (unsigned)both->side[0].set.arrays);
+    uint64_t random = fz_next(&in->random);
+    for (int s = 0; s < SIDES; ++s) {
+        fz_side *side = &both->side[s];
+        wf_array *a = side->set.array[k].a;
+        const fz_buffer *b = &side->set.buffer[side->set.array[k].buffer];
+        bool writes = !is_repeated(side, (int)k);
+        if (form == 0)
+            give_contents(side->ctx, b, random);
+        else if (form == 1 && writes)
+            must(side->ctx, wf_array_fill(a, (double)(random & 1)) == WF_OK);
+        else if (form == 2 && writes)
+            flip(side->ctx, s == TESTED ? stream : NULL, a);
+        else if (form == 3 && !side->copy) /* of the memory, or of a part */
+            must(side->ctx, (side->copy = wf_copy(random & 1 ? b->whole : a)) != NULL);
+        else if (form == 4 && side->copy)
+            flip(side->ctx, s == TESTED ? stream : NULL, side->copy);
+        else if (form == 5) {
+            wf_release(side->copy);
+            side->copy = NULL;
+        }
+    }
+}
+#endif
