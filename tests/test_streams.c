@@ -276,6 +276,37 @@ static void test_host_access_waits(void **state)
     }
 }
 
+/* So does a replay: for its inputs, also those of the last one, and for what else its launches write. */
+static void test_replay_waits(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; ++way) {
+        gate gt;
+        wf__thread opener;
+        wf_stream *s = new_stream();
+        wf_array *a = ones(3), *b = ones(3), *other = ones(3);
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, b, wf_mul(wf_in(g, a), 2));
+        OK(ctx, wf_run(g));
+        wf_frozen *f = wf_freeze_end(ctx);
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a)));
+        wf_array *busy[] = { a, b, other }, *in[] = { a, a, other };
+        hold_up(&gt, s);
+        change(s, busy[way], 0, 4);
+        assert_true(wf__thread_start(&opener, open_later, &gt));
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(in[way])));
+        assert_true(atomic_load(&gt.is_open));
+        OK(ctx, wf_stream_sync(s));
+        float want = way == 1 ? 2 : 8;
+        EXPECT_F32(b, want, want, want);
+        wf__thread_join(opener);
+        wf_frozen_free(f);
+        wf_release(a), wf_release(b), wf_release(other);
+        wf_stream_free(s);
+    }
+}
+
 /* ---- failures ---- */
 static void test_failure(void **state)
 {
@@ -624,21 +655,14 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_everything_released_at_once),
-        cmocka_unit_test(test_free_waits),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_host_access_waits),
-        cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_whole_again),
-        cmocka_unit_test(test_views_of_what_failed),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_streams_at_once),
-        cmocka_unit_test(test_shared_stream),
-        cmocka_unit_test(test_current_stream),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_everything_released_at_once),
+        cmocka_unit_test(test_free_waits),      cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_evaluation),      cmocka_unit_test(test_host_access_waits),
+        cmocka_unit_test(test_replay_waits),    cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_whole_again),     cmocka_unit_test(test_views_of_what_failed),
+        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_events),
+        cmocka_unit_test(test_streams_at_once), cmocka_unit_test(test_shared_stream),
+        cmocka_unit_test(test_current_stream),  cmocka_unit_test(test_refused),
     };
     return RUN_ON_ALL(tests);
 }

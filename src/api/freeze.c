@@ -431,10 +431,9 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
         if (!a || a->ctx != f->ctx)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is %s", (unsigned)i,
                              a ? "another context's" : "NULL");
-        if (a)
-            wf__array_wait(a); /* for queued work */
         if (!wf__array_usable(a, "wf_frozen_replay"))
             return wf_check(f->ctx);
+        wf__array_wait(a); /* what it was to be made of may have been queued just now */
         bool same = a->dtype == was->dtype && a->shape.rank == was->shape.rank &&
                     !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);
         if (!same)
@@ -564,6 +563,18 @@ static bool is_bound(const wf_frozen *f, wf_arrays inputs)
     return same;
 }
 
+/* A replay is a launch without a stream: it comes after what is queued with any of its arrays. */
+static void wait_for_queued(const wf_frozen *f, wf_arrays inputs)
+{
+    if (!atomic_load_explicit(&f->ctx->streaming, memory_order_acquire))
+        return;
+    for (uint32_t i = 0; i < f->array_n; ++i) { /* views of inputs are not there now, and are of their memory */
+        const wf_array *a = i < f->inputs ? inputs.at[i] : f->array[i];
+        if (a)
+            wf__array_wait(a);
+    }
+}
+
 wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
 {
     if (!f)
@@ -574,6 +585,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
     wf_status status = WF_OK;
     wf_freeze_refuse(f->ctx, "wf_frozen_replay", "its launches are not noted again");
     wf__mutex_lock(&f->lock);
+    wait_for_queued(f, inputs);
     if (is_bound(f, inputs)) {
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {
             step *s = &f->step[k];
