@@ -15,7 +15,7 @@
  * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
  * debug mode and turns, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
  */
-#include "graph_launch.h"
+#include "graph_frozen.h"
 #include "graph_ptxas.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -244,10 +244,13 @@ static void compare_turns(wf_context *oracle, wf_context *ctx, const uint8_t *da
     free(notes.gone);
 }
 
-/* Some inputs, as each launch with other layouts makes code. */
+/* As a kernel that is launched many times, or in a sequence that is frozen. */
 static void compare_again(wf_context *oracle, wf_context *ctx, const uint8_t *data, size_t size)
 {
-    compare_launches(oracle, ctx, data, size);
+    if (fz_open_back(data, size).random % 2)
+        compare_launches(oracle, ctx, data, size);
+    else
+        compare_frozen(oracle, ctx, data, size);
 }
 
 /* Where: on the processor, in the interpreter. How: as ever, in debug mode. */

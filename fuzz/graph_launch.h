@@ -49,10 +49,12 @@ typedef struct launches {
     fz_reader in, start; /* decides here; begins a recording */
     fz_again again;
     double initial[MOST_PARAMS];
+    fz_setup shapes; /* of the first set; arrays do not belong to it */
     recorder *first; /* recorded with formals */
     wf_kernel *kernel;
     fz_known known;
     fz_both both[MOST_SETS];
+    bool contents_only; /* sets differ in that, and in extents */
     fz_args args;
     wf_stream *stream; /* NULL: launches are done at once */
 } launches;
@@ -90,6 +92,7 @@ static void make_first(launches *w, const uint8_t *data, size_t size)
         w->start = fz_open(data, size);
         fz_make_arrays(w->ctx[s], &w->start, &w->both[0].side[s].set);
     }
+    w->shapes = w->both[0].side[0].set;
     for (int k = 1; k < MOST_SETS; ++k)
         for (int s = 0; s < SIDES; ++s)
             w->both[k].side[s].ctx = w->ctx[s];
@@ -178,9 +181,9 @@ static void make_results(launches *w, fz_both *both)
         int as = both->kept_as[k];
         bool shared = as && as <= like->set.arrays && like->kept[k] == like->set.array[as - 1].a;
         if (!side->kept[k])
-            side->kept[k] = shared ? wf_retain(side->set.array[as - 1].a)
-                                   : wf_empty_with(side->ctx, wf_array_dtype(like->kept[k]),
-                                                   wf_array_shape(like->kept[k]), NULL);
+            side->kept[k] =
+                shared ? wf_retain(side->set.array[as - 1].a)
+                       : wf_empty_with(side->ctx, wf_array_dtype(like->kept[k]), wf_array_shape(like->kept[k]), NULL);
         must(side->ctx, side->kept[k] != NULL);
     }
 }
@@ -325,7 +328,7 @@ static void launch_too_large(launches *w)
 {
     fz_both larger = { .made = false };
     fz_change c = { .times = 1, .plus = 1, .contents = true, .in = w->in };
-    const fz_setup *set = &w->both[0].side[0].set;
+    const fz_setup *set = &w->shapes;
     if (!indexed(w->first) || !may_resize(set, &c))
         return;
     for (int s = 0; s < SIDES; ++s)
@@ -349,9 +352,11 @@ static fz_both *choose_set(launches *w, bool resizes)
     fz_both *both = &w->both[k];
     if (both->made && (!anew || k == 0))
         return both;
-    fz_change c = choose_change(&w->in, &w->both[0].side[0].set, resizes);
+    fz_change c = choose_change(&w->in, &w->shapes, resizes);
+    if (w->contents_only)
+        c = (fz_change){ .times = c.times, .plus = c.plus, .contents = true, .in = c.in };
     free_both(both);
-    make_both(both, &w->both[0].side[0].set, &w->known, &c);
+    make_both(both, &w->shapes, &w->known, &c);
     return both;
 }
 

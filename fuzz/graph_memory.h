@@ -234,7 +234,8 @@ static void add_own_atomic(recorder *r)
     wf_vals at = { index, (size_t)a->shape.rank };
     wf_shape both = a->shape, shape = indexed(r) ? (wf_shape){ 0 } : a->shape;
     bool swaps = take(r, 4) == 0, space = indexed(r);
-    if (!any_update(r, a->dtype, &join) || !may_update(r, k) || (!space && (r->blocks || !a->shape.rank || open_arrays(r))))
+    if (!any_update(r, a->dtype, &join) || !may_update(r, k) ||
+        (!space && (r->blocks || !a->shape.rank || open_arrays(r))))
         return;
     if (space && ((b->writer && b->writer != k + 1) || !a->full || (r->loops && !b->writer)))
         return;

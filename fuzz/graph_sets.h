@@ -194,8 +194,7 @@ static void make_both(fz_both *both, const fz_setup *first, const fz_known *know
     both->made = true;
     both->resized = !fz_same_shape(&both->side[0].set.space, &first->space);
     for (int b = 0; b < first->buffers; ++b)
-        both->resized =
-            both->resized || !fz_same_shape(&both->side[0].set.buffer[b].shape, &first->buffer[b].shape);
+        both->resized = both->resized || !fz_same_shape(&both->side[0].set.buffer[b].shape, &first->buffer[b].shape);
     both->alike = !c->layout && !c->meet && !c->apart && !c->repeats && !both->resized;
     for (int k = 0; k < MOST_KEPT && c->meet && known->any_overlap; ++k)
         both->kept_as[k] = (uint8_t)fz_take(&use.in, (unsigned)first->arrays + 1);
@@ -246,14 +245,17 @@ static void must(wf_context *ctx, bool ok)
     abort();
 }
 
-static void give_contents(wf_context *ctx, const fz_buffer *b, uint64_t random)
+static void give_contents(wf_context *ctx, wf_array *a, uint64_t random)
 {
-    fz_buffer other = *b;
-    wf_shape shape = wf_array_shape(b->whole);
+    fz_buffer other = { .dtype = wf_array_dtype(a), .shape = wf_array_shape(a) };
+    for (int d = 0; d < other.shape.rank; ++d) {
+        other.order[d] = d;
+        other.step[d] = 1;
+    }
     fz_fill(ctx, &other, random);
-    size_t bytes = (size_t)fz_points(&shape) * wf_dtype_size(b->dtype);
+    size_t bytes = (size_t)wf_array_count(a) * wf_dtype_size(other.dtype);
     void *data = malloc(bytes + 1);
-    must(ctx, data && wf_download(other.whole, data, bytes) == WF_OK && wf_upload(b->whole, data, bytes) == WF_OK);
+    must(ctx, data && wf_download(other.whole, data, bytes) == WF_OK && wf_upload(a, data, bytes) == WF_OK);
     free(data);
     wf_release(other.whole);
     wf_release(other.old);
@@ -283,7 +285,7 @@ static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
         const fz_buffer *b = &side->set.buffer[side->set.array[k].buffer];
         bool writes = !is_repeated(side, (int)k);
         if (form == 0)
-            give_contents(side->ctx, b, random);
+            give_contents(side->ctx, b->whole, random);
         else if (form == 1 && writes)
             must(side->ctx, wf_array_fill(a, (double)(random & 1)) == WF_OK);
         else if (form == 2 && writes)

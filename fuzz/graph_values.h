@@ -43,9 +43,9 @@ typedef struct fz_notes {
 
 /* Of recordings that are launched, or recorded, again (graph_launch.h, graph_frozen.h). */
 typedef struct fz_again {
-    bool open;              /* over other extents, too: none is part of the recording */
-    bool literal;           /* constants stand for parameters */
-    bool notes;             /* what parameters there are is noted; otherwise, with `params`, they have these values */
+    bool open;    /* over other extents, too: none is part of the recording */
+    bool literal; /* constants stand for parameters */
+    bool notes;   /* what parameters there are is noted; otherwise, with `params`, they have these values */
     wf_dtype dtype[MOST_PARAMS];
     double value[MOST_PARAMS];
     int params;
@@ -80,7 +80,7 @@ typedef struct recorder {
     fz_reader turns;    /* decides what becomes of them */
     bool turning;       /* it does */
     fz_notes *notes;
-    fz_again *again; /* NULL: it is not */
+    fz_again *again;                   /* NULL: it is not */
     int first_arrays;                  /* what the recording began with */
     wf_array *released[MOST_RELEASED]; /* AT_ONCE: not yet, what is IN_TURNS */
     int released_n;
