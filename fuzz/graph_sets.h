@@ -11,8 +11,10 @@ enum { ORACLE, TESTED, SIDES };
 typedef struct fz_side { /* one context's */
     wf_context *ctx;
     fz_setup set;
-    wf_array *kept[MOST_KEPT]; /* results, made by the first recording that has them */
-    wf_array *copy;            /* of an array, while it lives */
+    wf_array *kept[MOST_KEPT];   /* results, made by the first recording that has them */
+    wf_array *copy;              /* of an array, while it lives */
+    fz_buffer more[MOST_ARRAYS]; /* of arrays that are not in the buffer that recordings know them in */
+    int more_n;
 } fz_side;
 
 /* How a set differs from the first one. */
@@ -149,17 +151,17 @@ static void make_buffer(wf_context *ctx, fz_change *c, fz_buffer *b, uint64_t se
 }
 
 /* Where array k is: a second array of a buffer may get a buffer of its own. */
-static const fz_buffer *buffer_for(wf_context *ctx, fz_setup *set, fz_change *c, int k)
+static const fz_buffer *buffer_for(fz_side *side, fz_change *c, int k)
 {
-    const fz_buffer *was = &set->buffer[set->array[k].buffer];
+    const fz_buffer *was = &side->set.buffer[side->set.array[k].buffer];
     bool shared = false;
     for (int i = 0; i < k; ++i)
-        shared = shared || set->array[i].buffer == set->array[k].buffer;
-    if (!c->apart || !shared || set->buffers == MOST_BUFFERS)
+        shared = shared || side->set.array[i].buffer == side->set.array[k].buffer;
+    if (!c->apart || !shared)
         return was;
-    fz_buffer *b = &set->buffer[set->buffers++];
+    fz_buffer *b = &side->more[side->more_n++];
     *b = *was;
-    fz_fill(ctx, b, fz_next(&c->in.random));
+    fz_fill(side->ctx, b, fz_next(&c->in.random));
     return b;
 }
 
@@ -173,7 +175,7 @@ static void make_side(fz_side *side, const fz_setup *first, const fz_known *know
         make_buffer(side->ctx, &c, &set->buffer[b], fz_next(&c.in.random));
     for (int k = 0; k < set->arrays; ++k) {
         fz_array *a = &set->array[k];
-        const fz_buffer *b = buffer_for(side->ctx, set, &c, k);
+        const fz_buffer *b = buffer_for(side, &c, k);
         a->shape = b->shape;
         if (c.layout)
             fz_choose_start(&c.in, b, a);
@@ -207,6 +209,11 @@ static void free_both(fz_both *both)
         fz_free_arrays(&side->set);
         for (int k = 0; k < MOST_KEPT; ++k)
             wf_release(side->kept[k]);
+        for (int b = 0; b < side->more_n; ++b) {
+            wf_release(side->more[b].whole);
+            wf_release(side->more[b].old);
+        }
+        side->more_n = 0;
         wf_release(side->copy);
         memset(side->kept, 0, sizeof side->kept);
         side->copy = NULL;
@@ -219,6 +226,8 @@ static void collect_side(const fz_side *side, fz_result *out)
 {
     for (int b = 0; b < side->set.buffers; ++b)
         fz_collect(side->ctx, out, side->set.buffer[b].whole);
+    for (int b = 0; b < side->more_n; ++b)
+        fz_collect(side->ctx, out, side->more[b].whole);
     for (int k = 0; k < MOST_KEPT; ++k)
         if (side->kept[k])
             fz_collect(side->ctx, out, side->kept[k]);
