@@ -325,11 +325,12 @@ static void compare_frozen(wf_context *oracle, wf_context *tested, const uint8_t
     freeze(&q);
     if (!q.external && decide(q.w, 3) == 0)
         free_both(&q.w->both[0]);
-    unsigned n = fz_on_gpu ? 2 + decide(q.w, 3) : 3 + decide(q.w, 6);
+    unsigned n = fz_on_gpu ? 2 + decide(q.w, 4) : 3 + decide(q.w, 10);
+    fz_both *both = choose_inputs(&q);
     for (unsigned i = 0; i < n; ++i) {
-        fz_both *both = choose_inputs(&q);
+        both = decide(q.w, 2) ? both : choose_inputs(&q);
         replay(&q, both);
-        if (decide(q.w, 3) == 0)
+        for (unsigned k = decide(q.w, 3); k > 0; --k)
             disturb(both, &q.w->in, q.w->stream);
         if (q.left.n && decide(q.w, 4) == 0) {
             unsigned k = decide(q.w, (unsigned)q.left.n);

@@ -42,7 +42,7 @@ static void bind(fz_args *args, const recorder *r, const fz_setup *set, wf_array
 static wf_args args_of(const fz_args *args) { return (wf_args){ args->at, args->n }; }
 
 /* ---- launches ---- */
-enum { MOST_SETS = 4 };
+enum { MOST_SETS = 6 }; /* more than a kernel has memos of launches */
 
 typedef struct launches {
     wf_context *ctx[SIDES];
@@ -393,11 +393,12 @@ static void compare_launches(wf_context *oracle, wf_context *tested, const uint8
     launches *w = new_launches(oracle, tested, data, size);
     w->again.open = decide(w, 2);
     compile(w, w->start, fz_open(data, size).random % 4 == 3);
-    unsigned n = fz_on_gpu ? 2 + decide(w, 3) : 3 + decide(w, 6);
+    unsigned n = fz_on_gpu ? 2 + decide(w, 4) : 3 + decide(w, 10);
+    fz_both *both = &w->both[0];
     for (unsigned i = 0; i < n; ++i) {
-        fz_both *both = i ? choose_set(w, w->again.open) : &w->both[0];
+        both = !i || decide(w, 2) ? both : choose_set(w, w->again.open);
         launch_and_compare(w, both);
-        if (decide(w, 3) == 0)
+        for (unsigned k = decide(w, 3); k > 0; --k)
             disturb(both, &w->in, w->stream);
         if (decide(w, 4) == 0)
             launch_wrongly(w, both);

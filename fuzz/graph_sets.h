@@ -299,7 +299,7 @@ static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
             must(side->ctx, wf_array_fill(a, (double)(random & 1)) == WF_OK);
         else if (form == 2 && writes)
             flip(side->ctx, s == TESTED ? stream : NULL, a);
-        else if (form == 3 && !side->copy) /* of the memory, or of a part */
+        else if ((form == 3 || form > 6) && !side->copy) /* of the memory, or of a part */
             must(side->ctx, (side->copy = wf_copy(random & 1 ? b->whole : a)) != NULL);
         else if (form == 4 && side->copy)
             flip(side->ctx, s == TESTED ? stream : NULL, side->copy);
