@@ -331,7 +331,7 @@ static void compare_frozen(wf_context *oracle, wf_context *tested, const uint8_t
         both = decide(q.w, 2) ? both : choose_inputs(&q);
         replay(&q, both);
         for (unsigned k = decide(q.w, 3); k > 0; --k)
-            disturb(both, &q.w->in, q.w->stream);
+            disturb(both, &q.w->in, q.w->stream, !q.wholes && !q.external);
         if (q.left.n && decide(q.w, 4) == 0) {
             unsigned k = decide(q.w, (unsigned)q.left.n);
             if (q.left.own[k])

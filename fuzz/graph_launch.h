@@ -399,7 +399,7 @@ static void compare_launches(wf_context *oracle, wf_context *tested, const uint8
         both = !i || decide(w, 2) ? both : choose_set(w, w->again.open);
         launch_and_compare(w, both);
         for (unsigned k = decide(w, 3); k > 0; --k)
-            disturb(both, &w->in, w->stream);
+            disturb(both, &w->in, w->stream, true);
         if (decide(w, 4) == 0)
             launch_wrongly(w, both);
         if (decide(w, 8) == 7)

@@ -283,10 +283,20 @@ static bool is_repeated(const fz_side *side, int k)
     return wf_array_count(side->set.array[k].a) > 1 && side->set.array[k].a->read_only;
 }
 
-/* Something else is done with the arrays. */
-static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
+/* A copy takes the place of array k, which goes on with memory that is another's until it is written. */
+static void borrow(fz_side *side, int k)
 {
-    unsigned form = fz_take(in, 9), k = fz_take(in, (unsigned)both->side[0].set.arrays);
+    wf_array *copy = side->more_n < MOST_ARRAYS ? wf_copy(side->set.array[k].a) : wf_retain(side->set.array[k].a);
+    must(side->ctx, copy != NULL);
+    if (side->more_n < MOST_ARRAYS)
+        side->more[side->more_n++] = (fz_buffer){ .whole = wf_retain(copy) };
+    put(&side->set.array[k], copy);
+}
+
+/* Something else is done with the arrays; `other`: they may become other ones. */
+static void disturb(fz_both *both, fz_reader *in, wf_stream *stream, bool other)
+{
+    unsigned form = fz_take(in, 11), k = fz_take(in, (unsigned)both->side[0].set.arrays);
     uint64_t random = fz_next(&in->random);
     for (int s = 0; s < SIDES; ++s) {
         fz_side *side = &both->side[s];
@@ -299,6 +309,8 @@ static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
             must(side->ctx, wf_array_fill(a, (double)(random & 1)) == WF_OK);
         else if (form == 2 && writes)
             flip(side->ctx, s == TESTED ? stream : NULL, a);
+        else if (form > 8 && other)
+            borrow(side, (int)k);
         else if ((form == 3 || form > 6) && !side->copy) /* of the memory, or of a part */
             must(side->ctx, (side->copy = wf_copy(random & 1 ? b->whole : a)) != NULL);
         else if (form == 4 && side->copy)
@@ -308,5 +320,6 @@ static void disturb(fz_both *both, fz_reader *in, wf_stream *stream)
             side->copy = NULL;
         }
     }
+    both->alike = both->alike && !(form > 8 && other);
 }
 #endif
