@@ -9,11 +9,17 @@
  *   naively          array graphs: every operation runs at once, in a graph of its own, on whole arrays;
  *                    index spaces: every point is a recording of its own, run one after the other
  *
+ * and, with decisions from the end of the input, in other sets of arrays:
+ *
+ *   launched         one kernel many times, against the recording made anew each time (graph_launch.h)
+ *   replayed         a sequence of several recordings, frozen, against the same recorded anew (graph_frozen.h)
+ *
  * The naive ways know nothing of stages, fusion, layouts, hazards or blocks: they are the meaning of the public API.
  * NaN equals NaN: where the bits of a NaN could be seen (bitcast, copysign), the NaN is replaced first.
  *
  * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
- * debug mode and turns, all arrays in the device's memory. Now and then ptxas, if it is installed, assembles the kernels.
+ * debug mode, turns, launches and replays, all arrays in the device's memory. Now and then ptxas, if it is installed,
+ * assembles the kernels.
  */
 #include "graph_frozen.h"
 #include "graph_ptxas.h"

@@ -325,7 +325,7 @@ static void compare_frozen(wf_context *oracle, wf_context *tested, const uint8_t
     freeze(&q);
     if (!q.external && decide(q.w, 3) == 0)
         free_both(&q.w->both[0]);
-    unsigned n = fz_on_gpu ? 2 + decide(q.w, 4) : 3 + decide(q.w, 10);
+    unsigned n = fz_on_gpu ? 2 + decide(q.w, 4) : 3 + decide(q.w, 20);
     fz_both *both = choose_inputs(&q);
     for (unsigned i = 0; i < n; ++i) {
         both = decide(q.w, 2) ? both : choose_inputs(&q);

@@ -393,7 +393,7 @@ static void compare_launches(wf_context *oracle, wf_context *tested, const uint8
     launches *w = new_launches(oracle, tested, data, size);
     w->again.open = decide(w, 2);
     compile(w, w->start, fz_open(data, size).random % 4 == 3);
-    unsigned n = fz_on_gpu ? 2 + decide(w, 4) : 3 + decide(w, 10);
+    unsigned n = fz_on_gpu ? 2 + decide(w, 4) : 3 + decide(w, 20);
     fz_both *both = &w->both[0];
     for (unsigned i = 0; i < n; ++i) {
         both = !i || decide(w, 2) ? both : choose_set(w, w->again.open);

@@ -431,6 +431,49 @@ static void test_with_copies(void **state)
     wf_release(b);
 }
 
+/* A copy of a result keeps what it has, though the next replay is with the inputs of the last one. */
+static void test_copy_of_a_result(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(0), *b = wf_like(a), *c = wf_like(a), *other = ramp(10);
+    float *contents_of_other = contents(other);
+    wf_frozen *f = frozen_three(a, b);
+    for (int k = 0; k < 2; ++k)
+        OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, b)));
+    wf_array *before = wf_copy(b);
+    OK(ctx, wf_upload(a, contents_of_other, N * sizeof(float)));
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, b)));
+    expect(before, 3 - (N - 1), 2, __LINE__);
+    expect(b, 20 + 3 - (10 + N - 1), 2, __LINE__);
+    wf_release(before);
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, b)));
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, c))); /* one of them is another one */
+    expect(c, 20 + 3 - (10 + N - 1), 2, __LINE__);
+    free(contents_of_other);
+    wf_frozen_free(f);
+    wf_release(a), wf_release(b), wf_release(c), wf_release(other);
+}
+
+/* The last launch does not fit: the first has not run either. */
+static void test_nothing_ran(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(0), *b = wf_like(a), *c = wf_like(a), *twice = wf_full(ctx, WF_F32, WF_SHAPE(2 * N), 0);
+    wf_array *odd = wf_view_slice(twice, 0, 1, 2 * N, 2), *untouched = wf_full(ctx, WF_F32, WF_SHAPE(N), 7);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a, b, c)));
+    wf_array *to[] = { b, c };
+    for (int k = 0; k < 2; ++k) {
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, to[k], wf_add(wf_in(g, a), k));
+        OK(ctx, wf_run(g));
+    }
+    wf_frozen *f = wf_freeze_end(ctx);
+    REFUSED(ctx, wf_frozen_replay(f, WF_ARRAYS(a, untouched, odd)), WF_ERR_ARG, "in launch 2 the strides");
+    expect(untouched, 7, 0, __LINE__);
+    wf_frozen_free(f);
+    wf_release(a), wf_release(b), wf_release(c), wf_release(twice), wf_release(odd), wf_release(untouched);
+}
+
 typedef struct worker {
     wf_frozen *frozen;
     double first;
@@ -596,13 +639,14 @@ static void test_finding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay),          cmocka_unit_test(test_kernels_and_no_inputs),
-        cmocka_unit_test(test_misfits),         cmocka_unit_test(test_inputs_that_meet),
-        cmocka_unit_test(test_views_of_either), cmocka_unit_test(test_inputs_that_share),
-        cmocka_unit_test(test_with_copies),     cmocka_unit_test(test_copies_are_launches),
-        cmocka_unit_test(test_views_inside),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_constants),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_threads),         cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_replay),           cmocka_unit_test(test_kernels_and_no_inputs),
+        cmocka_unit_test(test_misfits),          cmocka_unit_test(test_inputs_that_meet),
+        cmocka_unit_test(test_views_of_either),  cmocka_unit_test(test_inputs_that_share),
+        cmocka_unit_test(test_with_copies),      cmocka_unit_test(test_copies_are_launches),
+        cmocka_unit_test(test_views_inside),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_constants),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_copy_of_a_result), cmocka_unit_test(test_nothing_ran),
     };
     return RUN_ON_ALL(tests);
 }

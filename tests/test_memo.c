@@ -161,12 +161,36 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
+/* Copies share memory until it is written, which a launch with a memo does, too; what has moved has no memo any more. */
+static void test_copies(void **state)
+{
+    (void)state;
+    wf_kernel *kernel = accumulate();
+    wf_array *in = wf_full(ctx, WF_F32, WF_SHAPE(3), 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
+    for (int k = 0; k < 2; ++k)
+        OK(ctx, wf_launch(kernel, WF_NAMED(in, out)));
+    wf_array *before = wf_copy(out);
+    OK(ctx, wf_launch(kernel, WF_NAMED(in, out)));
+    EXPECT_F32(before, 2, 2, 2);
+    EXPECT_F32(out, 3, 3, 3);
+    wf_release(before);
+    wf_array *lent = wf_copy(in);
+    for (int k = 0; k < 2; ++k)
+        OK(ctx, wf_launch(kernel, WF_ARGS(WF_ARG("in", lent), WF_ARG("out", out))));
+    OK(ctx, wf_upload(lent, (float[]){ 10, 20, 30 }, 12)); /* moves */
+    OK(ctx, wf_launch(kernel, WF_ARGS(WF_ARG("in", lent), WF_ARG("out", out))));
+    EXPECT_F32(out, 15, 25, 35);
+    wf_release(lent), wf_release(in), wf_release(out);
+    wf_kernel_free(kernel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bindings_in_any_order),
         cmocka_unit_test(test_new_arrays_in_old_places),
         cmocka_unit_test(test_shapes_in_turn),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_threads),
     };
     return RUN_ON_ALL(tests);
