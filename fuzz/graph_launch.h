@@ -327,7 +327,7 @@ static void launch_wrongly(launches *w, fz_both *both)
 static void launch_too_large(launches *w)
 {
     fz_both larger = { .made = false };
-    fz_change c = { .times = 1, .plus = 1, .contents = true, .in = w->in };
+    fz_change c = { .times = 1, .plus = 1, .in = w->in };
     const fz_setup *set = &w->shapes;
     if (!indexed(w->first) || !may_resize(set, &c))
         return;
@@ -354,7 +354,7 @@ static fz_both *choose_set(launches *w, bool resizes)
         return both;
     fz_change c = choose_change(&w->in, &w->shapes, resizes);
     if (w->contents_only)
-        c = (fz_change){ .times = c.times, .plus = c.plus, .contents = true, .in = c.in };
+        c = (fz_change){ .times = c.times, .plus = c.plus, .in = c.in };
     free_both(both);
     make_both(both, &w->shapes, &w->known, &c);
     return both;

@@ -19,12 +19,12 @@ typedef struct fz_side { /* one context's */
 
 /* How a set differs from the first one. */
 typedef struct fz_change {
-    int64_t times, plus;   /* extents above 1: n times + plus, so that equal ones, and no others, stay equal */
-    bool layout, contents; /* other ones */
-    bool apart;            /* two arrays of one buffer are in two */
-    bool repeats;          /* arrays that are only read are broadcast views */
-    unsigned meet;         /* 1: an array takes the place of another one; 2: it is in the same buffer */
-    fz_reader in;          /* decides on details */
+    int64_t times, plus; /* extents above 1: n times + plus, so that equal ones, and no others, stay equal */
+    bool layout;         /* another one */
+    bool apart;          /* two arrays of one buffer are in two */
+    bool repeats;        /* arrays that are only read are broadcast views */
+    unsigned meet;       /* 1: an array takes the place of another one; 2: it is in the same buffer */
+    fz_reader in;        /* decides on details */
 } fz_change;
 
 typedef struct fz_both {
@@ -65,7 +65,7 @@ static bool may_resize(const fz_setup *set, const fz_change *c)
 static fz_change choose_change(fz_reader *in, const fz_setup *set, bool resizes)
 {
     static const int8_t times[] = { 1, 1, 2, 1, 2 }, plus[] = { 1, 3, 0, -1, -1 };
-    fz_change c = { .times = 1, .contents = true };
+    fz_change c = { .times = 1 };
     unsigned form = fz_take(in, 8);
     if (resizes && fz_take(in, 2)) {
         unsigned k = fz_take(in, FZ_COUNT(times));
