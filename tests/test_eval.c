@@ -311,6 +311,26 @@ static void test_failure(void **state)
     wf_context_free(own);
 }
 
+/* A result that does not fit into memory: the evaluation fails, not the recording. */
+static void test_results_without_memory(void **state)
+{
+    (void)state;
+    wf_array *a = ramp(6), *b = ramp(6);
+    wf_graph *g = wf_begin(ctx);
+    wf_val many = wf_broadcast_to(wf_const(g, WF_I64, 1), WF_SHAPE((int64_t)1 << 44));
+    wf_out(g, b, wf_cast(wf_slice(wf_scan(WF_ADD, many, 0, false, false), 0, 0, 6, 1), WF_F32));
+    REFUSED(ctx, wf_eval(g), WF_ERR_MEMORY, "wf_eval: out of memory for i64 (17592186044416)");
+    expect_line(b, 1, 0);
+    wf_out(g, b, wf_mul(wf_in(g, a), 3));
+    OK(ctx, wf_eval(g));
+    expect_line(b, 3, 0);
+    wf_out(g, b, wf_scan(WF_ADD, wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(6)), 0, true, false));
+    OK(ctx, wf_run(g));
+    expect_line(b, 2, 0);
+    wf_release(a);
+    wf_release(b);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -528,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_atomics_happen_once),
         cmocka_unit_test(test_results_stay),
         cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_results_without_memory),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_params_and_complex),
         cmocka_unit_test(test_numbers_are_not_overwritten),

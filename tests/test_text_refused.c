@@ -166,6 +166,33 @@ static void test_extremes(void **state)
     wf_release(a);
 }
 
+/* Brackets, calls and signs count as one level each, as the message says. */
+static void test_depth(void **state)
+{
+    enum { MOST = 200 };
+    static const char *const pieces[][2] = { { "(", ")" }, { "sqrt(", ")" }, { "-", "" }, { "max(1, ", ")" } };
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    char *text = malloc(MOST * 16);
+    assert_non_null(text);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        for (int more = 0; more < 2; more++) {
+            int levels = MOST - 2 + more; /* beside those of the statement and its expression */
+            char *end = text + sprintf(text, "a = ");
+            for (int k = 0; k < levels; k++)
+                end += sprintf(end, "%s", pieces[i][0]);
+            end += sprintf(end, "a");
+            for (int k = 0; k < levels; k++)
+                end += sprintf(end, "%s", pieces[i][1]);
+            if (more)
+                REFUSED(ctx, wf_text(ctx, text, a), WF_ERR_SYNTAX, "nested more than 200 deep");
+            else
+                OK(ctx, wf_text(ctx, text, a));
+        }
+    free(text);
+    wf_release(a);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -193,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_depth),
         cmocka_unit_test(test_no_memory),
     };
     return RUN_ON_ALL(tests);

@@ -385,6 +385,17 @@ static void mistakes(void **state)
     g = wf_begin(ctx);
     wf_keep(wf_repeat(wf_in(g, a), 0, -1));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "-1 times");
+    const int64_t many = (int64_t)1 << 40;
+    g = wf_begin(ctx);
+    wf_tile(wf_iota(g, WF_SHAPE(many), 0), WF_SHAPE(many));
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "(1099511627776) would have too many elements by (1099511627776)");
+    g = wf_begin(ctx);
+    wf_repeat(wf_iota(g, WF_SHAPE(many), 0), 0, many);
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "too many to be repeated 1099511627776 times");
+    g = wf_begin(ctx);
+    wf_val half = wf_iota(g, WF_SHAPE((int64_t)1 << 62), 0);
+    wf_concat(0, half, half);
+    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "have too many elements together");
     g = wf_begin(ctx);
     wf_keep(wf_gather(wf_in(g, a), wf_iota(g, WF_SHAPE(3), 0)));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "1 indices given for a value, which has 2 axes");

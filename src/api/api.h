@@ -386,6 +386,9 @@ wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function); /* of a vari
 /* shaped.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers.
  * `elsewhere` and `block` end the messages, by saying what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);
+/* record.c: a value of an array graph as a new lazy array, which is wf_keep; NULL without memory, which wf_message says
+ * in the name of `function`: the recording is none the worse for it. */
+wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function);
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */
 /* A value or number as `dtype`, converting. */

@@ -65,18 +65,28 @@ static bool is_overwritten(const wf_graph *g, wf__ref store)
     return false;
 }
 
-/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
- * asks it for, and may have nothing to do with its lanes. */
-static void keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
+static bool keep_result(wf_graph *g, wf__ref result)
 {
-    const wf__ir *ir = &g->program.rec.ir;
-    for (wf__ref next = wf__loop_end(ir, loop) - 1; ir->node[next].op == WF__NEXT; --next) {
-        wf__ref s = ir->node[next].a;
-        if (s != ir->node[next].b && !ir->node[s].aux && !stored[s])
-            wf_release((wf_keep)(wf__value(g, s)));
-    }
+    wf_array *a = wf__keep_value(g, result, "wf_eval");
+    wf_release(a);
+    return a != NULL;
 }
 
+/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
+ * asks it for, and may have nothing to do with its lanes. */
+static bool keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    bool ok = true;
+    for (wf__ref next = wf__loop_end(ir, loop) - 1; ir->node[next].op == WF__NEXT && ok; --next) {
+        wf__ref s = ir->node[next].a;
+        if (s != ir->node[next].b && !ir->node[s].aux && !stored[s])
+            ok = keep_result(g, s);
+    }
+    return ok;
+}
+
+/* False without memory, which wf_message says; the recording is as good as it was. */
 static bool keep_results(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -88,15 +98,16 @@ static bool keep_results(wf_graph *g)
     for (wf__ref r = 1; r < n; ++r)
         if (assigns_all(ir, &ir->node[r]) && is_made_once(&ir->node[ir->node[r].c]) && !is_overwritten(g, r))
             stored[ir->node[r].c] = 1;
-    for (wf__ref r = 1; r < n && ir->status == WF_OK; ++r) {
+    bool ok = true;
+    for (wf__ref r = 1; r < n && ok && ir->status == WF_OK; ++r) {
         if (live[r] && ir->node[r].op == WF__LOOP) {
-            keep_states(g, r, stored);
+            ok = keep_states(g, r, stored);
             r = wf__loop_end(ir, r);
         } else if (live[r] && is_result(&ir->node[r]) && !stored[r])
-            wf_release((wf_keep)(wf__value(g, r)));
+            ok = keep_result(g, r);
     }
     wf__free(live);
-    return ir->status == WF_OK;
+    return ok && ir->status == WF_OK;
 }
 
 /* ---- the part that runs ---- */
@@ -371,8 +382,9 @@ wf_status wf__graph_evaluate(wf_graph *g)
 {
     evaluation e = { .g = g };
     wf__drop_unseen(g, true);
-    bool ready = keep_results(g) && prepare(&e);
-    wf_status status = ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
+    bool kept = keep_results(g), ready = prepare(&e);
+    wf_status status =
+        kept && ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
     if (ready)
         finish(&e, status == WF_OK);
     clear(&e);

@@ -503,22 +503,15 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     return a;
 }
 
-wf_array *(wf_keep)(wf_val v)
+wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
 {
-    wf_graph *g = wf__graph_of(v);
-    wf__ref value = wf__whole_value(v, "wf_keep", "; in an index space say wf_out", "keep a variable after it");
-    if (!value)
-        return NULL;
     wf__ir *ir = wf__graph_ir(g);
-    wf_shape shape = ir->shape[wf__shape_of(ir, value)];
-    for (int d = 0; d < shape.rank; ++d)
-        if (shape.dim[d] < 0) {
-            wf__poison(g, WF_ERR_SHAPE, "wf_keep: the shape depends on a formal; say wf_out into another formal");
-            return NULL;
-        }
-    wf_array *a = wf__array_make(g->ctx, "wf_keep", (wf_dtype)wf__dtype(ir, value), &shape, NULL, g->program.device);
-    if (!a || !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
-        wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_keep: out of memory, or of devices");
+    const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
+    wf_array *a = wf__array_make(g->ctx, function, (wf_dtype)wf__dtype(ir, value), &shape, NULL, g->program.device);
+    if (!a)
+        return NULL;
+    if (!wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
+        wf__error(g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
         wf_release(a);
         return NULL;
     }
@@ -526,5 +519,24 @@ wf_array *(wf_keep)(wf_val v)
     a->graph = g;
     g->kept[g->kept_n++] = wf_retain(a);
     wf_out(g, a, wf__value(g, value).h);
+    return a;
+}
+
+wf_array *(wf_keep)(wf_val v)
+{
+    wf_graph *g = wf__graph_of(v);
+    wf__ref value = wf__whole_value(v, "wf_keep", "; in an index space say wf_out", "keep a variable after it");
+    if (!value)
+        return NULL;
+    const wf__ir *ir = wf__graph_ir(g);
+    const wf_shape *shape = &ir->shape[wf__shape_of(ir, value)];
+    for (int d = 0; d < shape->rank; ++d)
+        if (shape->dim[d] < 0) {
+            wf__poison(g, WF_ERR_SHAPE, "wf_keep: the shape depends on a formal; say wf_out into another formal");
+            return NULL;
+        }
+    wf_array *a = wf__keep_value(g, value, "wf_keep");
+    if (!a)
+        wf__poison(g, wf_check(g->ctx), "wf_keep: out of memory, or of devices");
     return a;
 }

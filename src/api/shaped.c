@@ -97,8 +97,11 @@ static wf_val with_shape(wf_val v, unsigned kind, const wf_shape *shape, const c
     bool ranked = shape->rank >= 0 && shape->rank <= WF_MAX_RANK;
     uint32_t n = ranked ? (uint32_t)shape->rank : 0;
     const wf_shape *in = shape_of(v, r);
-    if (ranked && wf__view_fits(kind, shape->dim, n, in) && wf__view_shape(kind, shape->dim, n, in, &out))
+    bool fits = ranked && wf__view_fits(kind, shape->dim, n, in);
+    if (fits && wf__view_shape(kind, shape->dim, n, in, &out))
         return view(v, r, kind, shape->dim, shape->rank);
+    if (fits && kind == WF__VIEW_TILE)
+        want = "would have too many elements by";
     char from[160], to[160] = "that shape";
     wf__shape_text(in, from, sizeof from);
     if (ranked)
@@ -131,7 +134,13 @@ wf_val(wf_repeat)(wf_val v, int axis, int64_t times)
         wf__poison(v.h.graph, WF_ERR_ARG, "wf_repeat: elements cannot be repeated %lld times", (long long)times);
         return nothing(v);
     }
-    const int64_t numbers[] = { axis, times };
+    const int64_t numbers[] = { axis, times }, extent = shape_of(v, r)->dim[axis];
+    int64_t all;
+    if (extent > 0 && !wf__mul_i64(extent, times, &all)) {
+        wf__poison(v.h.graph, WF_ERR_SHAPE, "wf_repeat: %lld elements are too many to be repeated %lld times",
+                   (long long)extent, (long long)times);
+        return nothing(v);
+    }
     return view(v, r, WF__VIEW_REPEAT, numbers, 2);
 }
 
@@ -215,6 +224,8 @@ static bool joins_on(wf_graph *g, wf_val a, wf_val b, int axis)
     else if (!fits)
         wf__poison(g, WF_ERR_SHAPE, "wf_concat: %s and %s need known extents, the same but along axis %d", left, right,
                    axis);
+    else if (x.dim[axis] > INT64_MAX - y.dim[axis])
+        wf__poison(g, WF_ERR_SHAPE, "wf_concat: %s and %s have too many elements together", left, right);
     return wf__is_recording(g);
 }
 

@@ -250,10 +250,18 @@ static bool is_cast(const wf__text *t, uint32_t node)
 
 static uint32_t unary(wf__text *t);
 
+/* What a sign, a cast or ** stands before: one level deeper. */
+static uint32_t operand(wf__text *t)
+{
+    uint32_t result = wf__text_deeper(t) ? unary(t) : 0;
+    t->depth--;
+    return result;
+}
+
 static uint32_t cast(wf__text *t, uint32_t type)
 {
     wf__tree node = { .kind = WF__TREE_CALL, .at = t->node[type].at, .len = t->node[type].len, .n = 1 };
-    uint32_t of = unary(t);
+    uint32_t of = operand(t);
     node.a = t->list_n;
     if (t->status != WF_OK || !add_list(t, node.a, 0, of))
         return 0;
@@ -266,19 +274,17 @@ static uint32_t unary(wf__text *t)
 {
     uint32_t result = 0;
     wf__tree node = { .kind = WF__TREE_UNARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = 1 };
-    if (!wf__text_deeper(t))
-        return 0;
     switch (t->token.kind) {
     case '-':
     case '!':
     case '~':
         wf__text_next(t);
-        node.a = unary(t);
+        node.a = operand(t);
         result = wf__text_add_node(t, node);
         break;
     case '+':
         wf__text_next(t);
-        result = unary(t);
+        result = operand(t);
         break;
     default:
         result = primary(t);
@@ -294,10 +300,9 @@ static uint32_t unary(wf__text *t)
             break;
         node = (wf__tree){ .kind = WF__TREE_BINARY, .op = WF__TOK_POW, .at = t->token.at, .len = 2, .a = result };
         wf__text_next(t);
-        node.b = unary(t); /* right associative, and the exponent may have a sign */
+        node.b = operand(t); /* right associative, and the exponent may have a sign */
         result = wf__text_add_node(t, node);
     }
-    t->depth--;
     return result;
 }
 
