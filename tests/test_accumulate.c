@@ -450,13 +450,13 @@ static void test_errors(void **state)
     wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(4), 0), *x = wf_full(ctx, WF_F32, WF_SHAPE(8), 0);
     wf_graph *g = space();
     wf_accumulate(g, WF_AND, f, 1, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: and of f32");
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: and does not join elements of f32");
     g = space();
     wf_accumulate(g, WF_ADD, b, true, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: add of bool");
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: add does not join elements of bool");
     g = space();
     wf_accumulate(g, WF_MAX, z, 1, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: max of c64");
+    REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: max does not join elements of c64");
     g = space();
     wf_accumulate(g, WF_INC, f, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: there is no join");

@@ -328,13 +328,17 @@ static wf_val float_condition(wf_graph *g) { return wf_select(wf_const(g, WF_F32
 static wf_val signs(wf_graph *g) { return wf_add(wf_const(g, WF_I32, 1), wf_const(g, WF_U32, 1)); }
 static wf_val sizes(wf_graph *g) { return wf_bitcast(wf_const(g, WF_I32, 1), WF_F64); }
 static wf_val no_dtype(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), (wf_dtype)(WF_C128 + 1)); }
+static wf_val half_const(wf_graph *g) { return wf_const(g, WF_I32, 0.5); }
+static wf_val half_variable(wf_graph *g) { return wf_get(wf_local(g, WF_I32, 0.5)); }
 static wf_val wide_const(wf_graph *g) { return wf_const_i64(g, WF_I8, 128); }
 static wf_val odd_const(wf_graph *g) { return wf_const(g, WF_BOOL, 2); }
 
 static void test_refused_operands(void **state)
 {
     (void)state;
-    refused(half_of_int, WF_ERR_DTYPE, "0.5 does not fit i32");
+    refused(half_of_int, WF_ERR_DTYPE, "0.5 does not fit i32; cast the other operand [");
+    refused(half_const, WF_ERR_DTYPE, "0.5 does not fit i32 ["); /* there is no other one */
+    refused(half_variable, WF_ERR_DTYPE, "0.5 does not fit i32 [");
     refused(too_large, WF_ERR_DTYPE, "256 does not fit u8");
     refused(negative, WF_ERR_DTYPE, "-1 does not fit u8");
     refused(huge, WF_ERR_DTYPE, "wf_const_i64");

@@ -115,6 +115,7 @@ static void test_mistakes(void **state)
     wf_args none = WF_ARGS(WF_ARG("a", a), WF_ARG("null", (wf_array *)NULL));
     EXPECT(ctx, wf_text_n(ctx, "null[0,0,0,0,0,0,0,0,0,0,0,0,0] = a", none), WF_ERR_ARG);
     EXPECT(ctx, wf_text_n(ctx, "int k = 0; a = null", none), WF_ERR_ARG);
+    REFUSED(ctx, wf_text_n(ctx, "a = null[x-1]", none), WF_ERR_ARG, "null: the array is NULL");
     wf_release(out[0]);
     wf_release(out[1]);
     wf_release(a);

@@ -1,6 +1,7 @@
 /* record.c - what a recording says about memory: elements, access by index, indices and extents, kept values. Variables
  * are in variable.c, reductions in reduced.c, updates of shared elements in update.c. */
 #include "api/api.h"
+#include <math.h>
 
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
@@ -226,8 +227,13 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
     for (size_t k = 0; k < index.n; ++k) {
         bool number;
         wf__ref ref = wf__resolve(g, index.at[k], function, &number);
+        const double value = number ? index.at[k].h.num : 0;
+        if (value != trunc(value)) {
+            wf__poison(g, WF_ERR_DTYPE, "%s: index %u is %.17g, not an integer", function, (unsigned)k, value);
+            return false;
+        }
         if (number)
-            ref = wf__number(g, index.at[k].h.num, WF_I64, function);
+            ref = wf__number(g, value, WF_I64, function);
         else if (ref && !wf__is_int(wf__dtype(ir, ref))) {
             wf__poison(g, WF_ERR_DTYPE, "%s: index %u is %s, not an integer", function, (unsigned)k,
                        wf_dtype_name((wf_dtype)wf__dtype(ir, ref)));

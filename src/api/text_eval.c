@@ -95,6 +95,8 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
         return wf__text_unknown(r, node, wf__tval_function(name, node->len) >= 0);
     if (arg->kind != 1)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is no array: it has no neighbours", len, name);
+    if (!arg->as.array)
+        return wf__text_mistake(r, WF_ERR_ARG, node->at, "%.*s: the array is NULL", len, name);
     wf_shape shape = wf_array_shape(arg->as.array);
     if ((int)node->n > shape.rank)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s has %d %s, %u indices are given", len, name,

@@ -21,8 +21,8 @@ static bool joins(wf_graph *g, unsigned join, unsigned dtype, const char *functi
     if (join < WF_ADD || join > WF_XOR)
         wf__poison(g, WF_ERR_ARG, "%s: there is no join %u here; say WF_ADD to WF_XOR", function, join);
     else
-        wf__poison(g, WF_ERR_DTYPE, "%s: %s of %s", function, wf__op_table[wf__join_op((wf_join)join)].name,
-                   wf_dtype_name((wf_dtype)dtype));
+        wf__poison(g, WF_ERR_DTYPE, "%s: %s does not join elements of %s", function,
+                   wf__op_table[wf__join_op((wf_join)join)].name, wf_dtype_name((wf_dtype)dtype));
     return false;
 }
 

@@ -119,17 +119,23 @@ bool wf__number_fits(double value, unsigned dtype)
     return value < top && value >= (wf__is_signed(dtype) ? -top : 0) && fabs(value) < 0x1p53;
 }
 
+/* `advice` ends the message. */
+static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
+{
+    const char *name = wf_dtype_name((wf_dtype)dtype);
+    if (wf__number_fits(value, dtype))
+        return wf__const_f64(wf__graph_ir(g), dtype, value);
+    if (fabs(value) >= 0x1p53)
+        wf__poison(g, WF_ERR_DTYPE, "%s: %.17g is too large for a number; say wf_const_i64 (for %s)", function, value,
+                   name);
+    else
+        wf__poison(g, WF_ERR_DTYPE, "%s: the number %.17g does not fit %s%s", function, value, name, advice);
+    return 0;
+}
+
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function)
 {
-    wf__ir *ir = wf__graph_ir(g);
-    if (!wf__number_fits(value, dtype)) {
-        wf__poison(g, WF_ERR_DTYPE,
-                   fabs(value) >= 0x1p53 ? "%s: %.17g is too large for a number; say wf_const_i64 (for %s)"
-                                         : "%s: the number %.17g does not fit %s; cast the other operand",
-                   function, value, wf_dtype_name((wf_dtype)dtype));
-        return 0;
-    }
-    return wf__const_f64(ir, dtype, value);
+    return number_as(g, value, dtype, function, "");
 }
 
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function)
@@ -333,8 +339,9 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             }
             bool real = wf__is_complex(t) && (o[i].number || !wf__is_complex(wf__dtype(ir, o[i].ref)));
             unsigned to = real ? wf__part_dtype(t) : t;
-            o[i].ref =
-                o[i].number ? wf__number(g, o[i].v.h.num, to, wf__function_name(op)) : wf__cast(ir, o[i].ref, to);
+            o[i].ref = o[i].number
+                           ? number_as(g, o[i].v.h.num, to, wf__function_name(op), "; cast the other operand")
+                           : wf__cast(ir, o[i].ref, to);
         }
         if (first && o[0].number)
             o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
