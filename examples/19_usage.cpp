@@ -32,6 +32,37 @@ static wf_status mean_of_positive(wf_context *ctx, const wf_array *array, wf_arr
     return g.run();
 }
 
+// One step of Newton's method for sin x = 0 at every x: how many end near 0, within a limit, and which of them below it.
+static wf_status find_roots(wf_context *ctx, wf_array *x, const wf_array *limit, wf_array *near, wf_array *below)
+{
+    graph g(ctx, wf_array_shape(x));
+    var at = g.local(WF_F64, g.in(x));
+    at -= sin(at) / cos(at);
+    at /= 2;
+    at *= 2;
+    g.out(x, at);
+    g.atomic_if(hypot(at, 0.0) < g.read(limit), WF_INC, near, 0); // arrays of rank 0 have no index
+    g.write_if(signbit(at), below, 1, g.index(0));
+    return g.run();
+}
+
+static int test_roots(context &ctx)
+{
+    double points[4] = { 3, 6.5, 0.25, -0.125 }, most = 1;
+    std::int64_t count = 0;
+    std::uint8_t sign[4] = { 0, 0, 0, 0 };
+    array x = ctx.wrap(points, { 4 }), limit = ctx.wrap(&most, {}), near = ctx.wrap(&count, {});
+    array below = ctx.wrap(sign, { 4 });
+    wf_status status = find_roots(ctx, x, limit, near, below);
+    const double start[4] = { 3, 6.5, 0.25, -0.125 };
+    int wrong = status != WF_OK || count != 2;
+    for (int i = 0; i < 4; ++i) {
+        wrong += std::fabs(points[i] - (start[i] - std::tan(start[i]))) > 1e-14;
+        wrong += (sign[i] == 1) != (points[i] < 0);
+    }
+    return wrong;
+}
+
 int main()
 {
     std::vector<float> image(H * W), window(K * K), result(H * W);
@@ -83,6 +114,7 @@ int main()
                 want += std::sqrt(double(image[k])), ++n;
         }
     wrong += std::fabs(got - want / n) > 1e-6;
+    wrong += test_roots(ctx);
     std::printf("usage on %s, %d cores: %d wrong of %d, mean %.6f (%.6f)\n", here.name ? here.name : "?",
                 int(here.processors), wrong, H * W, got, want / n);
     return wrong != 0;

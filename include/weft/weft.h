@@ -304,8 +304,8 @@ WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
 /* By index: one integer index per axis (none, for arrays of rank 0: wf_write_n(g, a, v, WF_NO_VALS)). In array graphs
- * indices are integer arrays: gather. Out of range is undefined
- * with wf_read and wf_write; with a border mode every index is right. */
+ * indices are integer arrays: gather. Out of range is undefined with wf_read and wf_write; with a border mode every
+ * index is right. Indices are converted to i64: of u64, 2^63 and more count as negative. */
 typedef enum wf_border {
     WF_BORDER_NONE,     /* the caller guarantees the range */
     WF_BORDER_VALUE,    /* `other` outside              k k k | a b c d | k k k */
@@ -445,7 +445,8 @@ WF_API wf_var wf_other(wf_var reduced);
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 
 /* Array graphs: values made of the elements of another one. Nothing is moved and no memory is used: what uses them
- * computes the elements that it wants, and loads become strided. Only reductions, atomic operations, and what would
+ * computes the elements that it wants, and loads become strided. Not in a block of control flow: there wf_read takes
+ * elements of arrays, kept ones too. Only reductions, atomic operations, and what would
  * be computed many times over, go through a temporary. axis: negatives count from the end. Extents that a formal
  * leaves open are checked at the launch. Numbers are returned as they are.
  *     difference = wf_sub(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1)) */

@@ -339,9 +339,8 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             }
             bool real = wf__is_complex(t) && (o[i].number || !wf__is_complex(wf__dtype(ir, o[i].ref)));
             unsigned to = real ? wf__part_dtype(t) : t;
-            o[i].ref = o[i].number
-                           ? number_as(g, o[i].v.h.num, to, wf__function_name(op), "; cast the other operand")
-                           : wf__cast(ir, o[i].ref, to);
+            o[i].ref = o[i].number ? number_as(g, o[i].v.h.num, to, wf__function_name(op), "; cast the other operand")
+                                   : wf__cast(ir, o[i].ref, to);
         }
         if (first && o[0].number)
             o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
