@@ -1,7 +1,8 @@
 /* vector.c - kernels of plain element-wise bodies, in which a thread has several neighbours along the lane axis: their
  * elements are read and written by one access of up to 16 bytes for each array. All of a thread's reads come before its
- * writes, so arrays that meet others are left alone. Where addresses or rows are not aligned, which the launch says,
- * and at the ends of rows, a thread does its points one by one; then neighbours are those of other threads.
+ * writes, so that they are under way together, and arrays that meet others are left alone. Where addresses or rows are
+ * not aligned, which the launch says, neighbours are those of other threads, and a thread's points have accesses of
+ * their own. At the ends of rows it does its points one after the other.
  */
 #include "ptx/gen.h"
 
@@ -82,21 +83,29 @@ static void access(gen *g, const wf__node *n, const val *v, int count)
     wf__ptx_line(g, load ? loads[count] : stores[count], all);
 }
 
-static void load(gen *g, wf__ref r)
+/* Of `count` points, the first of which is this column's. */
+static void load(gen *g, wf__ref r, int column, int count)
 {
     const wf__node *n = wf__at(g->ir, r);
-    int parts = parts_of(n->dtype), width = g->width;
-    val v[MOST], *to = &g->wide[r * MOST];
-    for (int i = 0; i < width * parts; ++i)
+    int parts = parts_of(n->dtype);
+    val v[MOST], *to = &g->wide[r * MOST + (uint32_t)(column * parts)];
+    for (int i = 0; i < count * parts; ++i)
         v[i] = n->dtype == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, n->dtype);
-    access(g, n, v, width * parts);
-    for (int i = 0; i < width * parts; ++i) {
+    access(g, n, v, count * parts);
+    for (int i = 0; i < count * parts; ++i) {
         to[i] = v[i];
         if (n->dtype == WF_BOOL) {
             to[i] = wf__ptx_reg(g, V_P);
             EMIT(g, "setp.ne.s32 $0, $1, 0", to[i], v[i]);
         }
     }
+}
+
+static void store(gen *g, wf__ref r, int column, int count)
+{
+    const wf__node *n = wf__at(g->ir, r);
+    int parts = parts_of(n->dtype);
+    access(g, n, &g->wide[r * MOST + (uint32_t)(column * parts)], count * parts);
 }
 
 bool wf__ptx_wide_node(gen *g, wf__ref r)
@@ -118,37 +127,45 @@ bool wf__ptx_wide_node(gen *g, wf__ref r)
 }
 
 /* ---- the kernel ---- */
-/* g->index[last] is the first of the points. */
-static void all_at_once(gen *g)
+/* The loads, or the stores: one access for all points, or one for each. `at`: their indices along the last axis. */
+static void move(gen *g, unsigned op, const val *at, bool apart)
 {
     const wf__ir *ir = g->ir;
-    int last = ir->rank - 1;
-    val first = g->index[last], type = wf__ptx_index_type(g);
-    g->wide = wf__alloc0(ir->n * MOST * sizeof *g->wide);
+    for (int column = 0; column < (apart ? g->width : 1); ++column) {
+        g->index[ir->rank - 1] = at[column];
+        for (wf__ref r = 1; r < ir->n; ++r)
+            if (ir->node[r].op == WF__INDEX)
+                wf__ptx_walk(g, r, r + 1);
+            else if (ir->node[r].op == op && is_wide(ir, &ir->node[r]))
+                (op == WF__LOAD ? load : store)(g, r, column, apart ? 1 : g->width);
+        wf__ptx_forget(g, 0);
+    }
+}
+
+/* g->index[last] is the first of the points; the others follow, each `step` behind the one before, or (V_NONE) are its
+ * neighbours in aligned memory. */
+static void all_at_once(gen *g, val step)
+{
+    bool apart = step.kind != V_NONE;
+    int last = g->ir->rank - 1;
+    val at[MOST] = { g->index[last] }, type = wf__ptx_index_type(g);
+    g->wide = wf__alloc0(g->ir->n * MOST * sizeof *g->wide);
     if (!g->wide) {
         wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
         return;
     }
-    for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__LOAD && is_wide(ir, &ir->node[r]))
-            load(g, r);
-        else if (ir->node[r].op == WF__INDEX)
-            wf__ptx_walk(g, r, r + 1);
+    for (int i = 1; i < g->width; ++i) {
+        at[i] = wf__ptx_new_index(g);
+        EMIT(g, "add.$1 $0, $2, $3", at[i], type, apart ? at[i - 1] : at[0], apart ? step : v_int(i));
+    }
+    move(g, WF__LOAD, at, apart);
     for (g->column = 0; g->column < g->width; ++g->column) {
-        if (g->column) {
-            g->index[last] = wf__ptx_new_index(g);
-            EMIT(g, "add.$1 $0, $2, $3", g->index[last], type, first, v_int(g->column));
-        }
-        wf__ptx_walk(g, 1, ir->n);
+        g->index[last] = at[g->column];
+        wf__ptx_walk(g, 1, g->ir->n);
         wf__ptx_forget(g, 0);
     }
-    g->index[last] = first;
-    for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__INDEX)
-            wf__ptx_walk(g, r, r + 1);
-        else if (ir->node[r].op == WF__STORE && is_wide(ir, &ir->node[r]))
-            access(g, &ir->node[r], &g->wide[r * MOST], g->width * parts_of(ir->node[r].dtype));
-    wf__ptx_forget(g, 0);
+    move(g, WF__STORE, at, apart);
+    g->index[last] = at[0];
     wf__free(g->wide);
     g->wide = NULL;
 }
@@ -173,7 +190,8 @@ void wf__ptx_vectors(gen *g, val tile, val exit)
 {
     int last = g->ir->rank - 1;
     val type = wf__ptx_index_type(g), aligned = wf__ptx_reg(g, V_P), fits = wf__ptx_reg(g, V_P);
-    val flag = wf__ptx_field_value(g, WF__PTX_ALIGNED, 0, 0, true), single = wf__ptx_new_label(g);
+    val flag = wf__ptx_field_value(g, WF__PTX_ALIGNED, 0, 0, true), single = wf__ptx_new_label(g),
+        ends = wf__ptx_new_label(g);
     val threads = wf__ptx_special(g, "%ntid.x"), tid = wf__ptx_special(g, "%tid.x"), first = wf__ptx_new_index(g);
     val step = wf__ptx_new_index(g), far = wf__ptx_new_index(g), at = wf__ptx_new_index(g);
     EMIT(g, "setp.ne.s32 $0, $1, 0", aligned, flag);
@@ -189,8 +207,14 @@ void wf__ptx_vectors(gen *g, val tile, val exit)
     EMIT(g, "setp.le.$1 $0, $2, $3", fits, type, far, wf__ptx_index_field(g, WF__PTX_EXTENT, last));
     EMIT(g, "and.pred $0, $0, $1", fits, aligned);
     EMIT(g, "@!$0 bra $1", fits, single);
-    all_at_once(g);
+    all_at_once(g, (val){ 0 });
     EMIT(g, "bra $0", exit);
     wf__ptx_label(g, single);
+    EMIT(g, "mad.lo.$1 $0, $2, $3, $4", far, type, step, v_int(g->width - 1), first);
+    EMIT(g, "setp.lt.$1 $0, $2, $3", fits, type, far, wf__ptx_index_field(g, WF__PTX_EXTENT, last));
+    EMIT(g, "@!$0 bra $1", fits, ends);
+    all_at_once(g, step);
+    EMIT(g, "bra $0", exit);
+    wf__ptx_label(g, ends);
     one_by_one(g, step, exit);
 }
