@@ -18,8 +18,8 @@ enum {
     MOST_POINTS = 8,     /* of a tile */
     MOST_NODES = 1500,   /* of an instantiated tile */
     LIGHT_NODES = 64,    /* of a tile whose points share nothing, where compile time counts */
-    SHORT = 54,          /* cycles of chains of which the processor's schedulers hold enough: more than two points */
-    LIGHTEST_NODES = 32, /* save only the loop's own instructions, and have this many nodes at most */
+    SHORT = 54,          /* cycles of a chain; the processor overlaps such chains of several steps by itself */
+    LIGHTEST_NODES = 32, /* then, of a light tile of more than two points, which saves the loop's instructions only */
     ONE_COPY = 120,      /* operations from which on a body is compiled once */
     MOST_SHARED = 1024,  /* loads looked at */
     MOST_SHARING = 128,  /* nodes of a tile whose rows share accumulators */

@@ -226,7 +226,7 @@ typedef struct emu_memory {
     uint64_t *written; /* a bit per byte; NULL: all of it */
     emu_page **pages;  /* NULL until a launch looks for races */
     /* Order of operations (order.c): who has used which bytes, and what the one under way uses of them, a bit per byte. */
-    emu_span *spans; /* sorted */
+    emu_span *spans; /* sorted; from many_spans on, what is over is looked for among all of them */
     uint32_t n_spans, cap_spans, many_spans;
     uint64_t *touched[EMU_TOUCHES]; /* NULL: none */
     uint64_t touched_from, touched_to;
