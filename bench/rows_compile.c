@@ -55,10 +55,11 @@ static wf_info info(wf_context *ctx, bool open_llvm)
     return i;
 }
 
-static double cold(void *data)
+static double compiled(compile_row *r, uint32_t flags_off)
 {
-    compile_row *r = data;
-    wf_config config = { .size = sizeof config, .threads = r->b->threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = {
+        .size = sizeof config, .threads = r->b->threads, .flags_on = WF_NO_DISK_CACHE, .flags_off = flags_off
+    };
     wf_context *ctx = wf_context_new(&config);
     if (info(ctx, true).llvm_major == 0)
         bench_fail(r->b, "LLVM was not found");
@@ -69,6 +70,9 @@ static double cold(void *data)
     wf_context_free(ctx);
     return seconds;
 }
+
+static double cold(void *data) { return compiled(data, 0); }
+static double cold_for_good(void *data) { return compiled(data, WF_TIERED); }
 
 static double disk(void *data)
 {
@@ -145,6 +149,7 @@ static void cold_several(bench *b, bench_case *c)
 static void setup_cold(bench *b, bench_case *c)
 {
     new_row(b, c, *(const int *)c->row->of);
+    bench_add_figure(c, "weft", "for good", cold_for_good); /* as it will be when it has run often */
     bench_add_figure(c, "weft", "", cold);
 }
 

@@ -23,7 +23,8 @@ static const char *mode_text(const wf_kernel_info *k, char buf[static 96])
         snprintf(tile, sizeof tile, "%d x %d*%d", k->rows, k->columns, k->lanes);
     if (k->copies)
         snprintf(copies, sizeof copies, " (%d copies)", k->copies);
-    snprintf(buf, 96, "%s%s%s%s%s", tile, sums, copies, k->nontemporal ? " past cache" : "", k->fused ? " fused" : "");
+    snprintf(buf, 96, "%s%s%s%s%s%s", tile, sums, copies, k->nontemporal ? " past cache" : "",
+             k->baseline ? " baseline" : "", k->fused ? " fused" : "");
     return buf;
 }
 

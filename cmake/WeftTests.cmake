@@ -22,7 +22,8 @@ set_tests_properties(fresh_cache PROPERTIES FIXTURES_SETUP cache)
 function(weft_test name)
     file(MAKE_DIRECTORY ${scratch}/${name})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${scratch}/${name})
-    set(environment WEFT_CACHE=${cache} WEFT_SOURCE=${source} WEFT_CUDA_EMU=$<TARGET_FILE:weft_cuda_emu>)
+    set(environment WEFT_CACHE=${cache} WEFT_SOURCE=${source} WEFT_CUDA_EMU=$<TARGET_FILE:weft_cuda_emu>
+                    WEFT_TIERED=0)
     if(TARGET weft)
         list(APPEND environment WEFT=$<TARGET_FILE:weft>)
     endif()
@@ -99,6 +100,12 @@ if(WEFT_TESTS)
             set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu)
             set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu,interp)
         endif()
+    endforeach()
+
+    # Small kernels as users first meet them; above, all of them are compiled for good.
+    foreach(name control control_arrays ewise half iwise local packets records strides turns vectors views)
+        weft_test(baseline_${name} test_${name})
+        set_property(TEST baseline_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
     endforeach()
 
     # The emulator in the driver's place, so that memory is used again and launches are not waited for, as on a GPU.

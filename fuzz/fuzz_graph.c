@@ -160,7 +160,7 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
 static const char *const widths[] = { "", "avx2", "sse4.2" };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain, *gpu, *gpu_plain;
-enum { PLAIN = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE }; /* what plain ones do without */
+enum { PLAIN = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE | WF_TIERED }; /* what plain ones do without */
 
 static void leave(void)
 {
@@ -189,7 +189,7 @@ static wf_context *context(wf_device device, uint32_t off)
     return wf_context_new(&(wf_config){ .size = sizeof(wf_config),
                                         .device = device,
                                         .threads = 2,
-                                        .flags_on = WF_NO_DISK_CACHE,
+                                        .flags_on = WF_NO_DISK_CACHE | WF_TIERED,
                                         .flags_off = off,
                                         .log = no_failures });
 }

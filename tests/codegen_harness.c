@@ -18,7 +18,8 @@ static struct {
 } library[16];
 static int library_n;
 static const char *const targets[] = { "avx512", "avx2", "sse4.2", "neon" };
-static_assert(WF__COUNT(library) * WF__COUNT(targets) * 2 <= MOST_CODES, "room for the code of every variant");
+typedef enum code_kind { SHORT_ROWS, BASELINE, LONG_ROWS, KINDS } code_kind;
+static_assert(WF__COUNT(library) * WF__COUNT(targets) * KINDS <= MOST_CODES, "room for the code of every variant");
 
 bool (*test_instead)(const test_case *t, const test_memory *memory, uint64_t *acc);
 
@@ -365,13 +366,14 @@ static void run_wanted(const test_case *t, sides *s)
     wf__interp_free(interp);
 }
 
-static wf__code *compiled(const test_case *t, int lib, const wf__target *target, bool long_rows)
+static wf__code *compiled(const test_case *t, int lib, const wf__target *target, code_kind kind)
 {
     wf__str error = { 0 };
     wf__bytes object = { 0 };
     wf__code_options options = t->options;
     options.target = target;
-    options.long_rows = long_rows;
+    options.long_rows = kind == LONG_ROWS;
+    options.baseline = kind == BASELINE;
     bool ok = wf__llvm.object(library[lib].cg, &t->ir, &options, &object, &error);
     wf__code *code = ok ? wf__code_load(object.at, object.n, &error) : NULL;
     if (!code) {
@@ -384,11 +386,11 @@ static wf__code *compiled(const test_case *t, int lib, const wf__target *target,
     return code;
 }
 
-static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__target *target, bool long_rows)
+static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__target *target, code_kind kind)
 {
-    wf__code **code = &t->code[((size_t)lib * WF__COUNT(targets) + named) * 2 + long_rows];
+    wf__code **code = &t->code[((size_t)lib * WF__COUNT(targets) + named) * KINDS + kind];
     if (!*code)
-        *code = compiled(t, lib, target, long_rows);
+        *code = compiled(t, lib, target, kind);
     for (uint32_t i = 0; i < t->ir.slot_n; i++)
         fill(&t->array[i], &s->got[i], i + 1);
     wf__call call = { .mem = s->got_mem, .param = t->param, .extent = t->extent };
@@ -431,8 +433,8 @@ void test_compare(test_case *t, bool everywhere)
         for (size_t i = 0; i < WF__COUNT(targets); i++) {
             const wf__target *target = wf__target_named(targets[i]);
             if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
-                for (int rows = 0; rows <= has_long_rows(t); rows++)
-                    run_code(t, s, l, i, target, rows);
+                for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++)
+                    run_code(t, s, l, i, target, (code_kind)kind);
         }
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
         munmap(s->got[i].map, s->got[i].map_bytes);

@@ -4,7 +4,7 @@
 #define WEFT_CODEGEN_HARNESS_H
 #include "plan/kernel.h"
 
-enum { MOST_ARRAYS = 64, MOST_CODES = 128 };
+enum { MOST_ARRAYS = 64, MOST_CODES = 192 };
 typedef struct test_array {
     unsigned dtype;
     int rank;
@@ -22,7 +22,7 @@ typedef struct test_case {
     uint64_t param[64];
     int64_t extent[WF_MAX_RANK], lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     wf__code_options options;          /* the target is set by the harness */
-    struct wf__code *code[MOST_CODES]; /* compiled once for all boxes: by library, target and promise of long rows */
+    struct wf__code *code[MOST_CODES]; /* compiled once for all boxes: by library, target and kind */
 } test_case;
 
 /* A slot with C-order strides; unit step along the last axis unless the array says otherwise. */

@@ -163,7 +163,12 @@ enum {
     /* What nothing needs is not computed, nor stored where a later store hides it. In array graphs any effect is left
      * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between, or whose array the
      * program has released before it is run, without a view or copy of it; but in debug mode. */
-    WF_DEAD_CODE = 1024
+    WF_DEAD_CODE = 1024,
+    /* Kernels of little work are compiled twice: at first in half the time, to code that takes up to twice as long, and
+     * again for good by the launch with which it has run as long as compiling takes. Those without loops, and of
+     * recordings that are run once: what wf_compile prepares and what is frozen is compiled for good at once. Results are
+     * the same. On by default, unless WEFT_TIERED is 0 in the environment. */
+    WF_TIERED = 2048
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
@@ -585,6 +590,7 @@ typedef struct wf_kernel_info {
     bool plan_hit;                        /* the plan was there */
     bool nontemporal;                     /* stores go past the cache */
     bool alone;                           /* updates are not atomic */
+    bool baseline;                        /* compiled in little time, see WF_TIERED */
     bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
     wf_code_from code;
     int32_t threads;              /* it could use; on a GPU those of a block */

@@ -132,6 +132,12 @@ static int threads_from_environment(void)
     return text && !*text ? n : 0;
 }
 
+static bool tiers_from_environment(void)
+{
+    const char *text = wf__getenv("WEFT_TIERED");
+    return !text || strcmp(text, "0") != 0;
+}
+
 static wf__engine *new_engine(const wf_config *config)
 {
     wf__engine_config c = { .threads = config->threads > 0 ? config->threads : threads_from_environment(),
@@ -171,7 +177,8 @@ wf_context *wf_context_new(const wf_config *config)
         wf__free(ctx);
         return NULL;
     }
-    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE);
+    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE |
+                                 (tiers_from_environment() ? WF_TIERED : 0u));
     wf_set_expand_bytes(ctx, WF__EXPAND_BYTES);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     if (given.device && given.device != ctx->device)

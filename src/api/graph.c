@@ -185,6 +185,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
     uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
     flags ^= WF__KEEP_DEAD;
+    if (wf__is_freezing(ctx))
+        flags &= ~(uint32_t)WF_TIERED;
     wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->init, ranked ? given.shape.rank : 0, flags);
     wf__ir_reset(&rec->deinit, ranked ? given.shape.rank : 0, flags);
@@ -337,6 +339,14 @@ wf_status wf_run(wf_graph *g)
     return status;
 }
 
+/* It is to run often. */
+static void compile_for_good(wf__recording *rec)
+{
+    wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        section[i]->flags &= ~(uint32_t)WF_TIERED;
+}
+
 wf_kernel *wf_compile(wf_graph *g)
 {
     if (!g)
@@ -347,6 +357,7 @@ wf_kernel *wf_compile(wf_graph *g)
         wf__context_retain(k->ctx);
         k->program = g->program;
         k->program.here = NULL; /* the kernel may outlive it */
+        compile_for_good(&k->program.rec);
         g->program = (wf__program){ 0 };
         for (uint32_t i = 0; i < k->program.object_n; ++i)
             if (k->program.object[i].array->name) /* a formal; other arrays may be in use by other threads */

@@ -79,6 +79,7 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
     out->in_lockstep = stage->body.in_lockstep;
     out->nontemporal = note->nontemporal;
     out->alone = note->alone;
+    out->baseline = note->baseline;
     out->fused = note->fused;
     out->code = note->code;
     out->threads = note->threads;

@@ -267,7 +267,7 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
                   { WF_LOOP_OPT, "WF_LOOP_OPT" },   { WF_PACKETS, "WF_PACKETS" },
                   { WF_CALL_OPT, "WF_CALL_OPT" },   { WF_DEAD_CODE, "WF_DEAD_CODE" },
                   { WF_FAST_MATH, "WF_FAST_MATH" }, { WF_DEBUG, "WF_DEBUG" },
-                  { WF_TRAP_NAN, "WF_TRAP_NAN" } };
+                  { WF_TRAP_NAN, "WF_TRAP_NAN" },   { WF_TIERED, "WF_TIERED" } };
     uint32_t left = now ^ old;
     now ^= WF__KEEP_DEAD;
     for (size_t i = 0; i < WF__COUNT(flags); ++i)

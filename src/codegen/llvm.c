@@ -18,6 +18,7 @@ struct wf__codegen {
 typedef struct idle {
     LLVMTargetMachineRef machine;
     const wf__target *target;
+    bool baseline;
     LLVMTargetMachineRef (*made_by)(LLVMTargetRef, const char *, const char *, const char *, int, int, int);
 } idle;
 enum { MOST_IDLE = 16 };
@@ -97,12 +98,13 @@ static int major(const wf__codegen *cg) { return cg->api.major; }
 
 static void close_library(wf__codegen *cg) { wf__free(cg); }
 
-static LLVMTargetMachineRef take_machine(const wf__llvm_api *api, const wf__target *target)
+static LLVMTargetMachineRef take_machine(const wf__llvm_api *api, const wf__code_options *how)
 {
     LLVMTargetMachineRef machine = NULL;
     wf__mutex_lock(&shared.lock);
     for (int i = shared.idle_n - 1; i >= 0 && !machine; i--)
-        if (shared.idle[i].target == target && shared.idle[i].made_by == api->CreateTargetMachine) {
+        if (shared.idle[i].target == how->target && shared.idle[i].baseline == how->baseline &&
+            shared.idle[i].made_by == api->CreateTargetMachine) {
             machine = shared.idle[i].machine;
             shared.idle[i] = shared.idle[--shared.idle_n];
         }
@@ -110,12 +112,12 @@ static LLVMTargetMachineRef take_machine(const wf__llvm_api *api, const wf__targ
     return machine;
 }
 
-static void return_machine(const wf__llvm_api *api, const wf__target *target, LLVMTargetMachineRef machine)
+static void return_machine(const wf__llvm_api *api, const wf__code_options *how, LLVMTargetMachineRef machine)
 {
     wf__mutex_lock(&shared.lock);
     bool room = shared.idle_n < MOST_IDLE;
     if (room)
-        shared.idle[shared.idle_n++] = (idle){ machine, target, api->CreateTargetMachine };
+        shared.idle[shared.idle_n++] = (idle){ machine, how->target, how->baseline, api->CreateTargetMachine };
     wf__mutex_unlock(&shared.lock);
     if (!room)
         api->DisposeTargetMachine(machine);
@@ -155,11 +157,12 @@ static void make_types(wf__gen *g)
 
 static bool make_machine(compilation *c, wf__str *error)
 {
-    const wf__target *target = c->gen.options->target;
+    const wf__code_options *how = c->gen.options;
+    const wf__target *target = how->target;
     const wf__llvm_api *L = c->gen.L;
     LLVMTargetRef t = NULL;
     char *text = NULL;
-    c->machine = take_machine(L, target);
+    c->machine = take_machine(L, how);
     if (c->machine)
         return true;
     if (L->GetTargetFromTriple(target->triple, &t, &text)) {
@@ -167,8 +170,9 @@ static bool make_machine(compilation *c, wf__str *error)
         L->DisposeMessage(text);
         return false;
     }
-    c->machine = L->CreateTargetMachine(t, target->triple, target->cpu, target->features, LLVMCodeGenLevelLess,
-                                        LLVMRelocPIC, LLVMCodeModelSmall);
+    c->machine = L->CreateTargetMachine(t, target->triple, target->cpu, target->features,
+                                        how->baseline ? LLVMCodeGenLevelNone : LLVMCodeGenLevelLess, LLVMRelocPIC,
+                                        LLVMCodeModelSmall);
     if (!c->machine)
         wf__str_addf(error, "LLVM: no machine %s", target->cpu);
     return c->machine != NULL;
@@ -201,7 +205,7 @@ static void end(compilation *c)
     if (c->gen.module)
         L->DisposeModule(c->gen.module);
     if (c->machine)
-        return_machine(L, c->gen.options->target, c->machine);
+        return_machine(L, c->gen.options, c->machine);
     if (c->gen.context)
         L->ContextDispose(c->gen.context);
     wf__str_free(&c->diagnostics);

@@ -290,7 +290,7 @@ typedef struct wf__ir {
 
 enum {
     WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE | WF_LOOP_OPT | WF_PACKETS | WF_FAST_MATH |
-                   WF_DEBUG | WF_TRAP_NAN
+                   WF_DEBUG | WF_TRAP_NAN | WF_TIERED
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */

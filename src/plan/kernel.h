@@ -99,6 +99,7 @@ typedef struct wf__code_options {
     bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
     int rows_at_once;  /* worth doing: of bodies with kept_lane if they are light, and of crossed ones; 0: unknown */
     bool alone;        /* no other thread runs this stage: updates need not be atomic */
+    bool baseline;     /* to be made fast rather than to be fast: half the time to compile, up to twice as slow */
     int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
 } wf__code_options;
 

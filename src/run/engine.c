@@ -187,7 +187,8 @@ static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options
     const char *version = wf_version();
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = { how->nontemporal | (uint32_t)how->long_rows << 1 |
                                                          (uint32_t)how->alone << 2 | (uint32_t)how->columns << 3 |
-                                                         (uint32_t)how->rows_at_once << 8,
+                                                         (uint32_t)how->rows_at_once << 8 |
+                                                         (uint32_t)how->baseline << 16,
                                                      (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
     wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
                  e->target->features);
@@ -199,7 +200,7 @@ static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options
 }
 
 /* ---- code ---- */
-static wf__executable *load(const wf__bytes *object, wf__str *error)
+static wf__executable *load(const wf__bytes *object, const wf__code_options *how, wf__str *error)
 {
     wf__executable *x = wf__alloc0(sizeof *x);
     wf__code *code = x ? wf__code_load(object->at, object->n, error) : NULL;
@@ -209,16 +210,17 @@ static wf__executable *load(const wf__bytes *object, wf__str *error)
     }
     x->code = code;
     x->entry = wf__code_entry(code);
+    x->baseline = how->baseline;
     return x;
 }
 
-static wf__executable *from_disk(wf__engine *e, const wf__str *key)
+static wf__executable *from_disk(wf__engine *e, const wf__code_options *how, const wf__str *key)
 {
     wf__bytes object = { 0 };
     wf__str ignored = { 0 };
     wf__executable *x = NULL;
     if (e->use_disk && wf__disk_load(e->disk, key->at, key->len, &object))
-        x = load(&object, &ignored);
+        x = load(&object, how, &ignored);
     if (x)
         atomic_fetch_add(&e->disk_hits, 1);
     wf__free(object.at);
@@ -239,7 +241,7 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code
     options.target = e->target;
     wf__executable *x = NULL;
     if (e->codegen_ops->object(codegen, body, &options, &object, error))
-        x = load(&object, error);
+        x = load(&object, how, error);
     if (x) {
         atomic_fetch_add(&e->compiled, 1);
         if (e->use_disk)
@@ -297,8 +299,59 @@ static void explain_miss(wf__engine *e, const wf__str *key, size_t prefix, wf__n
     wf__str_free(&old);
 }
 
-wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__note *note,
-                          wf__str *error)
+/* What is looked up or made: a body's code of one kind. */
+typedef struct sought {
+    const wf__ir *body;
+    const wf__code_options *how;
+    wf__str key;
+    size_t prefix; /* of the key, before the body's part */
+    wf__hash128 hash;
+} sought;
+
+static bool seek(wf__engine *e, const wf__ir *body, const wf__code_options *how, sought *out)
+{
+    *out = (sought){ .body = body, .how = how };
+    out->prefix = code_key(e, body, how, &out->key);
+    if (!out->key.failed)
+        out->hash = wf__hash_128(out->key.at, out->key.len);
+    return !out->key.failed;
+}
+
+/* What the map has for it from now on: x, which becomes the map's, or what another thread has put there. */
+static wf__held *keep(wf__engine *e, const sought *s, wf__executable *x)
+{
+    wf__held *code = wf__map_put(e->code, s->hash, s->key.at, s->key.len, x, sizeof *x + wf__code_size(x->code));
+    if (!code || wf__held_value(code) != x)
+        free_executable(x);
+    return code;
+}
+
+static wf__held *find(wf__engine *e, const sought *s, wf__note *note)
+{
+    wf__held *code = wf__map_get(e->code, s->hash, s->key.at, s->key.len);
+    note->hash = s->hash.lo;
+    note->code = WF_CODE_MEMORY;
+    if (code) {
+        atomic_fetch_add(&e->memory_hits, 1);
+        return code;
+    }
+    wf__executable *x = from_disk(e, s->how, &s->key);
+    note->code = WF_CODE_DISK;
+    return x ? keep(e, s, x) : NULL;
+}
+
+static wf__held *make(wf__engine *e, const sought *s, wf__note *note, wf__str *error)
+{
+    note->hash = s->hash.lo;
+    if (note->explain)
+        explain_miss(e, &s->key, s->prefix, note);
+    wf__executable *x = compile(e, s->body, s->how, &s->key, error);
+    note->code = x ? WF_CODE_COMPILED : WF_CODE_NONE;
+    return x ? keep(e, s, x) : NULL;
+}
+
+wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
+                          const wf__code_options *instead, wf__note *note, wf__str *error)
 {
     if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
         wf__mutex_lock(&e->lock);
@@ -309,34 +362,19 @@ wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_opti
     wf__mutex_lock(&e->lock);
     find_llvm(e);
     wf__mutex_unlock(&e->lock);
-    wf__str key = { 0 };
     wf__note unseen = { 0 };
+    sought wanted, other = { 0 };
     note = note ? note : &unseen;
-    size_t prefix = code_key(e, body, how, &key);
     wf__held *code = NULL;
-    if (!key.failed) {
-        wf__hash128 hash = wf__hash_128(key.at, key.len);
-        note->hash = hash.lo;
-        code = wf__map_get(e->code, hash, key.at, key.len);
-        if (code) {
-            atomic_fetch_add(&e->memory_hits, 1);
-            note->code = WF_CODE_MEMORY;
-        } else {
-            wf__executable *x = from_disk(e, &key);
-            note->code = WF_CODE_DISK;
-            if (!x) {
-                if (note->explain)
-                    explain_miss(e, &key, prefix, note);
-                x = compile(e, body, how, &key, error);
-                note->code = x ? WF_CODE_COMPILED : WF_CODE_NONE;
-            }
-            if (x)
-                code = wf__map_put(e->code, hash, key.at, key.len, x, sizeof *x + wf__code_size(x->code));
-            if (x && (!code || wf__held_value(code) != x))
-                free_executable(x);
-        }
+    if (seek(e, body, how, &wanted)) {
+        code = find(e, &wanted, note);
+        if (!code && instead && seek(e, body, instead, &other))
+            code = find(e, &other, note);
+        if (!code)
+            code = make(e, &wanted, note, error);
     }
-    wf__str_free(&key);
+    wf__str_free(&other.key);
+    wf__str_free(&wanted.key);
     return code;
 }
 

@@ -11,6 +11,8 @@
 typedef struct wf__executable {
     wf__code *code;
     wf__entry *entry;
+    bool baseline;
+    _Atomic uint64_t work; /* done with baseline code, by all plans that have it */
 } wf__executable;
 
 enum { WF__MOST_GPUS = 64 };

@@ -3,13 +3,16 @@
 #include "run/engine_internal.h"
 #include <stdio.h>
 
-/* Made at a stage's first run: stage->code. Entries are set once and never change. */
+/* Made at a stage's first run: stage->code. An entry changes at most once, from baseline code to the code for good, and
+ * both stay as long as the stage, since launches may be at it. */
+enum { BASELINE, FOR_GOOD, TIERS };
 typedef struct stage_code {
     _Atomic(wf__entry *) entry[WF__VARIANTS];
-    wf__held *held[WF__VARIANTS];        /* theirs; under the engine's lock */
-    _Atomic bool no_entry[WF__VARIANTS]; /* the compiler cannot: interpret */
-    _Atomic uint64_t hash[WF__VARIANTS]; /* of the code */
-    _Atomic uint32_t tile[WF__VARIANTS]; /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
+    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* what the entry is of, while better code is to come */
+    wf__held *held[WF__VARIANTS][TIERS];              /* under the engine's lock */
+    _Atomic bool no_entry[WF__VARIANTS];              /* the compiler cannot: interpret */
+    _Atomic uint64_t hash[WF__VARIANTS];              /* of the code */
+    _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
     _Atomic(wf__interp *) interp;
 } stage_code;
 
@@ -17,7 +20,8 @@ void wf__engine_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
     for (int i = 0; i < WF__VARIANTS; ++i)
-        wf__map_let_go(((wf__engine *)engine)->code, c->held[i]);
+        for (int t = 0; t < TIERS; ++t)
+            wf__map_let_go(((wf__engine *)engine)->code, c->held[i][t]);
     wf__interp_free(atomic_load(&c->interp));
     wf__free(c);
 }
@@ -104,11 +108,13 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
     return even_rows(n, best);
 }
 
-static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which)
+static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which, int tier)
 {
     bool plain = !stage->body.loops && !stage->body.red_n && !stage->updates && !stage->copies_n;
-    return (wf__code_options){ .nontemporal = which == WF__NONTEMPORAL,
-                               .columns = plain ? stage->columns : 0,
+    int columns = stage->columns ? stage->columns : tier == BASELINE;
+    return (wf__code_options){ .baseline = tier == BASELINE,
+                               .nontemporal = which == WF__NONTEMPORAL,
+                               .columns = plain ? columns : 0,
                                .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
                                .rows_at_once = rows_at_once(e, stage),
                                .alone = which == WF__ALONE };
@@ -132,7 +138,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
 {
     uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
     int rows, columns, lanes;
-    wf__code_options how = options_of(e, stage, which);
+    wf__code_options how = options_of(e, stage, which, atomic_load(&c->baseline[which]) ? BASELINE : FOR_GOOD);
     if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
         tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
         atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
@@ -143,45 +149,86 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
     note->lanes = (int)(tile >> 16);
     note->nontemporal = which == WF__NONTEMPORAL;
     note->alone = which == WF__ALONE;
+    note->baseline = how.baseline;
 }
 
-static void log_failure(wf__engine *e, wf__str *error)
+static void log_failure(wf__engine *e, wf__str *error, bool again)
 {
     wf__str text = { 0 };
-    wf__str_addf(&text, "compiling a kernel failed (%s); it is interpreted instead", wf__str_get(error));
+    wf__str_addf(&text, "compiling a kernel failed (%s); %s", wf__str_get(error),
+                 again ? "the code that there is stays" : "it is interpreted instead");
     wf__engine_log(e, 1, wf__str_get(&text));
     wf__str_free(&text);
 }
 
-static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
+/* Sets the entry. `held`: its code, which is the stage's from now on. */
+static wf__entry *take(wf__engine *e, stage_code *c, wf__variant which, wf__held *held)
+{
+    wf__mutex_lock(&e->lock);
+    wf__executable *x = wf__held_value(held);
+    wf__held **of = &c->held[which][x->baseline ? BASELINE : FOR_GOOD], *surplus = *of;
+    if (surplus) /* another thread's may be another copy of the code */
+        x = wf__held_value(*of);
+    *of = surplus ? *of : held;
+    surplus = surplus ? held : NULL;
+    if (!x->baseline || !c->held[which][FOR_GOOD]) {
+        atomic_store(&c->baseline[which], x->baseline ? x : NULL);
+        atomic_store(&c->tile[which], 0);
+        atomic_store_explicit(&c->entry[which], x->entry, memory_order_release);
+    }
+    wf__mutex_unlock(&e->lock);
+    wf__map_let_go(e->code, surplus);
+    return x->entry;
+}
+
+/* ---- tiers ---- */
+/* Work that takes about as long as compiling for good: then baseline code has cost as much as it has saved. */
+static uint64_t worth_compiling(const wf__stage *stage)
+{
+    return ((uint64_t)1 << 28) + ((uint64_t)stage->body.n << 22);
+}
+
+/* How often loops turn is not known. */
+static bool is_brief(const wf__stage *stage)
+{
+    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+}
+
+/* Notes a run of baseline code. true, to one thread: enough of it. */
+static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant which)
+{
+    wf__executable *x = atomic_load_explicit(&c->baseline[which], memory_order_acquire);
+    if (!x)
+        return false;
+    uint64_t done = atomic_fetch_add_explicit(&x->work, stage->work, memory_order_relaxed) + stage->work;
+    return done >= worth_compiling(stage) && atomic_compare_exchange_strong(&c->baseline[which], &x, NULL);
+}
+
+static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, int tier,
+                          wf__note *note)
 {
     wf__str error = { 0 };
-    wf__code_options how = options_of(e, stage, which);
+    const wf__code_options how = options_of(e, stage, which, tier), for_good = options_of(e, stage, which, FOR_GOOD);
     wf__note found = { .explain = note && note->explain };
     double start = note ? wf__now() : 0;
-    wf__held *held = wf__engine_code(e, &stage->body, &how, &found, &error), *double_held = held;
-    wf__entry *entry = held ? wf__engine_entry(held) : NULL;
-    atomic_store(&c->hash[which], found.hash);
+    wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, if any */
+    const bool again = entry != NULL;
+    wf__held *held = wf__engine_code(e, &stage->body, &how, how.baseline ? &for_good : NULL, &found, &error);
+    if (held) {
+        entry = take(e, c, which, held);
+        atomic_store(&c->hash[which], found.hash);
+    } else if (!again)
+        atomic_store(&c->no_entry[which], true);
     if (note) {
         note->code = found.code;
         note->compile_s += wf__now() - start;
         memcpy(note->why, found.why, sizeof note->why);
         note_variant(c, which, note);
+        if (again && note->code == WF_CODE_COMPILED)
+            snprintf(note->why, sizeof note->why, "it has run often enough to be worth better code");
     }
-    if (entry) {
-        wf__mutex_lock(&e->lock);
-        if (!c->held[which]) {
-            c->held[which] = held;
-            double_held = NULL;
-        }
-        entry = wf__engine_entry(c->held[which]); /* another thread's may be another copy of the code */
-        wf__mutex_unlock(&e->lock);
-        wf__map_let_go(e->code, double_held);
-        atomic_store_explicit(&c->entry[which], entry, memory_order_release);
-    } else
-        atomic_store(&c->no_entry[which], true);
     if (error.len)
-        log_failure(e, &error);
+        log_failure(e, &error, again);
     wf__str_free(&error);
     return entry;
 }
@@ -192,8 +239,10 @@ wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, w
     wf__entry *entry = c ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
     if (note && entry && note->code == WF_CODE_NONE) /* else it was compiled ahead, which has said more */
         note->code = WF_CODE_READY;
-    if (!entry && c && !atomic_load(&c->no_entry[which]))
-        entry = compile(e, stage, c, which, note);
+    if (entry && has_outgrown(stage, c, which))
+        entry = compile(e, stage, c, which, FOR_GOOD, note);
+    else if (!entry && c && !atomic_load(&c->no_entry[which]))
+        entry = compile(e, stage, c, which, is_brief(stage) ? BASELINE : FOR_GOOD, note);
     if (entry && note)
         note_code(e, stage, c, which, note);
     return entry;
@@ -202,7 +251,8 @@ wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, w
 wf__entry *wf__stage_ready_entry(const wf__stage *stage, wf__variant which)
 {
     const stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
-    return c ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
+    bool settled = c && !atomic_load_explicit(&c->baseline[which], memory_order_acquire);
+    return settled ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
 }
 
 const wf__interp *wf__stage_interp(wf__engine *e, wf__stage *stage, wf__failure *f)
