@@ -546,6 +546,26 @@ static void test_nontemporal(void **state)
     }
 }
 
+/* Rows written by index: at the lanes' own places, and, which must not be taken for that, beside them. */
+static void test_nontemporal_rows(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    const int64_t n = 1003, rows[] = { 3, 1024 };
+    test_case t;
+    begin(&t, "non-temporal rows", 1);
+    t.options.nontemporal = true;
+    test_space(&t, 1, n, 0, 0);
+    uint32_t a = test_slot(&t, WF_F32, 1, &n, true), r = test_slot(&t, WF_F32, 2, rows, false);
+    t.array[r].aligned = true;
+    t.ir.slot[r].rows = true;
+    wf__ref x = in(&t, a), lane = wf__index(&t.ir, 0);
+    for (int k = 0; k < 3; k++)
+        wf__store(&t.ir, r, test_tuple(&t, num(&t, k), lane, 0), wf__op2(&t.ir, WF__OP_add, x, x), 0);
+    test_compare(&t, true);
+    test_end(&t);
+}
+
 int codegen_cases(const char *part)
 {
     const struct CMUnitTest operations[] = {
@@ -553,12 +573,19 @@ int codegen_cases(const char *part)
         cmocka_unit_test(test_constant_operands),
     };
     const struct CMUnitTest others[] = {
-        cmocka_unit_test(test_complex),    cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_tails),      cmocka_unit_test(test_addressing),
-        cmocka_unit_test(test_borders),    cmocka_unit_test(test_stencil_tiles),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_indices_as_values),
-        cmocka_unit_test(test_order),      cmocka_unit_test(test_divisions),
-        cmocka_unit_test(test_cold_paths), cmocka_unit_test(test_nontemporal),
+        cmocka_unit_test(test_complex),
+        cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_addressing),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_stencil_tiles),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_indices_as_values),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_cold_paths),
+        cmocka_unit_test(test_nontemporal),
+        cmocka_unit_test(test_nontemporal_rows),
     };
     int failed = 0;
     if (!part || !strcmp(part, "operations"))

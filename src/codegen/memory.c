@@ -247,7 +247,7 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
 static bool streams(const wf__inst *in, const wf__node *n)
 {
     const wf__slot *s = &in->ir->slot[n->a];
-    return in->g->options->nontemporal && !in->safe && !n->d && s->element &&
+    return in->g->options->nontemporal && !in->safe && !n->d && (s->element || s->rows) &&
            in->g->width * (int)wf__size(s->dtype) >= 16;
 }
 

@@ -204,8 +204,9 @@ typedef struct wf__culprit {
 typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;
     bool read, written;
-    bool element;              /* accessed with tuple 0 (rank: that of the space, after lowering) */
-    bool meets;                /* after layout: another slot may name the same memory, and one of them is written */
+    bool element; /* accessed with tuple 0 (rank: that of the space, after lowering) */
+    bool rows;    /* after layout: by index, stores go where the lane's index is the last, in one row for all */
+    bool meets;   /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
     /* Not 0: private memory for ACCUMs that differ in a constant last index, if there are several; of mode EXPAND,
      * but for `shared`: there the threads of a block meet. Beyond 1: the last index, the lane's along its axis, counts

@@ -169,6 +169,51 @@ static int8_t slab_axis(const wf__stage *stage)
     return axis;
 }
 
+static bool is_own_place(const wf__ir *body, const wf__node *store)
+{
+    const wf__ref *index = wf__tuple_at(body, store->b);
+    uint32_t last = wf__tuple_len(body, store->b) - 1;
+    int axis;
+    int64_t offset;
+    for (uint32_t k = 0; k < last; ++k)
+        if (!wf__as_offset(body, index[k], &axis, &offset) || axis == body->rank - 1)
+            return false;
+    return wf__as_offset(body, index[last], &axis, &offset) && axis == body->rank - 1 && !offset;
+}
+
+/* Arrays written by index as they would be by element: they may be written past the cache, too. */
+static void find_rows(wf__ir *body)
+{
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        body->slot[s].rows = body->slot[s].written && !body->slot[s].element && body->slot[s].rank;
+    for (wf__ref r = 1; r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
+        if (wf__op_is_update(n->op) || (n->op == WF__STORE && body->slot[n->a].rows && !is_own_place(body, n)))
+            body->slot[n->a].rows = false;
+    }
+}
+
+/* Are there reads here and there, of less than a cache line? They wait for their lines, and stores past the cache keep the
+ * buffers that they need: 4 elements at a time took 1.6 times as long, 24 less. */
+static bool picks(const wf__ir *body)
+{
+    enum { LINE = 64 };
+    wf__vary *vary = wf__alloc(body->n * sizeof *vary);
+    bool found = false;
+    if (vary)
+        wf__analyse(body, vary);
+    for (wf__ref r = 1; vary && r < body->n && !found; ++r) {
+        const wf__node *n = &body->node[r];
+        if (n->op != WF__LOAD || body->slot[n->a].element)
+            continue;
+        unsigned together = body->slot[n->a].record ? body->slot[n->a].record : 1;
+        for (uint32_t k = 0; k < wf__tuple_len(body, n->b) && together * wf__size(n->dtype) < LINE; ++k)
+            found = found || vary[wf__tuple_at(body, n->b)[k]].kind == WF__VARYING;
+    }
+    wf__free(vary);
+    return found;
+}
+
 static void estimate(wf__stage *stage)
 {
     enum { TURNS = 32 }; /* of a loop, about */
@@ -183,15 +228,16 @@ static void estimate(wf__stage *stage)
         if (n->op == WF__END && !stage->body.node[n->a].aux && times > 1)
             times /= TURNS;
         cost += times * (memory || wf__op_is_update(n->op) ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
-        if (memory && stage->body.slot[n->a].element)
+        if (memory && (stage->body.slot[n->a].element || (n->op == WF__STORE && stage->body.slot[n->a].rows)))
             bytes += wf__size(n->dtype);
     }
     stage->work = points * (cost + 1);
-    stage->streams = bytes * points >= (uint64_t)32 << 20;
+    stage->streams = bytes * points >= (uint64_t)32 << 20 && !picks(&stage->body);
 }
 
 void wf__plan_cut(wf__stage *stage)
 {
+    find_rows(&stage->body);
     estimate(stage);
     cut_blocks(stage);
     stage->long_rows = has_long_rows(stage);

@@ -49,7 +49,7 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
         const wf__slot *slot = &body->slot[s];
         if (!slot->written)
             continue;
-        if (slot->read || !slot->element || slot->step[slot->rank - 1] != WF__STEP_UNIT)
+        if (slot->read || (!slot->element && !slot->rows) || slot->step[slot->rank - 1] != WF__STEP_UNIT)
             return false;
         any = true;
         uintptr_t bits = (uintptr_t)mem[s].base;
