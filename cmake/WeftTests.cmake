@@ -103,7 +103,7 @@ if(WEFT_TESTS)
     endforeach()
 
     # Small kernels as users first meet them; above, all of them are compiled for good.
-    foreach(name control control_arrays ewise half iwise local packets records strides turns vectors views)
+    foreach(name control control_arrays ewise far half iwise local packets records strides turns vectors views)
         weft_test(baseline_${name} test_${name})
         set_property(TEST baseline_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
     endforeach()

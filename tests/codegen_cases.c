@@ -172,7 +172,14 @@ static wf__ref num(test_case *t, int64_t v) { return wf__const_bits(&t->ir, WF_I
 static wf__ref plus(test_case *t, wf__ref a, int64_t v) { return wf__op2(&t->ir, WF__OP_add, a, num(t, v)); }
 
 /* Contiguous, shifted, reversed, strided, broadcast along either axis, transposed, gathered, scattered. */
-static void check_addressing(unsigned dtype, int rows, int columns)
+/* As if all memory that is touched by index were large: FAST asks for it ahead of time. */
+static void make_far(test_case *t, bool far)
+{
+    for (uint32_t s = 0; s < t->ir.slot_n; s++)
+        t->ir.slot[s].far = far && !t->ir.slot[s].element;
+}
+
+static void check_addressing(unsigned dtype, int rows, int columns, bool far)
 {
     test_case t;
     begin(&t, "addressing", 2);
@@ -234,15 +241,16 @@ static void check_addressing(unsigned dtype, int rows, int columns)
         value[k] = wf__load(ir, place[k][0], place[k][1], WF_BORDER_NONE, 0);
     for (size_t k = 0; k < WF__COUNT(place); k++)
         out(&t, test_slot(&t, dtype, 2, size, true), value[k]);
-    uint32_t to = test_slot(&t, dtype, 2, tall, false), far = test_slot(&t, dtype, 2, wide, false);
+    uint32_t to = test_slot(&t, dtype, 2, tall, false), apart = test_slot(&t, dtype, 2, wide, false);
     uint32_t under = test_slot(&t, dtype, 2, size, true);
     wf__store(ir, to, test_tuple(&t, x, y, 0), value[1], 0);
     wf__store(ir, onto, test_here(&t), value[1], 0);
-    wf__store(ir, far, test_tuple(&t, plus(&t, y, 2), plus(&t, twice, 3), 0), value[4], 0);
+    wf__store(ir, apart, test_tuple(&t, plus(&t, y, 2), plus(&t, twice, 3), 0), value[4], 0);
     wf__ref odd = wf__op2(ir, WF__OP_eq, wf__op2(ir, WF__OP_and, x, num(&t, 3)), num(&t, 1));
     wf__store(ir, under, test_here(&t), value[0], odd);
     wf__store(ir, under, test_here(&t), value[2], wf__op2(ir, WF__OP_eq, y, num(&t, 4)));
     assert_int_equal(ir->status, WF_OK);
+    make_far(&t, far);
     test_compare(&t, rows == 2);
     for (int d = 0; d < 2; d++) {
         t.lo[d] = 1 + 2 * d;
@@ -258,13 +266,16 @@ static void test_addressing(void **state)
     test_need_llvm();
     static const unsigned some[] = { WF_F32, WF_F64, WF_U8, WF_I16, WF_I64, WF_BOOL, WF_F16, WF_C32, WF_C64, WF_C128 };
     for (size_t i = 0; i < WF__COUNT(some); i++)
-        check_addressing(some[i], 1, 1);
-    check_addressing(WF_F32, 2, 3);
-    check_addressing(WF_U8, 4, 1);
+        check_addressing(some[i], 1, 1, false);
+    check_addressing(WF_F32, 2, 3, false);
+    check_addressing(WF_U8, 4, 1, false);
+    check_addressing(WF_F32, 1, 1, true);
+    check_addressing(WF_F64, 2, 2, true);
+    check_addressing(WF_U8, 4, 1, true);
 }
 
 /* ---- borders ---- */
-static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w, int rows, int columns)
+static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w, int rows, int columns, bool far)
 {
     test_case t;
     char name[96];
@@ -298,6 +309,7 @@ static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w,
     }
     (void)all;
     assert_int_equal(ir->status, WF_OK);
+    make_far(&t, far);
     test_compare(&t, rows == 2);
     test_end(&t);
 }
@@ -307,14 +319,15 @@ static void test_borders(void **state)
     (void)state;
     test_need_llvm();
     for (int b = WF_BORDER_VALUE; b <= WF_BORDER_REFLECT; b++) {
-        check_border((wf_border)b, WF_F32, 11, 140, 1, 1);
-        check_border((wf_border)b, WF_F32, 12, 150, 2, 2);
-        check_border((wf_border)b, WF_U16, 9, 100, 4, 1);
-        check_border((wf_border)b, WF_F64, 1, 1, 1, 2);
-        check_border((wf_border)b, WF_BOOL, 3, 2, 1, 2);
-        check_border((wf_border)b, WF_F32, 0, 5, 1, 1);
-        check_border((wf_border)b, WF_C64, 9, 100, 1, 2);
-        check_border((wf_border)b, WF_C128, 5, 70, 2, 1);
+        check_border((wf_border)b, WF_F32, 11, 140, 1, 1, false);
+        check_border((wf_border)b, WF_F32, 12, 150, 2, 2, false);
+        check_border((wf_border)b, WF_U16, 9, 100, 4, 1, false);
+        check_border((wf_border)b, WF_F64, 1, 1, 1, 2, false);
+        check_border((wf_border)b, WF_BOOL, 3, 2, 1, 2, false);
+        check_border((wf_border)b, WF_F32, 0, 5, 1, 1, false);
+        check_border((wf_border)b, WF_C64, 9, 100, 1, 2, false);
+        check_border((wf_border)b, WF_C128, 5, 70, 2, 1, false);
+        check_border((wf_border)b, WF_I16, 11, 140, 2, 1, true);
     }
 }
 

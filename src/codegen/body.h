@@ -1,6 +1,7 @@
 /* body.h - a kernel in the making: the function around the loops (frame) and one instantiation of a body inside them
  * (inst). There are two instantiations: FAST, a tile of points with full vectors and no tests, and SAFE, one vector of
- * points whose lanes may be beyond the end, with every border test.
+ * points whose lanes may be beyond the end, with every border test. Within FAST's loop there may be a third, AHEAD, of
+ * the indices of points further on.
  *
  * Where a value is computed: level k < rank-1 in the k-th shared loop (0: before all loops), rank-1 once a row of its
  * instantiation, rank in the innermost loop. Uniform values are scalars; affine ones are a scalar (their value at lane
@@ -75,7 +76,7 @@ typedef struct wf__inst {
     wf__frame *f;
     wf__gen *g;
     const wf__ir *ir;
-    bool safe;
+    bool safe, ahead;
     wf__vary *vary;
     uint8_t *level, *live; /* per node */
     val *scalar, *vector;
@@ -110,7 +111,8 @@ val wf__frame_room(wf__frame *f, LLVMTypeRef type);                  /* on the s
 val wf__frame_nowhere(wf__frame *f);
 
 /* ---- inst.c ---- */
-bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe);
+typedef enum wf__inst_kind { WF__FAST, WF__SAFE, WF__AHEAD } wf__inst_kind;
+bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, wf__inst_kind kind);
 void wf__inst_free(wf__inst *in);
 void wf__inst_level(wf__inst *in, int level); /* emits all nodes of that level */
 val wf__inst_scalar(wf__inst *in, wf__ref r); /* uniform or affine */
@@ -176,6 +178,15 @@ val wf__from_memory(wf__gen *g, unsigned dtype, int w, val v);
 void wf__emit_update(wf__inst *in, wf__ref r);
 /* Addresses of all lanes; those of lanes that are off (mask; NULL: none) are nowhere. */
 void wf__far_pointers(wf__inst *in, unsigned dtype, const wf__where *at, val mask, val out[WF__LANES]);
+
+/* ---- ahead.c ---- */
+/* A body that has but the indices of scattered accesses, each as a LOAD, which is a place: what FAST asks for before it
+ * comes there. It may be empty. false: no memory. The caller frees it either way. */
+bool wf__find_ahead(const wf__ir *body, wf__ir *out);
+/* Which points it is for: further on than lane `lane`, `last` at most. */
+void wf__ahead_index(wf__inst *in, val lane, val last);
+bool wf__is_place(const wf__inst *in, wf__ref r);
+void wf__emit_place(wf__inst *in, wf__ref r);
 
 /* ---- packet.c ---- */
 bool wf__find_packets(wf__inst *in); /* once the order is settled; false: no memory */

@@ -9,7 +9,7 @@ enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CO
 static void mark_effects(wf__inst *in)
 {
     for (uint32_t i = 1; i < in->ir->n; i++) {
-        in->live[i] = wf__op_is_effect(in->ir->node[i].op);
+        in->live[i] = wf__op_is_effect(in->ir->node[i].op) || wf__is_place(in, i);
     }
     wf__mark_live(in->ir, in->live);
 }
@@ -76,9 +76,9 @@ static uint32_t count_constants(const wf__inst *in)
     return n;
 }
 
-bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, bool safe)
+bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, wf__inst_kind kind)
 {
-    *in = (wf__inst){ .f = f, .g = f->g, .ir = ir, .safe = safe };
+    *in = (wf__inst){ .f = f, .g = f->g, .ir = ir, .safe = kind == WF__SAFE, .ahead = kind == WF__AHEAD };
     size_t n = ir->n;
     in->vary = wf__alloc(n * sizeof *in->vary);
     in->level = wf__alloc0(n);
@@ -321,7 +321,7 @@ static void emit_varying(wf__inst *in, wf__ref r)
     }
     switch (n->op) {
     case WF__LOAD:
-        wf__emit_load(in, r);
+        (wf__is_place(in, r) ? wf__emit_place : wf__emit_load)(in, r);
         break;
     case WF__STORE:
         wf__emit_store(in, n);

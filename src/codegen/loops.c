@@ -16,6 +16,7 @@ typedef struct nest {
     wf__gen *g;
     wf__frame *f;
     wf__inst *fast, *safe; /* either may be NULL */
+    wf__inst *ahead;       /* with FAST; NULL: nothing */
     val index[WF_MAX_RANK];
     val inside;        /* outer indices in the box: i1, or NULL: always */
     val clo, chi, end; /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
@@ -155,12 +156,38 @@ static void emit_safe(nest *t, val lo, val hi)
     wf__gen_at(g, after);
 }
 
+/* What FAST's steps have in common in a row. */
+static void begin_fast_row(nest *t)
+{
+    int level = t->f->rank - 1;
+    t->fast->row = t->g->L->GetInsertBlock(t->g->b);
+    wf__inst_level(t->fast, level);
+    if (!t->ahead)
+        return;
+    t->ahead->row = t->fast->row;
+    wf__inst_level(t->ahead, level);
+}
+
+/* One step from lane `lane` on. */
+static void emit_fast_step(nest *t, val lane)
+{
+    wf__gen *g = t->g;
+    wf__frame *f = t->f;
+    if (t->ahead) {
+        t->ahead->inner = t->fast->inner;
+        wf__ahead_index(t->ahead, lane, g_sub(g, f->hi[f->rank - 1], g_i64(g, (int64_t)f->columns * g->width)));
+        wf__inst_level(t->ahead, f->rank);
+        t->fast->inner = t->ahead->inner;
+    }
+    t->fast->index[f->rank - 1] = lane;
+    wf__inst_level(t->fast, f->rank);
+}
+
 /* FAST's loop from `start` while below `limit`; `before` has been left open. Ends at the start of a new block. */
 static void emit_fast_loop(nest *t, block before, val start, val limit)
 {
     wf__gen *g = t->g;
     wf__inst *in = t->fast;
-    int rank = t->f->rank;
     block loop = wf__gen_block(g, "fast"), after = wf__gen_block(g, "fast_end");
     counter c = begin_count(g, before, loop, start);
     wf__gen_at(g, before);
@@ -168,8 +195,7 @@ static void emit_fast_loop(nest *t, block before, val start, val limit)
     wf__red_enter(in, before, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    in->index[rank - 1] = count(g, &c);
-    wf__inst_level(in, rank);
+    emit_fast_step(t, count(g, &c));
     wf__red_turn(in, g->L->GetInsertBlock(g->b));
     end_count(g, &c, g_i64(g, (int64_t)t->f->columns * g->width), limit, after);
     wf__gen_at(g, after);
@@ -180,8 +206,7 @@ static void emit_fast(nest *t, val clo, val chi, val end)
 {
     wf__gen *g = t->g;
     wf__inst *in = t->fast;
-    in->row = g->L->GetInsertBlock(g->b);
-    wf__inst_level(in, t->f->rank - 1);
+    begin_fast_row(t);
     if (!t->steps_back) {
         wf__red_row(in);
         emit_fast_loop(t, in->row, clo, chi);
@@ -209,8 +234,7 @@ static void emit_fast_row(nest *t)
     wf__inst *in = t->fast;
     int last = t->f->rank - 1;
     val lo = t->f->lo[last], hi = t->f->hi[last], step = g_i64(g, (int64_t)t->f->columns * g->width);
-    in->row = g->L->GetInsertBlock(g->b);
-    wf__inst_level(in, last);
+    begin_fast_row(t);
     block before = in->row, turn = wf__gen_block(g, "turn"), loop = wf__gen_block(g, "fast");
     block rest = wf__gen_block(g, "rest"), after = wf__gen_block(g, "fast_end");
     wf__gen_at(g, before);
@@ -223,8 +247,7 @@ static void emit_fast_row(nest *t)
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    in->index[last] = count(g, &c);
-    wf__inst_level(in, last + 1);
+    emit_fast_step(t, count(g, &c));
     val done = end_count(g, &c, step, limit, rest);
     wf__gen_at(g, rest);
     g->L->AddIncoming(start, (val[]){ lo, final }, (block[]){ before, rest }, 2);
@@ -341,6 +364,8 @@ static void emit_level(nest *t, int level)
 {
     if (t->fast)
         wf__inst_level(t->fast, level);
+    if (t->ahead)
+        wf__inst_level(t->ahead, level);
     if (t->safe)
         wf__inst_level(t->safe, level);
 }
@@ -384,6 +409,8 @@ static void emit_axis(nest *t, int axis)
         t->safe->index[axis] = i;
     if (t->fast)
         t->fast->index[axis] = i;
+    if (t->ahead)
+        t->ahead->index[axis] = i;
     if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
         f->level[axis + 1] = loop;
         emit_level(t, axis + 1);
@@ -473,13 +500,16 @@ static bool emit_function(nest *t)
     return wf__frame_finish(f);
 }
 
-/* `tile`: FAST's body, or NULL. */
-static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
+/* `tile`: FAST's body, or NULL. `places`: AHEAD's, which may be empty. */
+static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile, const wf__ir *places)
 {
-    wf__inst fast = { 0 }, safe = { 0 };
-    bool ok = (!tile || wf__inst_init(&fast, f, tile, false)) && wf__inst_init(&safe, f, f->body, true);
+    wf__inst fast = { 0 }, safe = { 0 }, ahead = { 0 };
+    bool asks = tile && places->n > 1;
+    bool ok = (!tile || wf__inst_init(&fast, f, tile, WF__FAST)) && wf__inst_init(&safe, f, f->body, WF__SAFE) &&
+              (!asks || wf__inst_init(&ahead, f, places, WF__AHEAD));
     if (ok) {
         nest t = { .g = g, .f = f, .fast = tile ? &fast : NULL, .safe = &safe, .steps_back = may_step_back(f) };
+        t.ahead = asks ? &ahead : NULL;
         if (tile) {
             wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
             f->narrow_limit = wf__narrow_limit(&fast);
@@ -490,7 +520,14 @@ static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile)
         wf__gen_fail(g, "code generator: out of memory");
     wf__inst_free(&fast);
     wf__inst_free(&safe);
+    wf__inst_free(&ahead);
     return ok && !g->failed;
+}
+
+/* Of all points of a tile. */
+static bool find_places(const wf__ir *body, const wf__frame *f, wf__ir *one, wf__ir *out)
+{
+    return wf__find_ahead(body, one) && (one->n <= 1 || wf__tile(one, f->rows, f->columns, f->g->width, true, out));
 }
 
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
@@ -501,15 +538,17 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
     if (wf__keeps_lane(&f))
         f.instances = columns > 1 ? columns : 1;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
-    wf__ir tile = { 0 };
+    wf__ir tile = { 0 }, one = { 0 }, places = { 0 };
     bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, &tile);
     if (!ok)
         wf__gen_fail(g, "code generator: %s", tile.error);
-    else if (!f.slot)
+    else if (!f.slot || (columns && !find_places(body, &f, &one, &places)))
         wf__gen_fail(g, "code generator: out of memory");
     else
-        ok = emit_bodies(g, &f, columns ? &tile : NULL);
+        ok = emit_bodies(g, &f, columns ? &tile : NULL, &places);
     wf__ir_free(&tile);
+    wf__ir_free(&one);
+    wf__ir_free(&places);
     wf__free(f.slot);
     wf__free(f.accumulator);
     wf__free(f.result);

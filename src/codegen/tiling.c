@@ -329,6 +329,15 @@ static bool masks_are_cheap(const study *s)
 /* Is much of the work loads that points of a tile share? */
 static bool is_stencil(const study *s) { return s->load_n - s->group_n >= s->weight / 4; }
 
+/* FAST alone asks for memory ahead of time. */
+static bool touches_far(const wf__ir *body)
+{
+    for (uint32_t i = 0; i < body->slot_n; i++)
+        if (body->slot[i].far)
+            return true;
+    return false;
+}
+
 /* Points side by side hide the latency of a loop's chain, as long as what it carries stays in registers. */
 static int loop_columns(const study *s)
 {
@@ -367,7 +376,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         } else if (s->light && s->weight > ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
-            else if (masks_are_cheap(s))
+            else if (masks_are_cheap(s) && !touches_far(body))
                 best_r = best_c = 0;
         }
     }

@@ -126,6 +126,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         out->slot[copy].shape = slot->shape;
         out->slot[copy].written = slot->written;
         out->slot[copy].rows = slot->rows;
+        out->slot[copy].far = slot->far;
         out->slot[copy].meets = slot->meets;
         out->slot[copy].spread = slot->spread;
         out->slot[copy].record = slot->record;

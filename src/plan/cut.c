@@ -193,6 +193,28 @@ static void find_rows(wf__ir *body)
     }
 }
 
+/* What is touched here and there in larger memory is not in the caches of the core that comes there. Asked for ahead of
+ * time, random reads of arrays of 16 MiB and more took half the time on Zen 4, of 8 MiB as long, of less up to 1.3
+ * times as long. */
+static void find_far(wf__stage *stage)
+{
+    enum { CACHES = 8 << 20 };
+    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
+        wf__slot *slot = &stage->body.slot[s];
+        const wf__mem_layout *mem = &stage->mem[s];
+        int64_t reach = 1;
+        for (int d = 0; d < slot->rank; ++d)
+            reach += (mem->dim[d] - 1) * llabs(mem->stride[d]); /* an array: it fits */
+        bool own = slot->element || slot->spread || slot->scratch || slot->shared;
+        slot->far = !own && reach * (int64_t)wf__size(slot->dtype) >= CACHES;
+    }
+    for (uint32_t k = 0; k < stage->copies_n; ++k) {
+        const wf__private *p = &stage->copies[k];
+        wf__slot *slot = &stage->body.slot[p->slot];
+        slot->far = p->spread <= 1 && p->elements >= CACHES / wf__size(slot->dtype);
+    }
+}
+
 /* Are there reads here and there, of less than a cache line? They wait for their lines, and stores past the cache keep the
  * buffers that they need: 4 elements at a time took 1.6 times as long, 24 less. */
 static bool picks(const wf__ir *body)
@@ -238,6 +260,7 @@ static void estimate(wf__stage *stage)
 void wf__plan_cut(wf__stage *stage)
 {
     find_rows(&stage->body);
+    find_far(stage);
     estimate(stage);
     cut_blocks(stage);
     stage->long_rows = has_long_rows(stage);
