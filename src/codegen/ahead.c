@@ -137,25 +137,33 @@ static val lie_together(wf__gen *g, const val *pointer, unsigned bytes)
     return g_icmp(g, LLVMIntULT, g_add(g, g_sub(g, last, first), g_i64(g, near)), g_i64(g, 2 * near));
 }
 
-void wf__emit_place(wf__inst *in, wf__ref r)
+static void ask_for(wf__gen *g, val pointer, int64_t offset)
 {
     enum { READ, SECOND_CACHE = 2, DATA = 1 };
+    val p = offset ? g_gep(g, g->i8, pointer, g_i64(g, offset)) : pointer;
+    val args[4] = { p, g_i32(g, READ), g_i32(g, SECOND_CACHE), g_i32(g, DATA) };
+    wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+}
+
+void wf__emit_place(wf__inst *in, wf__ref r)
+{
     wf__gen *g = in->g;
     const wf__node *n = wf__at(in->ir, r);
     const wf__slot *slot = &in->ir->slot[n->a];
     wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
     val pointer[WF__LANES];
     unsigned bytes = (slot->record ? slot->record : 1) * wf__size(slot->dtype), lines = (bytes + LINE - 1) / LINE;
+    bool crosses = LINE % bytes && bytes % (LINE / 2); /* where lines end depends on the record */
     wf__lane_pointers(g, slot->dtype, &at, pointer);
     block ask = wf__gen_block(g, "ask"), after = wf__gen_block(g, "asked");
     g->L->BuildCondBr(g->b, lie_together(g, pointer, bytes), after, ask);
     wf__gen_at(g, ask);
-    for (int l = 0; l < g->width; ++l)
-        for (unsigned k = 0; k < lines && k < MOST_LINES; ++k) {
-            val p = k ? g_gep(g, g->i8, pointer[l], g_i64(g, (int64_t)k * LINE)) : pointer[l];
-            val args[4] = { p, g_i32(g, READ), g_i32(g, SECOND_CACHE), g_i32(g, DATA) };
-            wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
-        }
+    for (int l = 0; l < g->width; ++l) {
+        for (unsigned k = 0; k < lines && k < MOST_LINES; ++k)
+            ask_for(g, pointer[l], (int64_t)k * LINE);
+        if (crosses && lines < MOST_LINES)
+            ask_for(g, pointer[l], bytes - 1);
+    }
     g->L->BuildBr(g->b, after);
     wf__gen_at(g, after);
     in->inner = after;

@@ -37,6 +37,7 @@ typedef struct wf__frame {
     const wf__ir *body;
     int rank, rows, columns; /* of a FAST tile */
     val call, acc;           /* parameters */
+    uint32_t stores;         /* of a point */
     val lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     val inner_lo[WF_MAX_RANK], inner_hi[WF_MAX_RANK]; /* box in which FAST is right; NULL: no bound */
     int64_t narrow_limit;                             /* lane indices below it fit FAST's 32-bit arithmetic */

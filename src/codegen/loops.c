@@ -537,6 +537,8 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
     f.columns = columns;
     if (wf__keeps_lane(&f))
         f.instances = columns > 1 ? columns : 1;
+    for (wf__ref r = 1; r < body->n; r++)
+        f.stores += body->node[r].op == WF__STORE;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
     wf__ir tile = { 0 }, one = { 0 }, places = { 0 };
     bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, &tile);

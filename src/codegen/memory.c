@@ -243,12 +243,15 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
     masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__align(dtype), args, 3);
 }
 
-/* Past the cache: the caller promises rows aligned to the vector. */
+/* Past the cache: the caller promises rows aligned to the vector. Small vectors of many rows in turn would leave lines
+ * half full: 16 rows of 16 bytes took 4 times as long. */
 static bool streams(const wf__inst *in, const wf__node *n)
 {
+    enum { LEAST = 16, HALF_LINE = 32, MOST_ROWS = 12 };
     const wf__slot *s = &in->ir->slot[n->a];
+    int bytes = in->g->width * (int)wf__size(s->dtype);
     return in->g->options->nontemporal && !in->safe && !n->d && (s->element || s->rows) &&
-           in->g->width * (int)wf__size(s->dtype) >= 16;
+           bytes >= (in->f->stores > MOST_ROWS ? HALF_LINE : LEAST);
 }
 
 static void store_past_cache(wf__inst *in, const wf__node *n, val p, val v)
