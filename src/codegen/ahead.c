@@ -3,7 +3,9 @@
  * asked for ahead of time they wait in the second cache.
  *
  * The indices of these accesses are a body of their own, computed once more for points further on; it reads what any
- * point of the row reads unconditionally anyway, so it needs no test.
+ * point of the row reads unconditionally anyway, so it needs no test. Indices that are computed alone, as for rotations,
+ * are left to the processor: what it takes to compute them once more is a quarter of such kernels, and mostly they lead
+ * to lines that are there.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"
@@ -69,6 +71,7 @@ static wf__ref without_offset(const wf__ir *ir, wf__ref r, unsigned size)
     return k > -LINE && k < LINE && k * size > -LINE && k * size < LINE ? n->a : r;
 }
 
+/* Is it a place that is not there yet? */
 static bool record_place(slicer *s, const wf__node *n)
 {
     const wf__slot *slot = &s->in->slot[n->a];
@@ -78,15 +81,15 @@ static bool record_place(slicer *s, const wf__node *n)
     for (uint32_t k = 0; k < rank; ++k) {
         wf__ref r = wf__tuple_at(s->in, n->b)[k];
         bool last = k + 1 == rank;
-        if (last && slot->record && wf__at(s->in, r)->op == WF__CONST)
-            index[k] = wf__const_bits(s->out, WF_I64, 0);
-        else
-            index[k] = slice(s, last ? without_offset(s->in, r, wf__size(slot->dtype)) : r);
+        r = last ? without_offset(s->in, r, wf__size(slot->dtype)) : r;
+        index[k] = slice(s, r);
         if (!index[k])
             return false;
+        if (last && slot->record && wf__at(s->in, r)->op == WF__CONST)
+            index[k] = wf__const_bits(s->out, WF_I64, 0);
     }
-    wf__load(s->out, n->a, wf__tuple(s->out, index, rank), WF_BORDER_NONE, 0);
-    return true;
+    const uint32_t before = s->out->n;
+    return wf__load(s->out, n->a, wf__tuple(s->out, index, rank), WF_BORDER_NONE, 0) >= before;
 }
 
 bool wf__find_ahead(const wf__ir *body, wf__ir *out)
@@ -101,17 +104,21 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
     slicer s = { .in = body, .out = out };
     wf__vary *vary = wf__alloc(body->n * sizeof *vary);
     s.map = wf__alloc0(body->n * sizeof *s.map);
-    bool ok = vary && s.map && wf__copy_tables(body, out);
-    if (ok)
+    uint8_t *read = wf__alloc(body->n);
+    bool ok = vary && read && s.map && wf__copy_tables(body, out);
+    if (ok) {
         wf__analyse(body, vary);
+        wf__mark_read(body, read);
+    }
     s.vary = vary;
     for (wf__ref r = 1; ok && r < body->n && places < MOST_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
         bool touches = n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op);
-        if (touches && body->slot[n->a].far && varies(body, vary, n->b))
+        if (touches && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
             places += record_place(&s, n);
     }
     wf__free(vary);
+    wf__free(read);
     wf__free(s.map);
     return ok && out->status == WF_OK;
 }

@@ -5,6 +5,7 @@
  * VARYING. `level` says which loop it needs: a value of level k is computed once in each turn of loop k-1.
  */
 #include "ir/affine.h"
+#include "ir/pass.h"
 
 typedef struct walk {
     const wf__ir *ir;
@@ -169,4 +170,27 @@ bool wf__load_splits(const wf__ir *ir, const wf__node *load)
             return false;
     }
     return true;
+}
+
+void wf__mark_read(const wf__ir *ir, uint8_t *read)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    read[0] = 0;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = wf__at(ir, r);
+        uint32_t count = wf__operands(ir, n, operand);
+        read[r] = n->op == WF__LOAD || n->op == WF__STATE || wf__op_is_update(n->op);
+        for (uint32_t k = 0; k < count; ++k)
+            read[r] |= read[operand[k]];
+    }
+}
+
+bool wf__is_scattered(const wf__ir *ir, const wf__vary *vary, const uint8_t *read, uint32_t tuple)
+{
+    for (uint32_t k = 0; k < wf__tuple_len(ir, tuple); ++k) {
+        wf__ref r = wf__tuple_at(ir, tuple)[k];
+        if (vary[r].kind == WF__VARYING && read[r])
+            return true;
+    }
+    return false;
 }

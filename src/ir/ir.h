@@ -509,6 +509,11 @@ typedef struct wf__vary {
 /* One entry per node. Lane axis: ir->rank - 1. */
 void wf__analyse(const wf__ir *ir, wf__vary *out);
 
+/* Marks, one byte per node, the values that something in memory decides. */
+void wf__mark_read(const wf__ir *ir, uint8_t *read);
+/* May the lanes of an access by these indices be anywhere, as something in memory says? */
+bool wf__is_scattered(const wf__ir *ir, const wf__vary *vary, const uint8_t *read, uint32_t tuple);
+
 /* A tuple component as index[axis] + offset, when it is exactly that (offset a constant): the form that border
  * splitting, alias tests and tiling understand. axis -1: a constant alone. */
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset);

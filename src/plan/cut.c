@@ -221,18 +221,21 @@ static bool picks(const wf__ir *body)
 {
     enum { LINE = 64 };
     wf__vary *vary = wf__alloc(body->n * sizeof *vary);
-    bool found = false;
-    if (vary)
+    uint8_t *read = wf__alloc(body->n);
+    bool found = false, known = vary && read;
+    if (known) {
         wf__analyse(body, vary);
-    for (wf__ref r = 1; vary && r < body->n && !found; ++r) {
+        wf__mark_read(body, read);
+    }
+    for (wf__ref r = 1; known && r < body->n && !found; ++r) {
         const wf__node *n = &body->node[r];
         if (n->op != WF__LOAD || body->slot[n->a].element)
             continue;
         unsigned together = body->slot[n->a].record ? body->slot[n->a].record : 1;
-        for (uint32_t k = 0; k < wf__tuple_len(body, n->b) && together * wf__size(n->dtype) < LINE; ++k)
-            found = found || vary[wf__tuple_at(body, n->b)[k]].kind == WF__VARYING;
+        found = together * wf__size(n->dtype) < LINE && wf__is_scattered(body, vary, read, n->b);
     }
     wf__free(vary);
+    wf__free(read);
     return found;
 }
 
