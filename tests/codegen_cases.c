@@ -274,6 +274,29 @@ static void test_addressing(void **state)
     check_addressing(WF_U8, 4, 1, true);
 }
 
+/* An index that is read where a condition holds, and is not there elsewhere: nobody may read it ahead of time. */
+static void test_index_on_condition(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    const int64_t n = 1000, half = n / 2, rows = 50;
+    test_case t;
+    begin(&t, "index on condition", 1);
+    test_space(&t, 1, n, 0, 0);
+    wf__ir *ir = &t.ir;
+    uint32_t a = test_slot(&t, WF_F32, 1, &rows, false), index = test_slot(&t, WF_I64, 1, &half, false);
+    t.array[index].indices = true;
+    t.array[index].index_limit = rows;
+    wf__ref x = wf__index(ir, 0), there = wf__op2(ir, WF__OP_lt, x, num(&t, half));
+    wf__ref i = wf__load_when(ir, index, test_tuple(&t, x, 0, 0), WF_BORDER_NONE, 0, there);
+    wf__ref v = wf__load_when(ir, a, test_tuple(&t, i, 0, 0), WF_BORDER_NONE, 0, there);
+    out(&t, test_slot(&t, WF_F32, 1, &n, true), v);
+    assert_int_equal(ir->status, WF_OK);
+    make_far(&t, true);
+    test_compare(&t, true);
+    test_end(&t);
+}
+
 /* ---- borders ---- */
 static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w, int rows, int columns, bool far)
 {
@@ -599,6 +622,7 @@ int codegen_cases(const char *part)
         cmocka_unit_test(test_cold_paths),
         cmocka_unit_test(test_nontemporal),
         cmocka_unit_test(test_nontemporal_rows),
+        cmocka_unit_test(test_index_on_condition),
     };
     int failed = 0;
     if (!part || !strcmp(part, "operations"))

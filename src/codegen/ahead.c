@@ -2,8 +2,8 @@
  * says, in arrays beyond the second cache. The processor foresees no such places, and can wait for few lines at once;
  * asked for ahead of time they wait in the second cache.
  *
- * The indices of these accesses are a body of their own, computed once more for points further on; it reads what any
- * point of the row reads unconditionally anyway, so it needs no test. Indices that are computed alone, as for rotations,
+ * The indices of these accesses are a body of their own, computed once more for points further on in the row; it reads
+ * what they will read themselves, on the same conditions. Indices that are computed alone, as for rotations,
  * are left to the processor: what it takes to compute them once more is a quarter of such kernels, and mostly they lead
  * to lines that are there.
  */
@@ -38,7 +38,7 @@ static bool is_simple(const slicer *s, const wf__node *n)
     case WF__DIM:
         return true;
     case WF__LOAD:
-        return n->aux == WF_BORDER_NONE && !n->when && !varies(s->in, s->vary, n->b);
+        return n->aux == WF_BORDER_NONE && !varies(s->in, s->vary, n->b);
     default:
         return wf__op_is_pure(n->op) && n->op != WF__COLD;
     }
