@@ -3,9 +3,9 @@
  * asked for ahead of time they wait in the second cache.
  *
  * The indices of these accesses are a body of their own, computed once more for points further on in the row; it reads
- * what they will read themselves, on the same conditions. Indices that are computed alone, as for rotations,
- * are left to the processor: what it takes to compute them once more is a quarter of such kernels, and mostly they lead
- * to lines that are there.
+ * what they will read themselves, on the same conditions. Indices that are computed alone, as for rotations, are left to
+ * the processor: what it takes to compute them once more is a quarter of such kernels, and mostly they lead to lines that
+ * are there.
  */
 #include "codegen/body.h"
 #include "ir/pass.h"

@@ -93,8 +93,8 @@ typedef struct wf__target {
 enum { WF__LONG_ROW = 128, WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
-    /* Stream the stores of WF__STEP_UNIT slots that are of elements, or `rows`, past the cache: addresses are 64-byte aligned in every row at
-     * multiples of the vector width; ends with a store fence. */
+    /* Stream the stores of WF__STEP_UNIT slots that are of elements, or `rows`, past the cache: addresses are 64-byte
+     * aligned in every row at multiples of the vector width; ends with a store fence. */
     bool nontemporal;
     bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
     int rows_at_once;  /* worth doing: of bodies with kept_lane if they are light, and of crossed ones; 0: unknown */

@@ -76,8 +76,8 @@ void wf__prepared_free(wf__prepared *prepared);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 
 /* The code of one body, in use until wf__engine_free_stage_code. `how`: all but the target, which is the engine's.
- * `instead`: of other code that will do, if there is some; or NULL. Returns NULL: no compiler (not an error), or it failed on
- * this body (reported in `error`). */
+ * `instead`: of other code that will do, if there is some; or NULL. Returns NULL: no compiler (not an error), or it
+ * failed on this body (reported in `error`). */
 wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how,
                           const wf__code_options *instead, wf__note *note,
                           wf__str *error); /* note: where it came from, if not NULL */
