@@ -106,6 +106,31 @@ static void test_several(void **state)
     }
 }
 
+static void add_range(void *user, int64_t first, int64_t end, int worker)
+{
+    (void)worker;
+    atomic_int_least64_t *sum = user; /* of blocks done, and of their indices */
+    atomic_fetch_add(&sum[0], end - first);
+    atomic_fetch_add(&sum[1], end * (end - 1) / 2 - first * (first - 1) / 2);
+}
+
+/* More blocks than a share counts: the run is done in rounds. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    wf__pool *pool = wf__pool_new(3);
+    const int64_t blocks = ((int64_t)1 << 31) + 5;
+    for (int i = 0; i < 20; i++) {
+        atomic_int_least64_t sum[2];
+        atomic_init(&sum[0], 0);
+        atomic_init(&sum[1], 0);
+        wf__pool_run_several(pool, 3, blocks, i % 2 ? 1 << 20 : blocks, add_range, sum);
+        assert_int_equal(atomic_load(&sum[0]), blocks);
+        assert_int_equal(atomic_load(&sum[1]), blocks * (blocks - 1) / 2);
+    }
+    wf__pool_free(pool);
+}
+
 static void test_many_runs(void **state)
 {
     (void)state;
@@ -416,10 +441,10 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machine),         cmocka_unit_test(test_block_counts), cmocka_unit_test(test_several),
-        cmocka_unit_test(test_many_runs),       cmocka_unit_test(test_set_threads),  cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_several_callers), cmocka_unit_test(test_turns),        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_slow_blocks),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_machine),    cmocka_unit_test(test_block_counts),    cmocka_unit_test(test_several),
+        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_many_runs),       cmocka_unit_test(test_set_threads),
+        cmocka_unit_test(test_nested),     cmocka_unit_test(test_several_callers), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_slow_blocks),     cmocka_unit_test(test_failures),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

@@ -44,6 +44,16 @@ static inline void wf__pause(void)
 #endif
 }
 
+/* Asks for a cache line that will be written. */
+static inline void wf__prefetch_write(void *p)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin would mean a read, but for -mprfchw */
+#else
+    __builtin_prefetch(p, 1);
+#endif
+}
+
 /* ---- machine ---- */
 double wf__now(void);         /* monotonic seconds */
 int64_t wf__wall_clock(void); /* nanoseconds since 1970, as files are stamped */

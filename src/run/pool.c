@@ -1,16 +1,24 @@
 /* pool.c - the threads of one context.
  *
- * One 64-bit word, `state`, says everything about the current run: a number (so that workers see a new one), how many
- * workers take part, whether it is still open, how many workers are inside, and whether the caller sleeps until they
- * leave. A worker enters by adding one while the run is open; the caller closes the run when no block is left to take,
- * and then waits only for the workers inside. So the job's fields are stable for whoever is inside, a worker that comes
- * late just misses the run, and a run completes even if no worker ever comes (they sleep, could not be started, or
- * were left behind by fork).
+ * What a short run costs is cache lines that go from core to core, so a run in which every worker turns up takes few:
+ * the caller announces it on one line, and each worker has a line of its own, its share, on which it comes, takes
+ * blocks, and leaves.
  *
- * Each worker's part is a counter, its next block, that it and thieves alike advance.
+ * `state` says what is to be done: the number of the run (so that workers see a new one), how many workers take part,
+ * and whether it is open; the job lies on the same line. A share counts the blocks taken from a worker's part, by its
+ * worker and by thieves alike, and says whether its worker has come, and left. It carries the number of its run; that
+ * of an earlier run means: nothing yet. So the caller need not touch the shares before a run.
+ *
+ * A worker comes by marking its share, as long as that has blocks left: since a run is not over before all blocks are
+ * taken, it cannot be over then. A worker that finds its blocks gone counts itself in at the door, in `state`, to help
+ * the others. The caller waits for whoever has come; only if somebody has not does it close the door, and wait for
+ * those inside. So the job's fields are stable for whoever takes part, a worker that comes too late just misses the
+ * run, and a run completes even if no worker ever comes (they sleep, could not be started, or were left behind by
+ * fork).
  *
  * Sleeping: a worker announces it in `asleep`, then looks at the state again; the caller changes the state, then looks
- * at `asleep`. Both orders are sequentially consistent, so one of the two sees the other. Sleepers are woken as a
+ * at `asleep`. Both orders are sequentially consistent, so one of the two sees the other. The caller that sleeps says so
+ * in the state and then looks at the shares; a worker leaves its share, then looks at the state. Sleepers are woken as a
  * tree: a worker wakes the two below it, so that the caller pays for two at most.
  */
 #include "run/pool.h"
@@ -19,15 +27,24 @@
 #include <stdlib.h>
 
 /* Fields of the state. */
-#define INSIDE 0x7FFFu         /* bits 0..14: workers inside the run */
+#define INSIDE 0x7FFFu         /* bits 0..14: workers that came in by the door */
 #define OPEN 0x8000u           /* workers may enter */
-#define CALLER_SLEEPS 0x10000u /* the last to leave wakes the caller */
+#define CALLER_SLEEPS 0x10000u /* whoever leaves wakes the caller */
 #define WIDTH_SHIFT 17         /* bits 17..31: workers of the run, the caller included */
 #define NUMBER_SHIFT 32        /* bits 32..63: number of the run */
 
+/* Fields of a share; bits 32..63 are the number of the run, too. */
+#define TAKEN 0x1FFFFFFFu /* bits 0..28: blocks taken */
+#define ALL 0x20000000u   /* no block is left */
+#define CAME 0x40000000u  /* its worker takes part */
+#define LEFT 0x80000000u  /* and has left */
+enum { ROUND = 1 << 28 }; /* blocks of one run: a share can count them */
+
 static unsigned width_of(uint64_t state) { return (unsigned)(state >> WIDTH_SHIFT) & 0x7FFFu; }
 
-static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> NUMBER_SHIFT); }
+static uint32_t number_of(uint64_t word) { return (uint32_t)(word >> NUMBER_SHIFT); }
+
+static bool is_inside(uint64_t share) { return (share & (CAME | LEFT)) == CAME; }
 
 /* How long to spin before sleeping, in seconds. Waking a sleeper takes about as long as SPIN_MOST, so spinning longer
  * than that cannot pay; a worker whose spinning was in vain spins less the next time. */
@@ -36,13 +53,9 @@ static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> NUMBER_SH
 #define CALLER_SPIN 200e-6     /* for blocks already begun */
 enum { PAUSES_PER_LOOK = 16 }; /* pauses between two looks at the clock */
 
-typedef struct part { /* on cache lines of its own: two, as neighbours are fetched in pairs */
-    _Alignas(128) atomic_int_fast64_t next;
-    int64_t end; /* written before the run opens */
-} part;
-
-typedef struct worker {
-    wf__thread thread;
+typedef struct worker { /* on cache lines of its own: two, as neighbours are fetched in pairs */
+    _Alignas(128) _Atomic uint64_t share;
+    _Alignas(128) wf__thread thread;
     wf__pool *pool;
     unsigned index;
     wf__mutex lock;
@@ -51,51 +64,67 @@ typedef struct worker {
 } worker;
 
 struct wf__pool {
+    /* The run in progress; all but the state is written by the caller before it opens. */
     _Alignas(128) _Atomic uint64_t state;
-    /* The run in progress; written by the caller before it opens. */
-    _Alignas(128) wf__blocks_fn *fn;
+    wf__blocks_fn *fn;
     void *user;
-    int64_t most; /* blocks of one call */
-    part *parts;  /* one per worker, `room` of them */
-    unsigned parts_used;
+    int64_t first, blocks;                /* what is divided: first .. blocks - 1 */
+    int64_t most;                         /* blocks of one call */
+    unsigned width;                       /* workers of the run; after it, of the last one */
+    worker **workers;                     /* [room], the first of them NULL: the caller */
+    _Alignas(128) _Atomic uint64_t share; /* the caller's */
     /* Of the runs' owner, under `owner`. */
-    wf__mutex owner;  /* held during a run */
-    unsigned room;    /* workers there are tables for */
-    unsigned started; /* threads, so workers 1..started exist */
-    worker **workers;
-    int64_t process;
+    _Alignas(128) wf__mutex owner; /* held during a run */
+    atomic_int waiting;            /* callers that do their blocks alone and would like to have the workers */
+    _Atomic(const void *) last;    /* the thread that had the workers last, see this_thread */
     /* The caller of the run, when it sleeps. */
     wf__mutex done_lock;
     wf__cond done;
-    atomic_int waiting;         /* callers that do their blocks alone and would like to have the workers */
-    _Atomic(const void *) last; /* the thread that had the workers last, see this_thread */
-    atomic_int threads;
+    /* Seldom changed. */
+    _Alignas(128) atomic_int threads;
     atomic_int cores;
     atomic_bool no_more; /* the system refused a thread */
     atomic_bool quit;
+    unsigned room;    /* workers there are tables for; this and what follows under `owner` */
+    unsigned started; /* threads, so workers 1..started exist */
+    int64_t process;
 };
 
 /* ---- blocks ---- */
 
-static void run_part(wf__pool *pool, part *p, int worker_index)
+static _Atomic uint64_t *share_of(wf__pool *pool, unsigned index)
 {
-    int64_t left;
-    while ((left = p->end - atomic_load_explicit(&p->next, memory_order_relaxed)) > 0) {
-        int64_t n = left / 2 < pool->most ? (left + 1) / 2 : pool->most;
-        int64_t first = atomic_fetch_add_explicit(&p->next, n, memory_order_relaxed);
-        if (first >= p->end)
+    return index ? &pool->workers[index]->share : &pool->share;
+}
+
+/* Does what is left of part `index`. */
+static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker_index)
+{
+    int64_t each = (pool->blocks - pool->first) / pool->width, more = (pool->blocks - pool->first) % pool->width;
+    int64_t begin = pool->first + index * each + (index < more ? index : more), n = each + (index < more);
+    _Atomic uint64_t *share = share_of(pool, index);
+    uint64_t seen = atomic_load_explicit(share, memory_order_relaxed);
+    for (;;) {
+        uint64_t now = number_of(seen) == number ? seen : (uint64_t)number << NUMBER_SHIFT;
+        int64_t taken = (int64_t)(now & TAKEN), left = n - taken;
+        if (left <= 0)
             return;
-        pool->fn(pool->user, first, first + n < p->end ? first + n : p->end, worker_index);
+        int64_t some = left / 2 < pool->most ? (left + 1) / 2 : pool->most;
+        uint64_t next = (now + (uint64_t)some) | (some == left ? ALL : 0);
+        if (!atomic_compare_exchange_weak_explicit(share, &seen, next, memory_order_relaxed, memory_order_relaxed))
+            continue;
+        pool->fn(pool->user, begin + taken, begin + taken + some, worker_index);
+        seen = atomic_load_explicit(share, memory_order_relaxed);
     }
 }
 
 /* One's own part first, then what is left in the others', nearest first. */
-static void run_parts(wf__pool *pool, unsigned index)
+static void run_parts(wf__pool *pool, unsigned index, uint32_t number)
 {
-    unsigned n = pool->parts_used;
+    unsigned n = pool->width;
     for (unsigned i = 0; i < n; i++) {
         unsigned at = index + i;
-        run_part(pool, &pool->parts[at < n ? at : at - n], (int)index);
+        run_part(pool, at < n ? at : at - n, number, (int)index);
     }
 }
 
@@ -119,19 +148,49 @@ static void wake_below(wf__pool *pool, unsigned index, unsigned width)
         wake_worker(pool->workers[below]);
 }
 
-/* Takes part in the open run, if it still is open. */
-static void join_run(wf__pool *pool, unsigned index)
+static bool come(worker *w, uint32_t number)
+{
+    uint64_t seen = atomic_load_explicit(&w->share, memory_order_relaxed), next;
+    do {
+        int32_t age = (int32_t)(number_of(seen) - number);
+        if (age > 0 || (age == 0 && (seen & ALL)))
+            return false;
+        next = (age ? (uint64_t)number << NUMBER_SHIFT : seen) | CAME;
+    } while (
+        !atomic_compare_exchange_weak_explicit(&w->share, &seen, next, memory_order_acquire, memory_order_relaxed));
+    return true;
+}
+
+static bool come_by_door(wf__pool *pool, uint32_t number)
 {
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
     do
-        if (!(state & OPEN) || index >= width_of(state))
-            return;
+        if (!(state & OPEN) || number_of(state) != number)
+            return false;
     while (!atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acquire,
                                                   memory_order_relaxed));
-    wake_below(pool, index, width_of(state));
-    run_parts(pool, index);
-    state = atomic_fetch_sub_explicit(&pool->state, 1, memory_order_release);
-    if ((state & CALLER_SLEEPS) && (state & INSIDE) == 1) {
+    return true;
+}
+
+/* Takes part in the run that `state` tells of, if it is not over; at most once in each, as who has left stays away. */
+static void join_run(worker *w, uint64_t state)
+{
+    wf__pool *pool = w->pool;
+    uint32_t number = number_of(state);
+    if (!(state & OPEN) || w->index >= width_of(state))
+        return;
+    bool by_share = come(w, number);
+    if (!by_share && !come_by_door(pool, number))
+        return;
+    wake_below(pool, w->index, width_of(state));
+    run_parts(pool, w->index, number);
+    if (by_share) {
+        atomic_fetch_or(&w->share, LEFT);
+        state = atomic_load(&pool->state);
+    } else {
+        state = atomic_fetch_sub(&pool->state, 1);
+    }
+    if (state & CALLER_SLEEPS) {
         wf__mutex_lock(&pool->done_lock);
         wf__cond_signal(&pool->done);
         wf__mutex_unlock(&pool->done_lock);
@@ -162,6 +221,30 @@ static bool may_spin(const wf__pool *pool)
            atomic_load_explicit(&pool->cores, memory_order_relaxed);
 }
 
+/* Whether `seconds` have passed since the first call. (What spins looks at the clock late: that takes as long as a few
+ * looks at what it waits for.) */
+static bool is_over(double *begin, double seconds)
+{
+    double now = wf__now();
+    if (*begin == 0)
+        *begin = now;
+    return now - *begin > seconds;
+}
+
+static bool spin_for_news(worker *w, uint32_t seen, double patience)
+{
+    double begin = 0;
+    do
+        for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+            if (news(w->pool, w->index, seen))
+                return true;
+            wf__prefetch_write(&w->share); /* the caller has looked at it */
+            wf__pause();
+        }
+    while (!is_over(&begin, patience));
+    return false;
+}
+
 static void *work(void *user)
 {
     worker *w = user;
@@ -170,24 +253,18 @@ static void *work(void *user)
     uint32_t seen = 0; /* runs count from 1, so the one that started this thread is news */
     double patience = SPIN_MOST;
     while (!atomic_load_explicit(&pool->quit, memory_order_acquire)) {
-        double begin = wf__now(), waited = 0, limit = may_spin(pool) ? patience : 0;
-        bool found = news(pool, w->index, seen);
-        while (!found && waited < limit) {
-            for (int i = 0; i < PAUSES_PER_LOOK && !found; i++) {
-                wf__pause();
-                found = news(pool, w->index, seen);
-            }
-            waited = wf__now() - begin;
-        }
-        if (!found) {
-            sleep_until_news(w, seen);
-            waited = wf__now() - begin;
-            patience = waited <= 2 * SPIN_MOST ? SPIN_MOST : patience / 2 > SPIN_LEAST ? patience / 2 : SPIN_LEAST;
-        } else {
+        if (may_spin(pool) ? spin_for_news(w, seen, patience) : news(pool, w->index, seen)) {
             patience = SPIN_MOST;
+        } else {
+            double begin = wf__now();
+            sleep_until_news(w, seen);
+            bool soon = patience + wf__now() - begin <= 2 * SPIN_MOST;
+            patience = soon ? SPIN_MOST : patience / 2 > SPIN_LEAST ? patience / 2 : SPIN_LEAST;
         }
-        seen = number_of(atomic_load_explicit(&pool->state, memory_order_relaxed));
-        join_run(pool, w->index);
+        uint64_t state = atomic_load(&pool->state);
+        if (number_of(state) != seen) /* woken late, a worker may have been there already */
+            join_run(w, state);
+        seen = number_of(state);
     }
     return NULL;
 }
@@ -247,7 +324,6 @@ void wf__pool_free(wf__pool *pool)
         wf__cond_free(&pool->done);
     }
     wf__free(pool->workers);
-    free(pool->parts);
     free(pool);
 }
 
@@ -263,19 +339,15 @@ void wf__pool_set_threads(wf__pool *pool, int threads)
 
 /* ---- runs; all under `owner` ---- */
 
-/* Makes tables for `width` workers. */
+/* Makes a table for `width` workers. */
 static bool make_room(wf__pool *pool, unsigned width)
 {
     if (width <= pool->room)
         return true;
-    part *parts = alloc_lines(width * sizeof *parts);
-    worker **workers = parts ? wf__realloc(pool->workers, width * sizeof(worker *)) : NULL;
-    if (!workers) {
-        free(parts);
+    worker **workers = wf__realloc(pool->workers, width * sizeof(worker *));
+    if (!workers)
         return false;
-    }
-    free(pool->parts);
-    pool->parts = parts;
+    workers[0] = NULL;
     pool->workers = workers;
     pool->room = width;
     return true;
@@ -312,46 +384,57 @@ static unsigned ready_workers(wf__pool *pool, unsigned width)
     return width <= pool->started + 1 ? width : pool->started + 1;
 }
 
-static void divide(wf__pool *pool, int64_t first, int64_t blocks, unsigned width)
+/* Whether a worker that has come has not left yet. */
+static bool somebody_inside(wf__pool *pool)
 {
-    int64_t each = (blocks - first) / width, more = (blocks - first) % width;
-    for (unsigned i = 0; i < width; i++) {
-        atomic_store_explicit(&pool->parts[i].next, first, memory_order_relaxed);
-        first += each + (i < more);
-        pool->parts[i].end = first;
-    }
-    pool->parts_used = width;
+    for (unsigned i = 1; i < pool->width; i++)
+        if (is_inside(atomic_load(&pool->workers[i]->share)))
+            return true;
+    return atomic_load(&pool->state) & INSIDE;
 }
 
-/* Closes the run and waits for the workers inside. */
+static bool everybody_came(wf__pool *pool)
+{
+    for (unsigned i = 1; i < pool->width; i++)
+        if (!(atomic_load_explicit(&pool->workers[i]->share, memory_order_relaxed) & CAME))
+            return false;
+    return true;
+}
+
+/* Waits for the workers that came; no block is left to take, so nobody comes any more but by the door. */
 static void finish(wf__pool *pool)
 {
-    uint64_t state = atomic_fetch_and_explicit(&pool->state, ~(uint64_t)OPEN, memory_order_acquire);
-    if ((state & INSIDE) && may_spin(pool)) {
-        double begin = wf__now();
+    if (!everybody_came(pool))
+        atomic_fetch_and(&pool->state, ~(uint64_t)OPEN);
+    bool inside = somebody_inside(pool);
+    double begin = 0;
+    if (inside && may_spin(pool))
         do
-            for (int i = 0; i < PAUSES_PER_LOOK && (state & INSIDE); i++) {
+            for (int i = 0; i < PAUSES_PER_LOOK && (inside = somebody_inside(pool)); i++)
                 wf__pause();
-                state = atomic_load_explicit(&pool->state, memory_order_acquire);
-            }
-        while ((state & INSIDE) && wf__now() - begin < CALLER_SPIN);
-    }
-    if (!(state & INSIDE))
+        while (inside && !is_over(&begin, CALLER_SPIN));
+    if (!inside)
         return;
-    atomic_fetch_or_explicit(&pool->state, CALLER_SLEEPS, memory_order_acquire);
+    atomic_fetch_or(&pool->state, CALLER_SLEEPS);
     wf__mutex_lock(&pool->done_lock);
-    while (atomic_load_explicit(&pool->state, memory_order_acquire) & INSIDE)
+    while (somebody_inside(pool))
         wf__cond_wait(&pool->done, &pool->done_lock);
     wf__mutex_unlock(&pool->done_lock);
 }
 
+/* Runs blocks first .. blocks - 1 on `width` workers, one of them the caller. There are at least so many blocks, and
+ * ROUND at most: every part has some, so every share gets the number of the run. */
 static void run_parallel(wf__pool *pool, unsigned width, int64_t first, int64_t blocks)
 {
-    divide(pool, first, blocks, width);
-    uint32_t number = number_of(atomic_load_explicit(&pool->state, memory_order_relaxed)) + 1;
-    atomic_store(&pool->state, (uint64_t)number << NUMBER_SHIFT | (uint64_t)width << WIDTH_SHIFT | OPEN);
+    uint64_t number = number_of(atomic_load_explicit(&pool->state, memory_order_relaxed)) + UINT32_C(1);
+    for (unsigned i = pool->width; i < width; i++) /* was not in the last run: its number may be of any age */
+        atomic_store_explicit(share_of(pool, i), number << NUMBER_SHIFT, memory_order_relaxed);
+    pool->width = width;
+    pool->first = first;
+    pool->blocks = blocks;
+    atomic_store(&pool->state, number << NUMBER_SHIFT | (uint64_t)width << WIDTH_SHIFT | OPEN);
     wake_below(pool, 0, width);
-    run_parts(pool, 0);
+    run_parts(pool, 0, (uint32_t)number);
     finish(pool);
 }
 
@@ -400,16 +483,19 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t m
     for (int64_t block = 0; block < blocks; block++) {
         if (workers > 1 && blocks - block > 1 && take_workers(pool, &waits)) {
             wait_no_more(pool, &waits);
-            unsigned width = blocks - block < workers ? (unsigned)(blocks - block) : (unsigned)workers;
+            int64_t end = blocks - block < ROUND ? blocks : block + ROUND;
+            unsigned width = end - block < workers ? (unsigned)(end - block) : (unsigned)workers;
             pool->fn = fn;
             pool->user = user;
             pool->most = most;
             width = ready_workers(pool, width);
             if (width > 1)
-                run_parallel(pool, width, block, blocks);
+                run_parallel(pool, width, block, end);
             wf__mutex_unlock(&pool->owner);
-            if (width > 1)
-                return;
+            if (width > 1) {
+                block = end - 1;
+                continue;
+            }
             workers = 1;
         }
         fn(user, block, block + 1, 0);
