@@ -10,6 +10,7 @@ static void add_ir(const wf__ir *ir, wf__str *key)
 {
     uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
                         ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
+    wf__str_reserve(key, sizeof head + ir->n * sizeof *ir->node + ir->slot_n * sizeof *ir->slot);
     wf__str_addn(key, (const char *)head, sizeof head);
     wf__str_addn(key, (const char *)(ir->node + 1), (size_t)(ir->n - 1) * sizeof *ir->node);
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);

@@ -78,7 +78,7 @@ bool wf__grow(void *at_pointer, uint32_t *cap, uint32_t need, size_t element)
     return true;
 }
 
-static bool reserve(wf__str *s, size_t more)
+bool wf__str_reserve(wf__str *s, size_t more)
 {
     size_t need;
     if (s->failed || !wf__add_size(s->len, more, &need) || !wf__add_size(need, 1, &need)) {
@@ -102,7 +102,7 @@ static bool reserve(wf__str *s, size_t more)
 
 void wf__str_addn(wf__str *s, const char *text, size_t n)
 {
-    if (!reserve(s, n))
+    if (!wf__str_reserve(s, n))
         return;
     memcpy(s->at + s->len, text, n);
     s->len += n;
@@ -116,7 +116,7 @@ void wf__str_addv(wf__str *s, const char *format, va_list args)
     va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
-    if (n >= 0 && reserve(s, (size_t)n)) {
+    if (n >= 0 && wf__str_reserve(s, (size_t)n)) {
         vsnprintf(s->at + s->len, (size_t)n + 1, format, again);
         s->len += (size_t)n;
     }

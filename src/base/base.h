@@ -51,6 +51,7 @@ typedef struct wf__str {
     size_t len, cap;
     bool failed;
 } wf__str;
+bool wf__str_reserve(wf__str *s, size_t more); /* room for so many bytes more; false: failed */
 void wf__str_add(wf__str *s, const char *text);
 void wf__str_addn(wf__str *s, const char *text, size_t n);
 void wf__str_addf(wf__str *s, const char *format, ...) WF__PRINTF(2, 3);

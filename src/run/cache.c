@@ -162,7 +162,9 @@ static int folder(wf__disk *d, bool create)
 static void file_name(const void *key, size_t key_len, char name[NAME])
 {
     wf__hash128 h = wf__hash_128(key, key_len);
-    snprintf(name, NAME, "%016llx%016llx" SUFFIX, (unsigned long long)h.hi, (unsigned long long)h.lo);
+    for (int i = 0; i < 32; i++)
+        name[i] = "0123456789abcdef"[(i < 16 ? h.hi : h.lo) >> (60 - 4 * (i % 16)) & 15];
+    memcpy(name + 32, SUFFIX, sizeof SUFFIX);
 }
 
 static bool is_entry_name(const char *name)

@@ -151,6 +151,7 @@ static void body_key(const wf__ir *ir, wf__str *key)
                         ir->red_n,
                         ir->param_n,
                         ir->tuple_n };
+    wf__str_reserve(key, sizeof head + ir->n * sizeof *ir->node + ir->slot_n * sizeof *ir->slot);
     add(key, head, sizeof head);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
@@ -185,14 +186,18 @@ enum { HEAD_BYTES = 3 * sizeof(uint32_t) };
 /* Returns where the body's part begins. */
 static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
-    const char *version = wf_version();
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = { how->nontemporal | (uint32_t)how->long_rows << 1 |
                                                          (uint32_t)how->alone << 2 | (uint32_t)how->columns << 3 |
                                                          (uint32_t)how->rows_at_once << 8 |
                                                          (uint32_t)how->baseline << 16,
                                                      (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
-    wf__str_addf(key, "weft %s %s %s %s %s|", version, WEFT_CODE_ID, e->target->triple, e->target->cpu,
-                 e->target->features);
+    const char *words[] = {
+        "weft", wf_version(), WEFT_CODE_ID, e->target->triple, e->target->cpu, e->target->features
+    };
+    for (size_t i = 0; i < WF__COUNT(words); ++i) {
+        wf__str_add(key, words[i]);
+        wf__str_addn(key, i + 1 < WF__COUNT(words) ? " " : "|", 1);
+    }
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
     size_t prefix = key->len;
