@@ -136,6 +136,7 @@ void wf__interp_run(const wf__interp *, void *scratch, const wf__call *call, con
 
 /* A body copied for a tile of rows x columns points: point (r, c) is index[row axis] + r, index[lane axis] +
  * c*width; loads that meet merge by value numbering. Border modes become WF_BORDER_NONE when `interior`. Reductions:
- * column c uses instance c % (WF__LANES / width); with kept_lane instance c, in all rows. */
-bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out);
+ * column c uses instance c % (WF__LANES / width); with kept_lane instance c, in all rows. `in_turn`: a column is whole
+ * before the next one begins, instead of one node for all of them. */
+bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, bool in_turn, wf__ir *out);
 #endif

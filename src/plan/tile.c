@@ -3,7 +3,7 @@
  * The copy is node by node: each node for every point before the next node, which leaves independent chains side by
  * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group
  * after the other, so that every accumulator meets its lanes in ascending order; where rows share them (the lane axis
- * is kept), row after row. A node whose operands are the same for all points is copied once.
+ * is kept), row after row. `in_turn`, every column is a group. A node whose operands are the same for all points is copied once.
  */
 #include "plan/kernel.h"
 
@@ -218,12 +218,12 @@ static void copy_group(tiler *t)
     }
 }
 
-bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, wf__ir *out)
+bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, bool in_turn, wf__ir *out)
 {
     wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
     bool by_row = body->red_n && body->kept_lane;
     int instances = by_row ? columns : body->red_n ? WF__LANES / width : 1;
-    int group = body->red_n && columns > instances ? instances : columns;
+    int group = in_turn ? 1 : body->red_n && columns > instances ? instances : columns;
     rows = body->rank > 1 ? rows : 1;
     tiler t = { .body = body,
                 .out = out,
