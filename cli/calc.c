@@ -340,7 +340,7 @@ int run_calc(const command *self, int argc, char **argv)
         result = EXIT_USAGE;
         c->ctx = open_context(&a);
         for (size_t i = 0; c->ctx && i < c->outs; i++)
-            if (!can_write(&a, c->ctx, c->out[i].path, 0))
+            if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK)
                 goto done;
         if (c->ctx)
             result = c->file ? read_text_file(c) : EXIT_OK;

@@ -59,8 +59,9 @@ bool is_name(const char *text, size_t len);   /* as operator text spells names *
 wf_dtype parse_dtype(const char *text);       /* WF_NONE: none of that name */
 wf_stored parse_stored(const char *text);     /* WF_STORED_DEFAULT: none of that name */
 bool same_file(const char *a, const char *b); /* also if there is none yet */
-/* Is `path` one for wf_save, and of format `only` if that is not 0? A message was printed if not. */
-bool can_write(const arguments *a, wf_context *ctx, const char *path, wf_format only);
+/* EXIT_OK: `path` is one for wf_save, of format `only` if that is not 0, in a folder that is there. Else a message was
+ * printed. */
+int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only);
 
 /* ---- context, memory, text ---- */
 wf_context *open_context(const arguments *a);                 /* NULL: a message was printed */
@@ -97,7 +98,7 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out); /*
 /* "min 0  max 1  mean 0.5  std 0.1", with `gap` between them */
 const char *statistics_text(const statistics *s, const char *gap, char buf[static STATISTICS_CAP]);
 wf_array *magnitude(wf_context *ctx, const wf_array *a); /* new array of absolute values */
-wf_array *to_f32(wf_context *ctx, const wf_array *a);    /* new array in C order */
+wf_array *to_floats(wf_context *ctx, const wf_array *a); /* of f32, f64 where that holds more; new, in C order */
 
 /* ---- random numbers: the same on every machine ---- */
 typedef struct random_state {

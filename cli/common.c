@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- messages ---- */
 
@@ -219,14 +220,29 @@ bool is_name(const char *text, size_t len)
 
 /* ---- files to write ---- */
 
-/* The folder with its links followed, and the name in it; NULL if there is no such folder. */
+/* With all links followed, also to a file that is not there yet; NULL if there is no folder for it. */
 static char *whole_path(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *folder = slash ? append(NULL, "%.*s/", (int)(slash - path), path) : append(NULL, "."),
-         *real = realpath(folder, NULL), *whole = real ? append(NULL, "%s/%s", real, name) : NULL;
-    free(folder);
-    free(real);
+    enum { LINKS = 40 };
+    char *at = append(NULL, "%s", path), *whole = NULL, target[PATH_MAX];
+    for (int i = 0; i < LINKS; i++) {
+        const char *slash = strrchr(at, '/'), *name = slash ? slash + 1 : at;
+        char *folder = slash ? append(NULL, "%.*s/", (int)(slash - at), at) : append(NULL, "."),
+             *real = realpath(folder, NULL);
+        free(folder);
+        free(whole);
+        whole = real ? append(NULL, "%s/%s", real, name) : NULL;
+        ssize_t n = whole ? readlink(whole, target, sizeof target - 1) : -1;
+        if (n > 0) {
+            target[n] = 0;
+            free(at);
+            at = *target == '/' ? append(NULL, "%s", target) : append(NULL, "%s/%s", real, target);
+        }
+        free(real);
+        if (n <= 0)
+            break;
+    }
+    free(at);
     return whole;
 }
 
@@ -242,18 +258,18 @@ bool same_file(const char *a, const char *b)
     return same;
 }
 
-bool can_write(const arguments *a, wf_context *ctx, const char *path, wf_format only)
+int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only)
 {
     wf_format format = WF_BY_NAME;
     if (strcmp(path, "-") == 0)
-        misused(a->command, "-o -: results go to files, not to standard output");
-    else if (wf_format_named(ctx, path, &format) != WF_OK)
-        misused(a->command, "-o %s", wf_message(ctx));
-    else if (only && format != only)
-        misused(a->command, "-o %s: give a .png", path);
-    else
-        return true;
-    return false;
+        return misused(a->command, "-o -: results go to files, not to standard output");
+    if (wf_format_named(ctx, path, &format) != WF_OK)
+        return misused(a->command, "-o %s", wf_message(ctx));
+    if (only && format != only)
+        return misused(a->command, "-o %s: give a .png", path);
+    char *whole = whole_path(path);
+    free(whole);
+    return whole ? EXIT_OK : failed("-o %s: there is no such folder", path);
 }
 
 wf_dtype parse_dtype(const char *text)

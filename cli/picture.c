@@ -48,12 +48,12 @@ static wf_array *average(wf_context *ctx, const wf_array *a, int axis, int n)
     shape.dim[axis] = shape.dim[axis] / n > 0 ? shape.dim[axis] / n : 1;
     if (wf_array_shape(a).dim[axis] < n)
         n = (int)wf_array_shape(a).dim[axis];
-    wf_array *out = wf_empty(ctx, WF_F32, shape);
+    wf_array *out = wf_empty(ctx, wf_array_dtype(a), shape);
     wf_graph *g = wf_begin(ctx, .shape = shape, .name = "average");
-    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = wf_const(g, WF_F32, 0);
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = wf_const(g, wf_array_dtype(a), 0);
     for (int k = 0; k < n; k++) {
         wf_val at = wf_add(wf_mul(axis ? j : i, n), k);
-        sum = wf_add(sum, wf_cast(axis ? wf_read(g, a, i, at) : wf_read(g, a, at, j), WF_F32));
+        sum = wf_add(sum, axis ? wf_read(g, a, i, at) : wf_read(g, a, at, j));
     }
     wf_write(g, out, wf_mul(sum, 1.0 / n), i, j);
     if (wf_run(g) == WF_OK)
@@ -65,7 +65,7 @@ static wf_array *average(wf_context *ctx, const wf_array *a, int axis, int n)
 /* Squares of n x n pixels; in steps, so that no kernel grows long. */
 static wf_array *shrink(wf_context *ctx, const wf_array *a, int n)
 {
-    wf_array *now = to_f32(ctx, a);
+    wf_array *now = to_floats(ctx, a);
     while (n > 1 && now) {
         int step = n;
         for (int d = 2; n > 16 && d <= 16; d++)
@@ -87,21 +87,23 @@ static wf_array *shrink(wf_context *ctx, const wf_array *a, int n)
 
 static int by_value(const void *a, const void *b)
 {
-    float x = *(const float *)a, y = *(const float *)b;
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Appends finite values of a [h, w] f32 array in C order, every step-th. */
-static size_t take_samples(const wf_array *a, int64_t step, float *out, size_t room)
+/* Appends finite values of a panel, every step-th. */
+static size_t take_samples(const wf_array *a, int64_t step, double *out, size_t room)
 {
     void *data;
     size_t n = 0;
     if (wf_map(a, &data, NULL) != WF_OK)
         return 0;
-    const float *v = data;
-    for (int64_t i = 0; i < wf_array_count(a) && n < room; i += step)
-        if (isfinite(v[i]))
-            out[n++] = v[i];
+    bool wide = wf_array_dtype(a) == WF_F64;
+    for (int64_t i = 0; i < wf_array_count(a) && n < room; i += step) {
+        double v = wide ? ((const double *)data)[i] : (double)((const float *)data)[i];
+        if (isfinite(v))
+            out[n++] = v;
+    }
     return n;
 }
 
@@ -113,7 +115,7 @@ static void percentiles(const panels *p, int first, int end, double *low, double
     for (int i = first; i < end; i++)
         total += is_alpha(p, i) ? 0 : wf_array_count(p->at[i]);
     int64_t step = total / MAX_SAMPLES + 1;
-    float *v = allocate(MAX_SAMPLES, sizeof *v);
+    double *v = allocate(MAX_SAMPLES, sizeof *v);
     for (int i = first; i < end; i++)
         n += is_alpha(p, i) ? 0 : take_samples(p->at[i], step, v + n, MAX_SAMPLES - n);
     qsort(v, n, sizeof *v, by_value);
@@ -167,10 +169,10 @@ static bool find_range(const panels *p, int first, int end, const contrast *look
 /* Panel i as u8. */
 static wf_array *stretch(const panels *p, int i, const contrast *look, double low, double high)
 {
-    const char *want[] = { "out" }, *text = look->gamma == 1
-                                                ? "out = u8(round(255 * clamp((a - low) * scale, 0, 1)))"
-                                                : "out = u8(round(255 * clamp((a - low) * scale, 0, 1) ** gamma))";
-    double from = look->invert ? high : low, scale = 1 / (high - low);
+    const char *want[] = { "out" },
+               *text = look->gamma == 1 ? "out = u8(round(255 * clamp((f64(a) / 2 - low) * scale, 0, 1)))"
+                                        : "out = u8(round(255 * clamp((f64(a) / 2 - low) * scale, 0, 1) ** gamma))";
+    double from = (look->invert ? high : low) / 2, scale = 1 / (high / 2 - low / 2); /* halves: no sum is infinite */
     wf_array *out = NULL;
     wf_args args = WF_ARGS(WF_ARG("a", p->at[i]), WF_ARG("low", from), WF_ARG("scale", look->invert ? -scale : scale),
                            WF_ARG("gamma", look->gamma));

@@ -407,7 +407,9 @@ int run_sample(const command *self, int argc, char **argv)
     s.ctx = open_context(&a);
     if (!s.ctx)
         return EXIT_USAGE;
-    int result = can_write(&a, s.ctx, s.path, 0) ? make(&s) : EXIT_USAGE;
+    int result = check_output(&a, s.ctx, s.path, 0);
+    if (result == EXIT_OK)
+        result = make(&s);
     wf_context_free(s.ctx);
     return result;
 }

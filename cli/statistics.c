@@ -83,6 +83,7 @@ static double scale_of(double low, double high, double pivot)
 
 bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
 {
+    enum { FAR = 100 };
     double pivot = 0, r[RESULTS] = { 0 };
     *out = (statistics){ .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .count = wf_array_count(a) };
     if (out->count == 0)
@@ -103,16 +104,25 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
     double scale = scale_of(out->min, out->max, pivot), n = r[FINITE];
     if (scale != 1 && !reduce(ctx, a, scale, scale * pivot, r))
         return false;
-    double mean = r[SUM] / n, variance = r[SQUARES] / n - mean * mean;
-    out->mean = (scale * pivot + mean) / scale;
+    double middle = scale * pivot, mean = r[SUM] / n, variance = r[SQUARES] / n - mean * mean;
+    if (mean * mean > FAR * variance) { /* the first element is an outlier: that would cost digits */
+        middle += mean;
+        if (!reduce(ctx, a, scale, middle, r))
+            return false;
+        mean = r[SUM] / n;
+        variance = r[SQUARES] / n - mean * mean;
+    }
+    out->mean = (middle + mean) / scale;
     out->std = sqrt(variance > 0 ? variance : 0) / scale;
     return true;
 }
 
-wf_array *to_f32(wf_context *ctx, const wf_array *a)
+wf_array *to_floats(wf_context *ctx, const wf_array *a)
 {
+    wf_dtype t = wf_array_dtype(a);
+    bool wide = t == WF_F64 || t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64;
     const char *want[] = { "v" };
     wf_array *out = NULL;
-    wf_text_create(ctx, "v = f32(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &out);
+    wf_text_create(ctx, wide ? "v = f64(a)" : "v = f32(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &out);
     return out;
 }

@@ -318,7 +318,9 @@ int run_view(const command *self, int argc, char **argv)
     v.ctx = open_context(&a);
     if (!v.ctx)
         return EXIT_USAGE;
-    result = can_write(&a, v.ctx, v.out, WF_PNG) ? show(&v) : EXIT_USAGE;
+    result = check_output(&a, v.ctx, v.out, WF_PNG);
+    if (result == EXIT_OK)
+        result = show(&v);
     wf_context_free(v.ctx);
     return result;
 }

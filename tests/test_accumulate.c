@@ -270,6 +270,7 @@ static void test_complex(void **state)
 /* ---- floats: the same bits whoever computes them ---- */
 static void float_sums(wf_context *on, wf_dtype dtype, int64_t bins, const float *x, int64_t n, void *out)
 {
+    enum { LARGE = (1 << 20) + 3, BESIDE = 300 }; /* beside so many bins, bits that are set in an array of 1 MiB */
     wf_context *before = ctx;
     ctx = on;
     wf_array *a = array_of(on, WF_F32, WF_SHAPE(n), x), *sum = wf_full(on, dtype, WF_SHAPE(bins), 0.25);
@@ -277,9 +278,12 @@ static void float_sums(wf_context *on, wf_dtype dtype, int64_t bins, const float
     wf_val i = wf_index(g, 0), v = wf_in(g, a);
     wf_accumulate(g, WF_ADD, sum, v, wf_mod(wf_mul(i, 2654435761), (double)bins));
     wf_accumulate_if(g, wf_lt(v, 0), WF_ADD, sum, 0.1, wf_mod(i, (double)bins)); /* after the others */
+    wf_array *set = bins == BESIDE ? wf_full(on, WF_U8, WF_SHAPE(LARGE), 0) : NULL;
+    if (set)
+        wf_accumulate(g, WF_OR | WF_EXPAND, set, 1, wf_mod(wf_mul(i, 48271), LARGE));
     OK(on, wf_run(g));
     OK(on, wf_download(sum, out, (size_t)bins * wf_dtype_size(dtype)));
-    wf_release(a), wf_release(sum);
+    wf_release(a), wf_release(sum), wf_release(set);
     ctx = before;
 }
 

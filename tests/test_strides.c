@@ -220,9 +220,27 @@ static void test_shared_order_is_one_loop(void **state)
         wf_release(all[i]);
 }
 
+/* Strides of 0 repeat elements, which cannot be written - unless there are none. */
+static void test_nothing_repeated(void **state)
+{
+    (void)state;
+    float x[7] = { 0 };
+    const int64_t none[3] = { 0 };
+    for (int64_t n = 0; n < 2; ++n) {
+        wf_array *a = wf_wrap(ctx, x, WF_F32, WF_SHAPE(7, 3, n), NULL, NULL, .strides = none);
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, a, wf_add(wf_in(g, a), 1));
+        assert_int_equal(wf_run(g), n ? WF_ERR_ARG : WF_OK);
+        assert_true(!n || strstr(wf_message(ctx), "repeats one element"));
+        wf_clear(ctx);
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_repeated),
         cmocka_unit_test(test_interpreter),
         cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_shared_order_is_one_loop),

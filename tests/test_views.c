@@ -465,15 +465,75 @@ static void chains(void **state)
     wf_release(a), wf_release(out);
 }
 
+/* Places with the same indices that are, or are not, one axis in memory: what is cut from the start and then made one
+ * axis, what is gathered at the indices of a reshape, and both beside the reshape itself. */
+static void cut_then_flat(void **state)
+{
+    (void)state;
+    enum { ROWS = 3, COLUMNS = 5, CUT = 4, N = ROWS * CUT };
+    wf_array *a = numbers(WF_SHAPE(ROWS, COLUMNS), 1), *b = numbers(WF_SHAPE(ROWS, CUT), 100);
+    float cut[N], beside[N], kept[N];
+    for (int i = 0; i < N; ++i) {
+        cut[i] = (float)(1 + i / CUT * COLUMNS + i % CUT);
+        beside[i] = cut[i] + (float)(100 + i);
+        kept[i] = 2 * cut[i];
+    }
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), part = wf_slice(v, 1, 0, CUT, 1), i = wf_iota(g, WF_SHAPE(N), 0);
+    wf_val flat = wf_reshape(part, WF_SHAPE(N)), other = wf_reshape(wf_in(g, b), WF_SHAPE(N));
+    wf_val there = wf_gather(v, wf_idiv(i, CUT), wf_mod(i, CUT));
+    wf_array *out[4];
+    out[0] = wf_keep(flat);
+    out[1] = wf_keep(wf_add(flat, other));
+    out[2] = wf_keep(wf_add(other, there));
+    out[3] = wf_keep(wf_reshape(wf_add(part, part), WF_SHAPE(N)));
+    OK(ctx, wf_run(g));
+    expect(out[0], WF_SHAPE(N), cut);
+    expect(out[1], WF_SHAPE(N), beside);
+    expect(out[2], WF_SHAPE(N), beside);
+    expect(out[3], WF_SHAPE(N), kept);
+    if (!is_on_gpu()) {
+        g = wf_begin(ctx);
+        part = wf_slice(wf_in(g, a), 1, 0, CUT, 1);
+        expect(wf_compress(part, wf_gt(part, 0)), WF_SHAPE(N), cut);
+        wf_drop(g);
+    }
+    wf_release(a), wf_release(b);
+}
+
+static void literals_without_axes(void **state)
+{
+    (void)state;
+    const float two = 2;
+    const wf_shape scalar = WF_SCALAR;
+    wf_graph *g = wf_begin(ctx);
+    wf_array *out = wf_keep(wf_reshape(wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(1, 1)), WF_SCALAR));
+    OK(ctx, wf_run(g));
+    expect(out, scalar, &two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices),        cmocka_unit_test(grids),         cmocka_unit_test(reshapes_of_nothing),
-        cmocka_unit_test(difference),    cmocka_unit_test(permutations),  cmocka_unit_test(reshapes),
-        cmocka_unit_test(repetitions),   cmocka_unit_test(of_reductions), cmocka_unit_test(in_place),
-        cmocka_unit_test(gathers),       cmocka_unit_test(of_nothing),    cmocka_unit_test(of_formals),
-        cmocka_unit_test(every_dtype),   cmocka_unit_test(large),         cmocka_unit_test(mistakes),
-        cmocka_unit_test(stored_gather), cmocka_unit_test(chains),
+        cmocka_unit_test(cut_then_flat),
+        cmocka_unit_test(literals_without_axes),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(grids),
+        cmocka_unit_test(reshapes_of_nothing),
+        cmocka_unit_test(difference),
+        cmocka_unit_test(permutations),
+        cmocka_unit_test(reshapes),
+        cmocka_unit_test(repetitions),
+        cmocka_unit_test(of_reductions),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(gathers),
+        cmocka_unit_test(of_nothing),
+        cmocka_unit_test(of_formals),
+        cmocka_unit_test(every_dtype),
+        cmocka_unit_test(large),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(stored_gather),
+        cmocka_unit_test(chains),
     };
     return RUN_ON_ALL(tests);
 }

@@ -488,7 +488,7 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
  *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
- * up; the last block may be a part of one. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
+ * up; the last block may be a part of one. Of values of rank 1 to 7. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
 WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
 /* Array graphs: the elements of a value where a mask (bool, or not 0) holds, in C order, as a new array [count] that
  * is ready; value and mask broadcast, their extents are known. As the count decides a shape, what has been recorded

@@ -183,7 +183,7 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
         moves = false;
     }
     if (!moves && shape == in && wf__shape_known(ir, in) && ir->status == WF_OK)
-        return value;
+        return node.a;
     wf__ref refs[WF_MAX_RANK];
     for (uint32_t k = 0; k < n; ++k)
         refs[k] = wf__const_bits(ir, WF_I64, (uint64_t)p[k]);

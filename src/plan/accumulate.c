@@ -308,7 +308,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         const wf__private *p = &stage->copies[i];
         exact = exact && p->exact;
         uint64_t array = p->elements * wf__size(ir->slot[p->target].dtype);
-        largest = array > largest ? array : largest;
+        largest = array > largest && !p->exact ? array : largest;
         bytes += p->elements * p->spread * wf__size(ir->slot[p->slot].dtype);
         elements = p->elements * p->spread > elements ? p->elements * p->spread : elements;
         updates = p->updates > updates ? p->updates : updates;

@@ -50,6 +50,9 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
     const wf__slot *s = &l->stage->proto.slot[slot];
     const wf__bind *b = &l->bind[s->object];
     bool drops = b->rank < l->space->rank; /* then reduced axes may be left out */
+    bool nothing = false;                  /* there are no elements */
+    for (int k = 0; k < b->rank; ++k)
+        nothing = nothing || b->dim[k] == 0;
     int axis = b->rank, axes[WF_MAX_RANK];
     for (int d = l->space->rank - 1; d >= 0; --d)
         axes[d] = drops && l->stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
@@ -61,7 +64,7 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
         if (n != l->space->dim[d] && (n != 1 || s->written))
             return misfit(l, s, "does not fit");
         out[d] = n == 1 ? 0 : stride;
-        if (s->written && n > 1 && stride == 0)
+        if (s->written && n > 1 && stride == 0 && !nothing)
             return written_repeated(l, s->object, axes[d]);
     }
     return true;

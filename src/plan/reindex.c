@@ -161,6 +161,14 @@ static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
     return e && e->value && (!anew || e->era == s->era) ? e->value : 0;
 }
 
+static bool same_lines(const wf__frame *a, const wf__frame *b)
+{
+    bool same = true;
+    for (int k = 0; k < a->rank; ++k)
+        same = same && a->at[k].line == b->at[k].line && a->at[k].div == b->at[k].div && a->at[k].mod == b->at[k].mod;
+    return same;
+}
+
 /* The number of a frame; 0 after failing. */
 static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
 {
@@ -173,14 +181,17 @@ static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
         return 0;
     }
     const wf__recorded *e = g->recorded_size ? find(g, 0, tuple) : NULL;
-    if (e && e->value)
-        return e->value;
+    uint32_t first = e ? e->value : 0;
+    for (uint32_t i = first; i; i = g->frame[i].next)
+        if (same_lines(&g->frame[i], f))
+            return i;
     uint32_t number = g->frame_n ? g->frame_n : 1;
     if (!wf__grow(&g->frame, &g->frame_cap, number + 1, sizeof *g->frame)) {
         wf__plan_no_memory(s->plan);
         return 0;
     }
     g->frame[number] = *f;
+    g->frame[number].next = first;
     g->frame_n = number + 1;
     return remember(s, g, 0, tuple, number) ? number : 0;
 }

@@ -22,10 +22,11 @@ typedef struct wf__place {
  * Frame 0 is the point's own place, by broadcasting. */
 typedef struct wf__frame {
     int rank;
+    uint32_t next; /* another frame of the same indices, which remembers other axes as one; 0: none */
     wf__place at[WF_MAX_RANK];
 } wf__frame;
 
-typedef struct wf__recorded { /* node at a frame -> node of the group's ir. Node 0: frame of a tuple -> its number */
+typedef struct wf__recorded { /* node at a frame -> node of the group's ir. Node 0: tuple -> the first frame of these indices */
     wf__ref node;
     uint32_t frame, era;
     wf__ref value;

@@ -52,6 +52,8 @@ refuses 1 'short.mrc' "$WEFT" stats short.mrc
 "$WEFT" calc 'x + 1e9' --shape 101 -o big.npy
 near 29.154759474226502 json_value std big.npy
 prints 1000000050 json_value mean big.npy
+"$WEFT" calc 'x == 0 ? 1e12 : f64(x)' --shape 10000 -o hot.npy # the first element is far from all others
+near 1 "$WEFT" calc "$(json_value std hot.npy) / 9999499937.502292"
 "$WEFT" calc 'x == 3 ? nan : x == 4 ? inf : f32(x)' --shape 101 -o bad.npy
 prints 2 json_value not_finite bad.npy
 prints 100 json_value max bad.npy

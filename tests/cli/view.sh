@@ -19,6 +19,17 @@ prints '0 16 64 143 255' pixels r.png
 prints '0 64 128 191 255' pixels r.png
 "$WEFT" view ramp.npy -o r.png --sigma 1 # 20 +- 14.142
 prints '0 37 128 218 255' pixels r.png
+"$WEFT" calc '1e9 + a' a=ramp.npy -o offset.npy # f64, and whole numbers, that f32 does not hold
+"$WEFT" view offset.npy -o r.png --percentiles 0,100
+prints '0 64 128 191 255' pixels r.png
+"$WEFT" calc 'i32(1073741824) + i32(10*x)' --shape 1,5 --dtype i32 -o whole.npy
+"$WEFT" view whole.npy -o r.png --range 1073741824,1073741864
+prints '0 64 128 191 255' pixels r.png
+"$WEFT" calc '(a - 20) * 1.5e37' a=ramp.npy --dtype f32 -o wide.npy
+"$WEFT" view wide.npy -o r.png --range=-3e38,3e38
+prints '0 64 128 191 255' pixels r.png
+"$WEFT" view wide.npy -o r.png --range=-1e300,1e300
+prints '128 128 128 128 128' pixels r.png
 "$WEFT" calc 'a / a' a=ramp.npy -o nan.npy
 "$WEFT" view nan.npy -o r.png --range 0,1
 prints '0 255 255 255 255' pixels r.png
