@@ -51,11 +51,28 @@ static wf_shape resized_shape(const fz_change *c, wf_shape shape)
     return shape;
 }
 
+/* What values of these arrays have at most, by broadcasting. */
+static wf_shape largest_shape(const fz_setup *set)
+{
+    wf_shape most = { 0 };
+    for (int k = 0; k < set->arrays; ++k) {
+        const wf_shape *shape = &set->array[k].shape;
+        while (most.rank < shape->rank) {
+            memmove(most.dim + 1, most.dim, sizeof most.dim - sizeof *most.dim);
+            most.dim[0] = 1;
+            ++most.rank;
+        }
+        for (int d = 0, at = most.rank - shape->rank; d < shape->rank; ++d, ++at)
+            most.dim[at] = shape->dim[d] > most.dim[at] ? shape->dim[d] : most.dim[at];
+    }
+    return most;
+}
+
 /* Extents above 1 stay above it; not so many points that recording would decide otherwise. */
 static bool may_resize(const fz_setup *set, const fz_change *c)
 {
-    wf_shape space = resized_shape(c, set->space);
-    bool ok = few_points(&space) && few_points(&set->space);
+    wf_shape largest = set->kind == KIND_ARRAYS ? largest_shape(set) : set->space, then = resized_shape(c, largest);
+    bool ok = few_points(&then) && few_points(&largest);
     for (int b = 0; b < set->buffers; ++b)
         for (int d = 0; d < set->buffer[b].shape.rank; ++d)
             ok = ok && (set->buffer[b].shape.dim[d] < 2 || resized(c, set->buffer[b].shape.dim[d]) > 1);

@@ -162,7 +162,7 @@ static wf_array *result_array(recorder *r, wf_dtype dtype, wf_shape shape)
         return wf_retain(*kept);
     int as = kept && r->again->kept_as ? r->again->kept_as[r->kept_n] : 0;
     const fz_array *a = as && as <= r->set.arrays ? &r->set.array[as - 1] : NULL;
-    bool fits = a && a->dtype == dtype && fz_same_shape(&a->shape, &shape);
+    bool fits = a && a->dtype == dtype && fz_same_shape(&a->shape, &shape) && !a->a->read_only;
     wf_array *result = fits ? wf_retain(a->a) : wf_empty_with(r->ctx, dtype, shape, NULL);
     if (kept)
         *kept = wf_retain(result);

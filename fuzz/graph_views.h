@@ -10,6 +10,8 @@ static wf_val sliced(recorder *r, int i, wf_shape *shape)
             stop = take(r, 3) ? (int64_t)take(r, (unsigned)(2 * n + 3)) - n - 1 : WF_END_INDEX,
             step = (int64_t)take(r, 6) - 3;
     step += step >= 0;
+    if (take(r, 3) == 0) /* the most usual one: the first so many */
+        start = 0, step = 1;
     shape->dim[axis] = wf__slice_range(n, &(int64_t){ start }, stop, step);
     return wf_slice(use(r, i), axis, start, stop, step);
 }
@@ -28,12 +30,12 @@ static wf_val permuted(recorder *r, int i, wf_shape *shape)
     return wf_permute(use(r, i), axes);
 }
 
-/* Cuts the elements into up to four factors. */
+/* Cuts the number of elements into up to four factors. */
 static wf_val reshaped(recorder *r, int i, wf_shape *shape)
 {
     int64_t left = fz_points(shape);
     wf_shape to = { 0 };
-    for (int d = 0; d < 3; ++d) {
+    for (int d = take(r, 3) ? 0 : 3; d < 3; ++d) { /* often all of them: one axis */
         int64_t factor = 1 + (int64_t)take(r, 6);
         if (left % factor == 0) {
             to.dim[to.rank++] = factor;
