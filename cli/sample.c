@@ -63,15 +63,20 @@ static const char *take_option(sample *s, int o, const char *text)
     const struct {
         int option;
         double *value, low, high;
-    } reals[] = { { PIXEL, &s->pixel, 0.2, 20 }, { DEFOCUS, &s->defocus, -20, 20 }, { VOLTAGE, &s->voltage, 20, 1500 },
-                  { CS, &s->cs, 0, 20 },         { CONTRAST, &s->contrast, 0, 1 },  { BFACTOR, &s->bfactor, 0, 5000 },
-                  { DOSE, &s->dose, 0, 10000 } };
+        const char *expected;
+    } reals[] = { { PIXEL, &s->pixel, 0.2, 20, "0.2 to 20 Angstrom" },
+                  { DEFOCUS, &s->defocus, -20, 20, "-20 to 20 um" },
+                  { VOLTAGE, &s->voltage, 20, 1500, "20 to 1500 kV" },
+                  { CS, &s->cs, 0, 20, "0 to 20 mm" },
+                  { CONTRAST, &s->contrast, 0, 1, "0 to 1" },
+                  { BFACTOR, &s->bfactor, 0, 5000, "0 to 5000 square Angstrom" },
+                  { DOSE, &s->dose, 0, 10000, "0 to 10000 electrons per square Angstrom" } };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (reals[i].option == o)
             return parse_real(text, reals[i].value) && *reals[i].value >= reals[i].low &&
                            *reals[i].value <= reals[i].high
                        ? NULL
-                       : "a number in the range of the microscope";
+                       : reals[i].expected;
     switch (o) {
     case OUT:
         s->path = text;
@@ -79,9 +84,9 @@ static const char *take_option(sample *s, int o, const char *text)
     case SIZE_:
         return parse_int(text, 64, 4096, &s->size) ? NULL : "64 to 4096 pixels";
     case PARTICLES:
-        return parse_int(text, 0, 100000, &s->particles) ? NULL : "a number of particles";
+        return parse_int(text, 0, 100000, &s->particles) ? NULL : "0 to 100000 particles";
     case STACK:
-        return parse_int(text, 1, 100000, &s->stack) ? NULL : "a number of images";
+        return parse_int(text, 1, 100000, &s->stack) ? NULL : "1 to 100000 images";
     case BOX:
         return parse_int(text, 16, 1024, &s->box) ? NULL : "16 to 1024 pixels";
     case VOLUME:
@@ -91,7 +96,7 @@ static const char *take_option(sample *s, int o, const char *text)
         s->carbon = true;
         return NULL;
     default:
-        return parse_int(text, 0, LONG_MAX, &s->seed) ? NULL : "a whole number";
+        return parse_int(text, 0, LONG_MAX, &s->seed) ? NULL : "a whole number, 0 or more";
     }
 }
 

@@ -31,6 +31,7 @@ const char help_view[] =
     "Size:\n"
     "  --scale S              below 1 averages squares of pixels (1/S of them along a side); 2, 3, ... enlarges\n"
     "  --size N               longest side of the picture; averages as much as that needs (default 2048)\n"
+    "                         What is left at the right and at the bottom, less than a square, is not shown.\n"
     "  --device cpu|interp, --threads    as in weft calc\n";
 
 enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };

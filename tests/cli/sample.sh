@@ -29,7 +29,7 @@ inside='(y - ny/2)**2 + (x - nx/2)**2 < 100'
 
 refuses 2 'says where' "$WEFT" sample
 refuses 2 '64 to 4096' "$WEFT" sample -o x.mrc --size 9
-refuses 2 'range of the microscope' "$WEFT" sample -o x.mrc --voltage 1
+refuses 2 '--voltage 1: give 20 to 1500 kV' "$WEFT" sample -o x.mrc --voltage 1
 refuses 2 'not both' "$WEFT" sample -o x.mrc --volume --stack 3
 refuses 1 'no/such' "$WEFT" sample --volume --box 16 --pixel 12 -o no/such/x.mrc
 echo ok
