@@ -26,7 +26,8 @@ typedef struct wf__frame {
     wf__place at[WF_MAX_RANK];
 } wf__frame;
 
-typedef struct wf__recorded { /* node at a frame -> node of the group's ir. Node 0: tuple -> the first frame of these indices */
+/* A node at a frame -> a node of the group's ir. Node 0: a tuple -> the latest frame of these indices. */
+typedef struct wf__recorded {
     wf__ref node;
     uint32_t frame, era;
     wf__ref value;
