@@ -531,18 +531,6 @@ static bool find_places(const wf__ir *body, const wf__frame *f, wf__ir *one, wf_
            (one->n <= 1 || wf__tile(one, f->rows, f->columns, f->g->width, true, false, out));
 }
 
-/* Little is computed, and stored past the cache. What memory then does takes less time where one vector is finished
- * before the next one is begun: 0.86 to 0.96 of it for a triad of 2^26, 0.93 to 1 with one or two arrays (Zen 4, four
- * vectors a step); in the cache it is no gain, and with more to compute a loss. */
-static bool fills_lines(const wf__gen *g, const wf__ir *body)
-{
-    enum { FEW = 16 };
-    uint32_t nodes = 0;
-    for (wf__ref r = 1; r < body->n; r++)
-        nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
-    return g->options->nontemporal && nodes <= FEW;
-}
-
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
 {
     wf__frame f = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
@@ -554,7 +542,7 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
         f.stores += body->node[r].op == WF__STORE;
     f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
     wf__ir tile = { 0 }, one = { 0 }, places = { 0 };
-    bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, fills_lines(g, body), &tile);
+    bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, wf__in_turn(g, body), &tile);
     if (!ok)
         wf__gen_fail(g, "code generator: %s", tile.error);
     else if (!f.slot || (columns && !find_places(body, &f, &one, &places)))

@@ -1,6 +1,6 @@
 /* order.c - the order in which FAST's innermost loop is emitted.
  *
- * A tile comes node by node: each node for all points. That interleaves independent chains, but where points share
+ * A tile comes node by node: each node for all points (but for wf__in_turn). That interleaves independent chains, but where points share
  * loads (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that
  * it completes, then the next load - preferably one that completes all of its users, so that its value dies at once.
  * For a convolution that is what one writes by hand: take a vector of an input row, use it in every output row it
@@ -33,6 +33,15 @@ typedef struct sorter {
     uint32_t *stack, *order; /* order: the result */
     uint32_t order_n, first_waiting;
 } sorter;
+
+bool wf__in_turn(const wf__gen *g, const wf__ir *body)
+{
+    enum { FEW = 16 };
+    uint32_t nodes = 0;
+    for (wf__ref r = 1; r < body->n; r++)
+        nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
+    return g->options->nontemporal && nodes <= FEW;
+}
 
 /* ---- heaps ---- */
 static void push(heap *h, uint32_t r)
