@@ -268,8 +268,9 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
     if (only && format != only)
         return misused(a->command, "-o %s: give a .png", path);
     char *whole = whole_path(path);
+    bool there = whole != NULL;
     free(whole);
-    return whole ? EXIT_OK : failed("-o %s: there is no such folder", path);
+    return there ? EXIT_OK : failed("-o %s: there is no such folder, or no way to it", path);
 }
 
 wf_dtype parse_dtype(const char *text)

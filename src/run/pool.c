@@ -172,7 +172,8 @@ static bool come_by_door(wf__pool *pool, uint32_t number)
     return true;
 }
 
-/* Takes part in the run that `state` tells of, if it is not over; at most once in each, as who has left stays away. */
+/* Takes part in the run that `state` tells of, if it is not over. Not twice in one: the caller no longer waits for a worker
+ * that has left. */
 static void join_run(worker *w, uint64_t state)
 {
     wf__pool *pool = w->pool;

@@ -47,7 +47,7 @@ prints 18 "$WEFT" calc 'sum(p) + 3*sum(q) - sum(2*p + q)' p=one.npy q=folder/one
 refuses 2 'the file of -o p=one.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=one.npy -o link.npy
 ln -s later.npy to_later.npy # a link to what is not there yet
 refuses 2 'the file of -o p=later.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=later.npy -o q=to_later.npy
-refuses 1 'nowhere/two.npy: there is no such folder' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=first.npy -o q=nowhere/two.npy
+refuses 1 'nowhere/two.npy: there is no such folder, or no way to it' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=first.npy -o q=nowhere/two.npy
 [ ! -e first.npy ] || die 'one of two results was written'
 "$WEFT" calc 'x + y' --shape 4,4 --dtype f32 -o in.mrc
 refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff)' "$WEFT" calc a a=in.mrc -o out.tiif
