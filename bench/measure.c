@@ -81,8 +81,12 @@ static double run(const bench *b, const bench_contender *x, void *data, int64_t 
 {
     if (x->peer)
         return bench_peer_run(x->peer, calls);
-    if (x->figure)
-        return x->figure(data);
+    if (x->figure) {
+        double sum = 0;
+        for (int64_t i = 0; i < calls; ++i)
+            sum += x->figure(data);
+        return sum / (double)calls;
+    }
     if (calls > 1) /* one that does not count: others had the caches, and the threads are asleep */
         work(b, x, data);
     double start = bench_now();
@@ -112,7 +116,7 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
     }
     x->calls = 1;
     for (int i = 0; i < 4 && !(i && *cost > turn / 2) && *cost < 0.2; ++i) { /* first calls are slow: in steps */
-        double calls = once > 0 && !x->figure ? turn / once : 1;
+        double calls = once > 0 ? turn / once : 1;
         x->calls = calls < 1 ? 1 : calls > 1e6 ? (int64_t)1e6 : (int64_t)calls;
         start = bench_now();
         once = run(b, x, c->data, x->calls);
