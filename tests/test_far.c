@@ -201,9 +201,72 @@ static void test_sums(void **state)
             }
 }
 
+/* Is anything asked for in the kernel's code? *known: whether there is code to look at. */
+static bool asks(wf_kernel *k, bool *known)
+{
+    enum { CAP = 1 << 22 };
+    char *text = malloc(CAP);
+    size_t n = 0;
+    assert_non_null(text);
+    *known = wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_LLVM, text, CAP, &n) == WF_OK;
+    if (!*known)
+        wf_clear(ctx);
+    else
+        assert_true(n < CAP);
+    bool found = *known && strstr(text, "llvm.prefetch") != NULL;
+    free(text);
+    return found;
+}
+
+/* Long rows beside sums into memory of caches: they are asked for, up to their ends and beyond. */
+static void test_rows_beside(void **state)
+{
+    (void)state;
+    enum { LONG = (3 << 20) + 77 };
+    static const int64_t bins[] = { 10, 3000, 100000 };
+    int32_t *at = malloc(LONG * sizeof *at);
+    uint8_t *value = malloc(LONG);
+    assert_non_null(at);
+    assert_non_null(value);
+    for (size_t s = 0; s < sizeof bins / sizeof *bins; ++s) {
+        uint32_t x = 99;
+        int64_t *want = calloc((size_t)bins[s], sizeof *want);
+        for (int64_t q = 0; q < LONG; ++q) {
+            at[q] = (int32_t)((state_of(&x) >> 8) % (uint32_t)bins[s]);
+            value[q] = (uint8_t)(state_of(&x) >> 24);
+        }
+        for (int64_t q = 0; q < LONG; ++q)
+            want[at[q]] += value[q] + 3 * value[LONG - 1 - q];
+        wf_array *index = array_of(ctx, WF_I32, WF_SHAPE(LONG), at),
+                 *values = array_of(ctx, WF_U8, WF_SHAPE(LONG), value);
+        wf_array *back = wf_view_slice(values, 0, LONG - 1, WF_END_INDEX, -1), *sums = wf_full(ctx, WF_I64, WF_SHAPE(bins[s]), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(LONG));
+        wf_val one = wf_cast(wf_in(g, values), WF_I64), three = wf_mul(wf_cast(wf_in(g, back), WF_I64), 3);
+        wf_accumulate(g, WF_ADD, sums, wf_add(one, three), wf_in(g, index));
+        wf_kernel *k = wf_compile(g);
+        assert_non_null(k);
+        OK(ctx, wf_launch(k, WF_NO_ARGS));
+        int64_t *got = contents(sums);
+        assert_memory_equal(got, want, (size_t)bins[s] * sizeof *want);
+        bool known, asked = asks(k, &known);
+        if (known)
+            assert_int_equal(asked, bins[s] > 10);
+        free(got);
+        free(want);
+        wf_kernel_free(k);
+        wf_release(index);
+        wf_release(values);
+        wf_release(back);
+        wf_release(sums);
+    }
+    free(at);
+    free(value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_reads), cmocka_unit_test(test_two_axes),
-                                        cmocka_unit_test(test_writes), cmocka_unit_test(test_sums) };
+                                        cmocka_unit_test(test_writes), cmocka_unit_test(test_sums),
+                                        cmocka_unit_test(test_rows_beside) };
     return RUN_ON_CPU(tests);
 }

@@ -1,6 +1,6 @@
 /* ahead.c - asks for memory before it is needed: what points further on in a row touch at places that an index array
  * says, in arrays beyond the second cache. The processor foresees no such places, and can wait for few lines at once;
- * asked for ahead of time they wait in the second cache.
+ * asked for ahead of time they wait in the second cache. And what such code reads in rows beside these places.
  *
  * The indices of these accesses are a body of their own, computed once more for points further on in the row; it reads
  * what they will read themselves, on the same conditions. Indices that are computed alone, as for rotations, are left to
@@ -174,4 +174,18 @@ void wf__emit_place(wf__inst *in, wf__ref r)
     g->L->BuildBr(g->b, after);
     wf__gen_at(g, after);
     in->inner = after;
+}
+
+void wf__ask_further_on(wf__inst *in, const wf__node *load, const wf__where *at)
+{
+    enum { BYTES_AHEAD = 4096 }; /* half as many, or twice, take as long */
+    int axis;
+    int64_t offset = 0;
+    uint32_t rank = wf__tuple_len(in->ir, load->b);
+    if (in->safe || in->ahead || at->way != WF__ALONG || !in->ir->slot[load->a].flows)
+        return;
+    if (rank && !wf__as_offset(in->ir, wf__tuple_at(in->ir, load->b)[rank - 1], &axis, &offset))
+        return;
+    if (offset % in->g->width == 0) /* other neighbours are in the same lines, or about */
+        ask_for(in->g, at->base, BYTES_AHEAD);
 }

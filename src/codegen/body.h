@@ -188,6 +188,8 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out);
 void wf__ahead_index(wf__inst *in, val lane, val last);
 bool wf__is_place(const wf__inst *in, wf__ref r);
 void wf__emit_place(wf__inst *in, wf__ref r);
+/* Beside a LOAD at `at`: of a slot that flows, asks for what comes later in the row. */
+void wf__ask_further_on(wf__inst *in, const wf__node *load, const wf__where *at);
 
 /* ---- packet.c ---- */
 bool wf__find_packets(wf__inst *in); /* once the order is settled; false: no memory */

@@ -211,6 +211,7 @@ void wf__emit_load(wf__inst *in, wf__ref r)
     }
     if (in->safe && !guard.vector)
         guard.vector = in->lane_mask;
+    wf__ask_further_on(in, n, &at);
     val mask = wf__guard_mask(in, &guard), other = mask ? wf__outside(in, n) : NULL;
     val v = wf__load_vector(g, n->dtype, &at, mask, other, mask ? wf__frame_nowhere(in->f) : NULL);
     in->vector[r] = wf__from_memory(g, n->dtype, g->width, v);

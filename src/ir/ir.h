@@ -206,6 +206,7 @@ typedef struct wf__slot { /* memory that a recording names */
     bool read, written;
     bool element; /* accessed with tuple 0 (rank: that of the space, after lowering) */
     bool far;     /* after layout: by index, and larger than the caches of one core */
+    bool flows;   /* after layout: read in rows by code that touches other memory here and there */
     bool rows;    /* after layout: by index, stores go where the lane's index is the last, in one row for all */
     bool meets;   /* after layout: another slot may name the same memory, and one of them is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY until a layout is known */
