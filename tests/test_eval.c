@@ -172,6 +172,39 @@ static void test_overwritten_variables(void **state)
     }
 }
 
+/* Elements of local arrays are variables, too: what is read, changed or kept in part must be there still. */
+static void test_overwritten_local_arrays(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 6; ++how) {
+        wf_array *a = ramp(100), *out = wf_like(a);
+        wf_graph *g = wf_begin(ctx);
+        wf_array *l = wf_local_array(g, "l", WF_F32, WF_SHAPE(3), 4);
+        wf_val i = wf_mod(wf_iota(g, WF_SHAPE(100), 0), 3);
+        wf_write(g, l, wf_in(g, a), 1);
+        wf_out(g, a, 7);
+        OK(ctx, wf_eval(g));
+        if (how == 2)
+            wf_accumulate(g, WF_ADD, l, 1, 1);
+        if (how == 3)
+            wf_write_if(g, wf_eq(i, 1), l, 1, 1);
+        if (how == 4)
+            wf_write(g, l, wf_iota(g, WF_SHAPE(100), 0), 1); /* all of it */
+        if (how == 5)
+            wf_out(g, out, wf_read(g, l, 2)); /* another one */
+        else
+            wf_out(g, out, how ? wf_read(g, l, 1) : wf_read(g, l, i));
+        if (how >= 4)
+            OK(ctx, wf_run(g));
+        else
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
+        if (how >= 4)
+            expect_line(out, how == 4, how == 4 ? 0 : 4);
+        wf_release(a);
+        wf_release(out);
+    }
+}
+
 /* A view of what is overwritten counts, too; other parts do not. */
 static void test_overwritten_views(void **state)
 {
@@ -543,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_loop_finds_its_plan),
         cmocka_unit_test(test_overwritten),
         cmocka_unit_test(test_overwritten_variables),
+        cmocka_unit_test(test_overwritten_local_arrays),
         cmocka_unit_test(test_overwritten_views),
         cmocka_unit_test(test_lazy_until_wanted),
         cmocka_unit_test(test_atomics_happen_once),

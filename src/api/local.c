@@ -176,11 +176,12 @@ wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_v
     if (!var || (border == WF_BORDER_VALUE && !outside) ||
         !find(g, array, index, border, wf__lanes_on(g), false, function, &p))
         return wf__no_value(g);
-    if (p.known >= 0)
-        return wf__value(g, *wf__holds(g, &var[p.known]));
-    uint32_t n = count_of(array);
-    for (uint32_t k = 0; k < n; ++k)
-        value[k] = *wf__holds(g, &var[k]);
+    uint32_t first = p.known >= 0 ? (uint32_t)p.known : 0, n = p.known >= 0 ? 1 : count_of(array);
+    for (uint32_t k = 0; k < n; ++k) {
+        value[k] = wf__usable(g, *wf__holds(g, &var[first + k]), function);
+        if (!value[k])
+            return wf__no_value(g);
+    }
     for (unsigned bit = 0; n > 1; ++bit, n = (n + 1) / 2) {
         wf__ref one = wf__op2(ir, WF__OP_and, p.number, wf__const_bits(ir, WF_U32, (uint64_t)1 << bit));
         wf__ref odd = wf__op2(ir, WF__OP_ne, one, wf__const_bits(ir, WF_U32, 0));
@@ -207,7 +208,8 @@ void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const 
         wf__ref *now = wf__holds(g, &var[k]), here = when;
         if (p.known >= 0 && k != p.known)
             continue;
-        if (!wf__fits_block(g, value, *now, function))
+        if (((join || when || p.known < 0) && !wf__usable(g, *now, function)) ||
+            !wf__fits_block(g, value, *now, function))
             return;
         if (p.known < 0) {
             here = wf__op2(ir, WF__OP_eq, p.number, wf__const_bits(ir, WF_U32, k));
