@@ -328,6 +328,7 @@ static void test_why_literal(void **state)
 {
     (void)state;
     wf_array *a = zeros(WF_F32, 321), *b = zeros(WF_F32, 321), *i = zeros(WF_I32, 321), *j = zeros(WF_I32, 321);
+    wf_array *d = zeros(WF_F64, 321), *e = zeros(WF_F64, 321), *u = zeros(WF_U64, 321), *w = zeros(WF_U64, 321);
     ran();
     run_literal(a, b, 1.5, "literal");
     expect_why("");
@@ -341,6 +342,22 @@ static void test_why_literal(void **state)
     expect_why("");
     run_literal(i, j, -8, "integers");
     expect_why("the literal -8 (i32) was -7: wf_param would not make another kernel");
+    run_literal(d, e, 0.1, "doubles");
+    expect_why("");
+    run_literal(d, e, nextafter(0.1, 1), "doubles"); /* the texts of numbers that differ differ */
+    expect_why("the literal 0.10000000000000002 (f64) was 0.1: wf_param would not make another kernel");
+    for (int64_t k = 0; k < 2; ++k) {
+        wf_graph *g = wf_begin(ctx, .name = "unsigned");
+        wf_out(g, w, wf_add(wf_in(g, u), wf_const_i64(g, WF_U64, k - 2)));
+        OK(ctx, wf_run(g));
+        expect_why(k ? "the literal 18446744073709551615 (u64) was 18446744073709551614: wf_param would not make "
+                       "another kernel"
+                     : "");
+    }
+    wf_release(d);
+    wf_release(e);
+    wf_release(u);
+    wf_release(w);
     wf_release(a);
     wf_release(b);
     wf_release(i);

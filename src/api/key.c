@@ -192,19 +192,6 @@ static void compare_layouts(const wf__program *p, const uint64_t *now, const uin
     }
 }
 
-static void add_literal(const wf__node *n, wf__str *out)
-{
-    uint64_t bits = wf__bits(n);
-    double x = 0;
-    int64_t whole = 0;
-    wf__eval_cast(wf__is_float(n->dtype) ? WF_F64 : WF_I64, n->dtype,
-                  wf__is_float(n->dtype) ? (void *)&x : (void *)&whole, &bits, 1);
-    if (wf__is_float(n->dtype))
-        wf__str_addf(out, "%.9g", x);
-    else
-        wf__str_addf(out, "%lld", (long long)whole);
-}
-
 static const char *op_name(const wf__node *n)
 {
     static const char *const structural[] = {
@@ -248,9 +235,9 @@ static bool compare_nodes(const unsigned char *now, const unsigned char *old, ui
         if (literals++)
             continue;
         wf__str_add(reason(out), "the literal ");
-        add_literal(&a, out);
+        wf__number_text(&a, out);
         wf__str_addf(out, " (%s) was ", wf_dtype_name((wf_dtype)a.dtype));
-        add_literal(&b, out);
+        wf__number_text(&b, out);
     }
     if (literals > 1)
         wf__str_addf(out, ", and %u more", (unsigned)literals - 1);

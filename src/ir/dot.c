@@ -1,6 +1,8 @@
 /* dot.c - a recording as a graph for Graphviz: a box for each node, a cylinder for each array, dashed what has no
  * effect. */
 #include "ir/pass.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Quotes and backslashes inside a quoted string of the language. */
 static void escaped(const char *text, wf__str *out)
@@ -18,8 +20,14 @@ void wf__number_text(const wf__node *n, wf__str *out)
     double x = 0;
     int64_t whole = 0;
     if (wf__is_float(n->dtype)) {
+        char text[32];
         wf__eval_cast(WF_F64, n->dtype, &x, &bits, 1);
-        wf__str_addf(out, "%.9g", x);
+        snprintf(text, sizeof text, "%.9g", x);
+        if (n->dtype == WF_F64 && x == x && strtod(text, NULL) != x) /* another number reads the same */
+            snprintf(text, sizeof text, "%.17g", x);
+        wf__str_add(out, text);
+    } else if (n->dtype == WF_U64) {
+        wf__str_addf(out, "%llu", (unsigned long long)bits);
     } else {
         wf__eval_cast(WF_I64, n->dtype, &whole, &bits, 1);
         wf__str_addf(out, "%lld", (long long)whole);
