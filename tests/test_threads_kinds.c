@@ -224,6 +224,42 @@ static void all_at_once(wf_context *ctx)
     run_at_once(THREADS, do_all, w, sizeof *w);
 }
 
+/* Private copies belong to a launch, not to a thread of the program: each of these has the pool or none of it. */
+static void *accumulate_often(void *arg)
+{
+    enum { POINTS = 100000 };
+    const worker *w = arg;
+    for (int round = 0; round < 6; ++round) {
+        int64_t bins = (round % 2 ? 5000 : 7) + w->k;
+        wf_array *sums = wf_full(w->ctx, WF_F64, WF_SHAPE(bins), 1);
+        wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS), .serial_below = 1);
+        wf_val i = wf_index(g, 0);
+        wf_accumulate(g, WF_ADD | WF_EXPAND, sums, wf_and(i, 15), wf_mod(wf_mul(i, 7919 + 2 * w->k), bins));
+        run(g);
+        double *want = malloc((size_t)bins * sizeof *want), *got = malloc((size_t)bins * sizeof *got);
+        must(want && got && wf_download(sums, got, (size_t)bins * sizeof *got) == WF_OK, "sums are to be had");
+        for (int64_t k = 0; k < bins; ++k)
+            want[k] = 1;
+        for (int64_t k = 0; k < POINTS; ++k)
+            want[k * (7919 + 2 * w->k) % bins] += (double)(k & 15);
+        must(!memcmp(got, want, (size_t)bins * sizeof *got), "sums in private copies");
+        free(want), free(got);
+        wf_release(sums);
+    }
+    return NULL;
+}
+
+static void test_private_copies(void **state)
+{
+    (void)state;
+    wf_context *ctx = test_context(WF_CPU, 2);
+    worker w[THREADS];
+    for (int i = 0; i < THREADS; ++i)
+        w[i] = (worker){ ctx, i + 1 };
+    run_at_once(THREADS, accumulate_often, w, sizeof *w);
+    wf_context_free(ctx);
+}
+
 static void test_own_contexts(void **state)
 {
     (void)state;
@@ -243,6 +279,7 @@ static void test_one_context(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_own_contexts), cmocka_unit_test(test_one_context) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_own_contexts), cmocka_unit_test(test_one_context),
+                                        cmocka_unit_test(test_private_copies) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
