@@ -466,14 +466,50 @@ static void test_two_names(void **state)
         }
 }
 
+/* All points, and then some of them again: in one kernel, and by way of a loop that is written out. */
+static void test_some_again(void **state)
+{
+    (void)state;
+    static const wf_dtype types[] = { WF_U8, WF_I16, WF_F32, WF_F64, WF_C64 };
+    for (int t = 0; t < 5; ++t)
+        for (int way = 0; way < 4; ++way) {
+            enum { N = 203 };
+            wf_array *in = wf_arange(ctx, WF_I32, N, 0, 1), *a = wf_full(ctx, types[t], WF_SHAPE(N), 99);
+            wf_graph *g = way & 1 ? wf_begin(ctx) : wf_begin(ctx, .shape = WF_SHAPE(N));
+            wf_val v = wf_in(g, in), k, low = wf_mod(v, 100), some = wf_eq(wf_mod(v, 3), 1);
+            if (way & 2) {
+                WF_FOR (g, k, 0, 2, 1) {
+                    wf_out(g, a, wf_cast(low, types[t]));
+                }
+                WF_END(g);
+            } else {
+                wf_out(g, a, wf_cast(low, types[t]));
+            }
+            WF_IF (g, some) {
+                wf_out(g, a, wf_cast(wf_add(low, 1), types[t]));
+            }
+            WF_END(g);
+            OK(ctx, wf_run(g));
+            g = wf_begin(ctx);
+            wf_val is = types[t] == WF_C64 ? wf_real(wf_in(g, a)) : wf_in(g, a);
+            wf_array *whole = wf_keep(wf_cast(is, WF_I32));
+            OK(ctx, wf_run(g));
+            int32_t *x = contents(whole);
+            for (int i = 0; i < N; ++i)
+                assert_int_equal(x[i], i % 100 + (i % 3 == 1));
+            free(x);
+            wf_release(in), wf_release(a), wf_release(whole);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_names),       cmocka_unit_test(test_while),         cmocka_unit_test(test_mandelbrot),
-        cmocka_unit_test(test_nested),          cmocka_unit_test(test_window),        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_uniform),         cmocka_unit_test(test_reduced),       cmocka_unit_test(test_states),
-        cmocka_unit_test(test_dtypes_in_loops), cmocka_unit_test(test_complex_state), cmocka_unit_test(test_handle),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_some_again), cmocka_unit_test(test_two_names),       cmocka_unit_test(test_while),
+        cmocka_unit_test(test_mandelbrot), cmocka_unit_test(test_nested),          cmocka_unit_test(test_window),
+        cmocka_unit_test(test_writes),     cmocka_unit_test(test_uniform),         cmocka_unit_test(test_reduced),
+        cmocka_unit_test(test_states),     cmocka_unit_test(test_dtypes_in_loops), cmocka_unit_test(test_complex_state),
+        cmocka_unit_test(test_handle),     cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

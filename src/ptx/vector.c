@@ -14,11 +14,21 @@ static bool is_element(const wf__ir *ir, const wf__node *n)
     return slot->element && slot->rank == ir->rank && slot->step[slot->rank - 1] == WF__STEP_UNIT;
 }
 
+/* Is the array written again, at some of the points or elsewhere? Then not one store for all of a thread's points, which
+ * comes last. */
+static bool is_written_again(const wf__ir *ir, const wf__node *store)
+{
+    for (const wf__node *n = store + 1; n < ir->node + ir->n; ++n)
+        if (n->op == WF__STORE && ir->slot[n->a].object == ir->slot[store->a].object && (n->d || !is_element(ir, n)))
+            return true;
+    return false;
+}
+
 /* One access for all of a thread's points? */
 static bool is_wide(const wf__ir *ir, const wf__node *n)
 {
     return (n->op == WF__LOAD && is_element(ir, n) && n->aux == WF_BORDER_NONE && !wf__when(ir, n)) ||
-           (n->op == WF__STORE && is_element(ir, n) && !n->d);
+           (n->op == WF__STORE && is_element(ir, n) && !n->d && !is_written_again(ir, n));
 }
 
 /* Does each point mind its own business alone? */
