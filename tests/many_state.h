@@ -21,8 +21,8 @@ typedef struct value {
 typedef struct memory {
     wf_dtype dtype;
     int64_t n, *at;
-    void *own; /* of the program's; NULL: the library's */
-    int written;
+    void *own;                 /* of the program's; NULL: the library's */
+    int written, other[2];     /* when last; and when by somebody else than recording 0 or 1 */
     int read[MEMORIES];        /* what was kept in it did, see value */
     unsigned pending, touched; /* bit d: by effects of recording d that have not run; in it at all */
 } memory;
@@ -50,7 +50,7 @@ static struct program {
     wf_shape base; /* which many arrays have */
     int64_t most;
     int number;
-    bool inner_wrote, refused; /* by a value that is out of use */
+    bool dares, inner_wrote, refused; /* by a value that is out of use */
     size_t length;
     char text[1 << 16];
 } * p;
@@ -283,9 +283,9 @@ static void evaluated(int d)
         p->memory[m].pending &= ~(1u << d);
     for (int i = r->n - 1; i >= 0; --i) {
         value *v = r->v[i];
-        bool old = false;
+        bool old = false; /* its own changes a recording knows: values are as they were, or refused */
         for (int m = 0; m < p->memories; ++m)
-            old = old || (v->read[m] && p->memory[m].written > v->read[m]);
+            old = old || (v->read[m] && (p->dares ? p->memory[m].other[d] : p->memory[m].written) > v->read[m]);
         if (v->kept >= 0 && p->memory[v->kept].written <= v->kept_when && is_seen(v->kept)) {
             memset(v->read, 0, sizeof v->read);
             v->read[v->kept] = ++p->clock;
@@ -379,7 +379,7 @@ static array *to_write(void)
 static void written(const array *a)
 {
     memory *m = memory_of(a);
-    m->written = ++p->clock;
+    m->written = m->other[!p->depth] = ++p->clock;
     m->pending |= 1u << p->depth;
     m->touched |= 1u << p->depth;
     p->inner_wrote = p->depth > 0;

@@ -83,6 +83,7 @@ static void one(int number)
     p->number = number;
     p->text[0] = 0;
     p->most = rarely(300) ? 200000 : rarely(15) ? 4000 : 200;
+    p->dares = rarely(5);
     p->base = shape_of_most(p->most);
     if (wf_context_device(ctx) == WF_CPU)
         wf_set_threads(ctx, 1 + (int)below(3));
