@@ -420,15 +420,40 @@ static void test_no_conflict(void **state)
         }
 }
 
+/* Of whole arrays one comes after the other: points of the one may meet points of the other. */
+static void test_no_conflict_twice(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(8), 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_val i = wf_iota(g, WF_SHAPE(8), 0);
+    wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, 1, i);
+    wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, i, wf_xor(i, 1));
+    wf_accumulate(g, WF_ADD, a, 1, wf_idiv(i, 4));
+    OK(ctx, wf_run(g));
+    int32_t *got = contents(a);
+    for (int k = 0; k < 8; ++k)
+        assert_int_equal(got[k], 1 + (k ^ 1) + (k < 2 ? 4 : 0));
+    free(got);
+    wf_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_bounds_elsewhere),
-        cmocka_unit_test(test_same_element),  cmocka_unit_test(test_same_element_of_views),
-        cmocka_unit_test(test_scratch),       cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_nan_and_unset), cmocka_unit_test(test_same_results),
-        cmocka_unit_test(test_accumulations), cmocka_unit_test(test_other_nans),
-        cmocka_unit_test(test_unused_reads),  cmocka_unit_test(test_no_conflict),
+        cmocka_unit_test(test_no_conflict_twice),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_bounds_elsewhere),
+        cmocka_unit_test(test_same_element),
+        cmocka_unit_test(test_same_element_of_views),
+        cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_nan_and_unset),
+        cmocka_unit_test(test_same_results),
+        cmocka_unit_test(test_accumulations),
+        cmocka_unit_test(test_other_nans),
+        cmocka_unit_test(test_unused_reads),
+        cmocka_unit_test(test_no_conflict),
     };
     return RUN_ON("cpu", tests, debug_cpu) + RUN_ON("cuda-emu", tests, debug_emulator) +
            RUN_ON("cuda:0", tests, debug_gpu);

@@ -209,12 +209,13 @@ static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t boun
     return bound;
 }
 
-/* Accumulations into one array by one join: in which order they come does not matter. */
+/* Accumulations into one array by one join: in which order they come does not matter. But where no points of one meet,
+ * those of the other may meet them: then each is better, and in debug mode only right, by itself. */
 static bool commute(const splitter *s, const wf__node *n, const touch *t)
 {
     const wf__node *m = &s->ir->node[t->node];
     return t->store && n->op == WF__ACCUM && m->op == WF__ACCUM && wf__node_join(n) == wf__node_join(m) &&
-           s->ir->slot[n->a].object == t->object;
+           !wf__is_alone(n) && !wf__is_alone(m) && s->ir->slot[n->a].object == t->object;
 }
 
 uint32_t wf__split_bound(const splitter *s)
