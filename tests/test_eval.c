@@ -131,6 +131,37 @@ static void test_overwritten(void **state)
     wf_release(kept);
 }
 
+/* Values that were kept, before they are assigned to what is overwritten, together with that, or both. */
+static void test_kept_stay(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 6; ++how) {
+        wf_array *a = ramp(100), *b = wf_like(a), *kept = NULL;
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), y = how % 2 ? x : wf_add(x, 0.5);
+        if (how / 2 == 1) {
+            kept = wf_keep(y);
+            OK(ctx, wf_eval(g));
+        }
+        wf_out(g, b, y);
+        if (how / 2 == 0)
+            kept = wf_keep(y);
+        if (how / 2 == 2) { /* in the array that it is read from, too */
+            wf_out(g, a, y);
+            kept = wf_keep(y);
+        }
+        OK(ctx, wf_eval(g));
+        wf_out(g, b, 7);
+        wf_out(g, a, 8);
+        OK(ctx, wf_eval(g));
+        wf_out(g, b, wf_mul(y, 2));
+        OK(ctx, wf_run(g));
+        expect_line(b, 2, how % 2 ? 0 : 1);
+        expect_line(kept, 1, how % 2 ? 0 : 0.5);
+        wf_release(a), wf_release(b), wf_release(kept);
+    }
+}
+
 /* A variable that holds such a value, as it is, in an operation, and set again: for all lanes, or for some. */
 static void test_overwritten_variables(void **state)
 {
@@ -575,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_few_kernels),
         cmocka_unit_test(test_loop_finds_its_plan),
         cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_kept_stay),
         cmocka_unit_test(test_overwritten_variables),
         cmocka_unit_test(test_overwritten_local_arrays),
         cmocka_unit_test(test_overwritten_views),

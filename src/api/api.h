@@ -103,6 +103,7 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     const char *lo, *hi; /* the bytes it spans */
     _Atomic int state;   /* wf_state */
     bool read_only;
+    bool kept;             /* made by wf_keep, to hold a value */
     uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
     wf_array *next, *prev; /* borrowers of the buffer */
     int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */

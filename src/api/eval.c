@@ -254,13 +254,28 @@ static bool is_cheap(const wf__ir *ir, wf__ref r)
     return is_number(n) || pair || n->op == WF__IOTA;
 }
 
-/* Which arrays hold which values now. */
+/* Was the array made to hold a value? */
+static bool is_kept(const evaluation *e, uint32_t slot)
+{
+    const wf__program *p = &e->g->program;
+    return p->object[p->rec.ir.slot[slot].object].array->kept;
+}
+
+/* A value that was kept before, in an array that stays as it is. */
+static bool is_held(const evaluation *e, wf__ref r)
+{
+    const wf__node *n = &e->g->program.rec.ir.node[r];
+    return n->op == WF__LOAD && !n->b && is_kept(e, n->a) && !changed(e, n->a, r, false);
+}
+
+/* Which arrays hold which values now: rather those that were made for it, as others are sooner overwritten. */
 static void find_holders(evaluation *e)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
     for (wf__ref w = 1; w < e->n; ++w) {
         const wf__node *n = &ir->node[w];
-        if (assigns_all(ir, n) && !is_cheap(ir, n->c) && !e->held[n->c] && !changed(e, n->a, w, false))
+        bool holds = assigns_all(ir, n) && !is_cheap(ir, n->c) && !changed(e, n->a, w, false);
+        if (holds && (is_kept(e, n->a) || !(e->held[n->c] || is_held(e, n->c))))
             e->held[n->c] = n->a + 1;
     }
 }

@@ -522,6 +522,7 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
         return NULL;
     }
     atomic_store(&a->state, WF_LAZY);
+    a->kept = true;
     a->graph = g;
     g->kept[g->kept_n++] = wf_retain(a);
     wf_out(g, a, wf__value(g, value).h);
