@@ -13,7 +13,7 @@ static bool assign(array *a, const value *v)
     wf_out(graph(), a->a, same_shape(&v->shape, &a->shape) ? v->v : wf_broadcast_to(v->v, a->shape));
     for (int64_t k = 0, n = count(&a->shape); k < n; ++k)
         *element(a, k) = converted(v->dtype, memory_of(a)->dtype, v->at[spread(&v->shape, &a->shape, k)]);
-    written(a);
+    written(a, v, NULL, NULL);
     return true;
 }
 
@@ -69,7 +69,7 @@ static bool scattered(void)
         if (s.at.at[k] >= 0)
             *element(a, s.at.at[k]) = converted(s.v->dtype, t, s.v->at[spread(&s.v->shape, &s.at.shape, k)]);
     free(s.at.at);
-    written(a);
+    written(a, s.v, s.condition, s.at.made_of);
     return true;
 }
 
@@ -120,7 +120,7 @@ static bool accumulated(void)
             *to = joined(join, t, *to, converted(s.v->dtype, t, x));
         }
     free(s.at.at);
-    written(a);
+    written(a, s.v, s.condition, s.at.made_of);
     return true;
 }
 
@@ -142,6 +142,8 @@ static bool exchanged(void)
     }
     value *before = new_value(t, s.at.shape);
     before->read[a->memory] = ++p->clock;
+    if (is_promised(a))
+        merge(before->read, memory_of(a)->read);
     before->v = which == 3    ? wf_cas_n(graph(), a->a, wf_const(graph(), t, 1), wf_cast(s.v->v, t), index)
                 : s.condition ? wf_atomic_if_n(graph(), s.condition->v, join, a->a, s.v->v, index)
                               : wf_atomic_n(graph(), join, a->a, s.v->v, index);
@@ -156,7 +158,7 @@ static bool exchanged(void)
                                : (*to == 1 ? x : *to);
         }
     free(s.at.at);
-    written(a);
+    written(a, s.v, s.condition, s.at.made_of);
     say(" join %d kind %d a%d v%d", (int)join, which, a->id, s.v->id);
     add_value(before, s.v, s.condition, s.at.made_of);
     return true;

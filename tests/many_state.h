@@ -23,7 +23,7 @@ typedef struct memory {
     int64_t n, *at;
     void *own;                 /* of the program's; NULL: the library's */
     int written, other[2];     /* when last; and when by somebody else than recording 0 or 1 */
-    int read[MEMORIES];        /* what was kept in it did, see value */
+    int read[MEMORIES];        /* what was kept in it, or written to it, did: see value */
     unsigned pending, touched; /* bit d: by effects of recording d that have not run; in it at all */
 } memory;
 
@@ -133,11 +133,11 @@ static value *new_value(wf_dtype dtype, wf_shape shape)
     return v;
 }
 
-static void reads(value *to, const int read[MEMORIES])
+static void merge(int to[MEMORIES], const int read[MEMORIES]) /* what came first */
 {
     for (int m = 0; m < MEMORIES; ++m)
-        if (read[m] && (!to->read[m] || read[m] < to->read[m]))
-            to->read[m] = read[m];
+        if (read[m] && (!to[m] || read[m] < to[m]))
+            to[m] = read[m];
 }
 
 /* What wf_select wants. */
@@ -158,7 +158,7 @@ static void add_value(value *v, const value *a, const value *b, const value *c)
     const value *of[] = { a, b, c };
     for (int i = 0; i < 3; ++i)
         if (of[i])
-            reads(v, of[i]->read);
+            merge(v->read, of[i]->read);
     v->id = ++p->ids;
     say("%s; /* v%d: %s", large ? " floor_mod 1009" : "", v->id, wf_dtype_name(v->dtype));
     say_shape(&v->shape, " ", " */\n");
@@ -376,9 +376,19 @@ static array *to_write(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-static void written(const array *a)
+/* Is what it holds for the recording not there yet? */
+static bool is_promised(const array *a) { return a->lazy == p->depth + 1 || memory_of(a)->pending >> p->depth & 1; }
+
+/* With what is made of these, or NULL. */
+static void written(const array *a, const value *v, const value *condition, const value *index)
 {
     memory *m = memory_of(a);
+    const value *of[] = { v, condition, index };
+    if (!is_promised(a))
+        memset(m->read, 0, sizeof m->read);
+    for (int i = 0; i < 3; ++i)
+        if (of[i])
+            merge(m->read, of[i]->read);
     m->written = m->other[!p->depth] = ++p->clock;
     m->pending |= 1u << p->depth;
     m->touched |= 1u << p->depth;

@@ -492,12 +492,12 @@ static wf_val read_around(const array *a, places *at, wf_dtype t)
     return wf_read_border_n(graph(), a->a, border, wf_const(graph(), t, 1), index);
 }
 
-/* A value that reads the array. One that is kept and not computed yet is what it is made of. */
+/* A value that reads the array. What is not there yet is read from what it is made of. */
 static void add_read(value *v, const array *a, const value *index)
 {
     v->read[a->memory] = ++p->clock;
-    if (a->lazy == p->depth + 1)
-        reads(v, memory_of(a)->read);
+    if (is_promised(a))
+        merge(v->read, memory_of(a)->read);
     add_value(v, index, NULL, NULL);
     if (p->depth && a->lazy == 1)
         evaluated(0);
