@@ -184,10 +184,34 @@ static void test_blocks_of_threads(void **state)
     check_blocks(WF_F64, WF_EXPAND, 100, 1000, 0, 0); /* does not fit */
 }
 
+/* By WF_NO_CONFLICT: parts of a record are one kernel, what may meet is not. */
+static void test_parts_together(void **state)
+{
+    (void)state;
+    for (int meets = 0; meets < 2; ++meets) {
+        wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(300, 4), 1);
+        int32_t *x = contents(a);
+        free(x);
+        ran();
+        wf_graph *g = wf_begin(ctx);
+        wf_val i = wf_iota(g, WF_SHAPE(300), 0);
+        for (int k = 0; k < 3; ++k)
+            wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, k + 2, meets && k ? wf_xor(i, 1) : i, meets ? 0 : k);
+        OK(ctx, wf_run(g));
+        assert_int_equal(ran(), meets ? 3 : 1);
+        x = contents(a);
+        for (int e = 0; e < 1200; ++e)
+            assert_int_equal(x[e], meets ? (e % 4 ? 1 : 10) : e % 4 == 3 ? 1 : 3 + e % 4);
+        free(x);
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_no_conflict), cmocka_unit_test(test_what_is_done),
-                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts_together), cmocka_unit_test(test_no_conflict),
+                                        cmocka_unit_test(test_what_is_done), cmocka_unit_test(test_expand_bytes),
+                                        cmocka_unit_test(test_blocks_of_threads) };
     return RUN_ON("cpu", tests, cpu) + RUN_ON("interp", tests, interpreter) + RUN_ON("cuda-emu", tests, emulator) +
            RUN_ON("cuda:0", tests, gpu);
 }

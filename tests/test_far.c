@@ -239,7 +239,8 @@ static void test_rows_beside(void **state)
             want[at[q]] += value[q] + 3 * value[LONG - 1 - q];
         wf_array *index = array_of(ctx, WF_I32, WF_SHAPE(LONG), at),
                  *values = array_of(ctx, WF_U8, WF_SHAPE(LONG), value);
-        wf_array *back = wf_view_slice(values, 0, LONG - 1, WF_END_INDEX, -1), *sums = wf_full(ctx, WF_I64, WF_SHAPE(bins[s]), 0);
+        wf_array *back = wf_view_slice(values, 0, LONG - 1, WF_END_INDEX, -1),
+                 *sums = wf_full(ctx, WF_I64, WF_SHAPE(bins[s]), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(LONG));
         wf_val one = wf_cast(wf_in(g, values), WF_I64), three = wf_mul(wf_cast(wf_in(g, back), WF_I64), 3);
         wf_accumulate(g, WF_ADD, sums, wf_add(one, three), wf_in(g, index));

@@ -60,14 +60,10 @@ static bool in_record(const record *rec, wf__ref r)
 static bool joins_record(const wf__ir *ir, const record *rec, const wf__node *n)
 {
     const wf__node *first = &ir->node[rec->part[0]];
-    int64_t c, other;
-    if (rec->n == MOST_PARTS || n->op != first->op || n->a != first->a || n->aux != first->aux ||
-        n->dtype != first->dtype || !wf__last_constant(ir, n->b, &c) ||
-        memcmp(wf__tuple_at(ir, n->b), wf__tuple_at(ir, first->b), (wf__tuple_len(ir, n->b) - 1) * sizeof(wf__ref)) !=
-            0)
+    if (rec->n == MOST_PARTS || n->op != first->op || n->aux != first->aux || n->dtype != first->dtype)
         return false;
     for (uint32_t i = 0; i < rec->n; ++i)
-        if (!wf__last_constant(ir, ir->node[rec->part[i]].b, &other) || other == c)
+        if (!wf__are_parts(ir, n, &ir->node[rec->part[i]]))
             return false;
     return true;
 }

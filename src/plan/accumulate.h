@@ -15,4 +15,6 @@ void wf__plan_records(wf__ir *ir, const wf__bind *bind);
 bool wf__bind_repeats(const wf__bind *b);
 /* Of a tuple of two indices or more: is the last one a constant? */
 bool wf__last_constant(const wf__ir *ir, uint32_t tuple, int64_t *out);
+/* Do two accesses differ in a constant last index alone, as parts of a record do? Then they never meet. */
+bool wf__are_parts(const wf__ir *ir, const wf__node *n, const wf__node *m);
 #endif

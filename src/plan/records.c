@@ -35,6 +35,15 @@ bool wf__last_constant(const wf__ir *ir, uint32_t tuple, int64_t *out)
     return true;
 }
 
+bool wf__are_parts(const wf__ir *ir, const wf__node *n, const wf__node *m)
+{
+    int64_t a, b;
+    if (n->a != m->a || !wf__last_constant(ir, n->b, &a) || !wf__last_constant(ir, m->b, &b) || a == b)
+        return false;
+    size_t before = (wf__tuple_len(ir, n->b) - 1) * sizeof(wf__ref);
+    return memcmp(wf__tuple_at(ir, n->b), wf__tuple_at(ir, m->b), before) == 0;
+}
+
 void wf__plan_records(wf__ir *ir, const wf__bind *bind)
 {
     if (!(ir->flags & WF_PACKETS) || ir->flags & WF_DEBUG)

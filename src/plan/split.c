@@ -10,6 +10,7 @@
  *     may meet in any element, has operands from a copy.
  */
 #include "plan/split.h"
+#include "plan/accumulate.h"
 
 static bool is_root(const splitter *s, wf__ref r)
 {
@@ -214,8 +215,11 @@ static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t boun
 static bool commute(const splitter *s, const wf__node *n, const touch *t)
 {
     const wf__node *m = &s->ir->node[t->node];
-    return t->store && n->op == WF__ACCUM && m->op == WF__ACCUM && wf__node_join(n) == wf__node_join(m) &&
-           !wf__is_alone(n) && !wf__is_alone(m) && s->ir->slot[n->a].object == t->object;
+    if (!t->store || n->op != WF__ACCUM || m->op != WF__ACCUM || wf__node_join(n) != wf__node_join(m))
+        return false;
+    if (wf__is_alone(n) || wf__is_alone(m))
+        return wf__are_parts(s->ir, n, m);
+    return s->ir->slot[n->a].object == t->object;
 }
 
 uint32_t wf__split_bound(const splitter *s)
