@@ -234,7 +234,7 @@ static void *accumulate_often(void *arg)
         wf_array *sums = wf_full(w->ctx, WF_F64, WF_SHAPE(bins), 1);
         wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS), .serial_below = 1);
         wf_val i = wf_index(g, 0);
-        wf_accumulate(g, WF_ADD | WF_EXPAND, sums, wf_and(i, 15), wf_mod(wf_mul(i, 7919 + 2 * w->k), bins));
+        wf_accumulate(g, WF_ADD | WF_EXPAND, sums, wf_and(i, 15), wf_mod(wf_mul(i, 7919 + 2 * w->k), (double)bins));
         run(g);
         double *want = malloc((size_t)bins * sizeof *want), *got = malloc((size_t)bins * sizeof *got);
         must(want && got && wf_download(sums, got, (size_t)bins * sizeof *got) == WF_OK, "sums are to be had");
