@@ -90,10 +90,13 @@ static void must(bool ok, const char *what)
              what, p->number);
 }
 
-/* A value is out of use where an array has been overwritten that it reads, which wf_eval may have made of it. */
+/* A value is out of use where an array has been overwritten that it reads, which wf_eval may have made of it. The inner
+ * recording hears of it where it reads what the outer one keeps; the outer one says why, when it ends. */
 static bool did(wf_status status)
 {
-    if (status != WF_OK && strstr(wf_message(ctx), "which wf_eval has changed since"))
+    const char *why = wf_message(ctx);
+    if (status != WF_OK && (strstr(why, "which wf_eval has changed since") ||
+                            (p->depth && strstr(why, "never computed: its recording failed"))))
         p->refused = true;
     else if (status != WF_OK)
         must(false, wf_message(ctx));
