@@ -2,8 +2,9 @@
  * elements one by one. Devices share the planner, so comparing them with each other would not do: what is at the same
  * indices need not be at the same place. */
 #include "on_devices.h"
+#include "plain_arrays.h"
 
-enum { MOST = 400, VALUES = 14, KEPT = 3, AXES = 4 };
+enum { MOST = 400, VALUES = 14, KEPT = 3 };
 
 typedef struct mirror { /* a value, and what its elements are */
     wf_val v;
@@ -13,30 +14,6 @@ typedef struct mirror { /* a value, and what its elements are */
 
 static uint64_t seed;
 static int64_t below(int64_t n) { return n > 0 ? (int64_t)(test_random(&seed) % (uint64_t)n) : 0; }
-
-static int64_t count(const wf_shape *shape)
-{
-    int64_t n = 1;
-    for (int d = 0; d < shape->rank; ++d)
-        n *= shape->dim[d];
-    return n;
-}
-
-/* Of element k of a C order, its index along each axis, and back. */
-static void indices(const wf_shape *shape, int64_t k, int64_t index[AXES])
-{
-    for (int d = shape->rank - 1; d >= 0; --d) {
-        index[d] = k % shape->dim[d];
-        k /= shape->dim[d];
-    }
-}
-static int64_t place(const wf_shape *shape, const int64_t index[AXES])
-{
-    int64_t k = 0;
-    for (int d = 0; d < shape->rank; ++d)
-        k = k * shape->dim[d] + index[d];
-    return k;
-}
 
 static void sized_like(mirror *to, wf_shape shape)
 {
