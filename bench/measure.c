@@ -116,7 +116,9 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
     }
     x->calls = 1;
     for (int i = 0; i < 4 && !(i && *cost > turn / 2) && *cost < 0.2; ++i) { /* first calls are slow: in steps */
-        double calls = once > 0 ? turn / once : 1;
+        double calls = once > 0 ? turn / once : 1, most = 10 * turn * (double)x->calls / *cost;
+        if (x->figure && calls > most) /* it takes longer than what it measures */
+            calls = most;
         x->calls = calls < 1 ? 1 : calls > 1e6 ? (int64_t)1e6 : (int64_t)calls;
         start = bench_now();
         once = run(b, x, c->data, x->calls);
