@@ -1,5 +1,5 @@
 /* test_engine_memory_fails.c - scenarios of lazy arrays as in test_memory_fails.c: copies on write, evaluation on the
- * way, frozen sequences, records, scans and compression, each repeated with the first, second, ... allocation failing.
+ * way, frozen sequences, records, scans, compression and loops that are watched, each repeated with the first, second, ... allocation failing.
  */
 #include "memory_fails.h"
 
@@ -143,13 +143,42 @@ static wf_status chosen(wf_context *ctx)
     return status;
 }
 
+static wf_status count_turns(void *user, const wf_seen *seen)
+{
+    *(int64_t *)user += seen->on;
+    return WF_OK;
+}
+
+static wf_status watched(wf_context *ctx)
+{
+    int64_t turns = 0;
+    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *kept = NULL;
+    wf_status status = a ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+        wf_var x = wf_local(g, WF_F32, wf_in(g, a));
+        WF_WHILE (g, wf_lt(x, 6)) {
+            wf_inc(x, 2);
+            wf_watch(g, "x", x, count_turns, &turns);
+        }
+        WF_END(g);
+        kept = wf_keep(x);
+        wf_watch(g, "sum", wf_sum(x, WF_ALL_AXES), count_turns, &turns);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(kept, (const float[]){ 6, 7, 6, 7, 6, 7, 6, 7 }, N, &status));
+    assert_true(status != WF_OK || turns == 13);
+    release_all((wf_array *[]){ a, kept }, 2);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(shares),  EACH(evaluations), EACH(sequences),
-                                         EACH(records), EACH(scans),       EACH(chosen) };
+    static const memory_case cases[] = { EACH(shares), EACH(evaluations), EACH(sequences), EACH(records),
+                                         EACH(scans),  EACH(chosen),      EACH(watched) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -103,6 +103,7 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
     wf_atomic_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
 #define wf_cas(g, a, expected, desired, ...) wf_cas_n(g, a, WF_V(expected), WF_V(desired), WF_VALS(__VA_ARGS__))
 #define wf_out(g, a, v) wf_out(g, a, WF_V(v))
+#define wf_watch(g, name, v, look, user) wf_watch_(g, WF_HERE, name, WF_V(v), look, user)
 #define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)
 #define wf_keep(v) wf_keep(WF_V(v))
 #define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)

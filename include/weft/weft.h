@@ -298,6 +298,28 @@ WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poi
 /* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the
  * label of wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
 WF_API wf_val wf_label(wf_val value, const char *text);
+/* Looks at a value while a recording runs in debug mode (WF_DEBUG): each time it has been computed, so in a loop once
+ * each turn, and all points, or lanes, take their turns together, as if the loop were evaluated turn by turn. Without
+ * debug mode nothing is recorded. Of array graphs and index spaces whose shapes are known, on the processor; in WF_CALL
+ * alone. Points of a recording that reduces come in boxes, one after the other (small ones are one box), and where a
+ * loop changes a reduced variable in groups of 32. 16 bytes for each point and operation of the kernel; 4 GiB at most. */
+typedef struct wf_seen {
+    size_t size;      /* sizeof(wf_seen) */
+    const char *name; /* what wf_watch was given; "" for NULL */
+    const char *here; /* the source line of wf_watch */
+    int64_t time;     /* how often it was seen before in this run */
+    int64_t on;       /* points at which it was computed, one or more */
+    /* Borrowed, and not to be written: the value, of the shape of the space (in array graphs that in which the value
+     * and the lanes of the block broadcast), and a bool for each element, whether it was computed now; what was not
+     * holds what was seen there last, at first 0. wf_copy keeps them. */
+    const wf_array *value, *lanes;
+} wf_seen;
+/* Called by the thread that runs the recording. It may use the context, but not the recording. Anything but WF_OK ends
+ * the run, which fails with that status. */
+typedef wf_status wf_look(void *user, const wf_seen *seen);
+/* In C say wf_watch(g, "x", x, look, user). NULL look: lines like "x: time 2, 3 of 5 on: 1 - 4 - 9 (at a.c:12)" go to
+ * the context's log as notes, of up to 16 elements. The texts are copied. */
+WF_API void wf_watch_(wf_graph *graph, const char *here, const char *name, wf_val value, wf_look *look, void *user);
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */
 

@@ -103,16 +103,19 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     const char *lo, *hi; /* the bytes it spans */
     _Atomic int state;   /* wf_state */
     bool read_only;
-    bool kept;             /* made by wf_keep, to hold a value */
-    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
-    wf_array *next, *prev; /* borrowers of the buffer */
-    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
-    bool zeroed;           /* of scratch: before each run */
-    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
-    uint32_t number;       /* of a local array: how many were made before it */
-    char *name;            /* of a formal, a local array; else NULL */
+    bool kept;               /* made by wf_keep, to hold a value */
+    uint64_t group;          /* of a copy that borrows, and its views; 0: it does not */
+    wf_array *next, *prev;   /* borrowers of the buffer */
+    int scratch;             /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    bool zeroed;             /* of scratch: before each run */
+    uint32_t local;          /* of a local array: 1 + the first of its variables; else 0 */
+    uint32_t number;         /* of a local array: how many were made before it */
+    char *name;              /* of a formal, a local array; else NULL */
+    struct wf__shown *shown; /* of wf_watch; else NULL */
     wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
+typedef struct wf__shown wf__shown;
+void wf__shown_free(wf_context *ctx, wf__shown *shown);                             /* watch.c. NULL: no-op */
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */

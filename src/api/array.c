@@ -395,6 +395,7 @@ void wf_release(const wf_array *array)
     if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
         return;
     wf__array_leave(a);
+    wf__shown_free(a->ctx, a->shown);
     wf__buffer_release(a->ctx, a->buffer);
     drop_handle(a);
 }

@@ -7,12 +7,12 @@
 #include "ir/pass.h"
 
 /* ---- arrays ---- */
-/* Arrays are told by number, from 1, in which scratch does not count. */
+/* Arrays are told by number, from 1, in which scratch and what wf_watch made do not count. */
 static uint32_t number_of(const wf__program *p, uint32_t object)
 {
     uint32_t number = 1;
     for (uint32_t i = 0; i < object; ++i)
-        number += !p->object[i].array->scratch;
+        number += !p->object[i].array->scratch && !p->object[i].array->shown;
     return number;
 }
 

@@ -45,9 +45,12 @@ static bool unread(const splitter *s, wf__ref scan, wf__ref store)
     return true;
 }
 
-/* The assignment that a scan may do at once: the whole array becomes the scan and stays so. 0: there is none. */
+/* The assignment that a scan may do at once: the whole array becomes the scan and stays so. 0: there is none; nor in
+ * debug mode, which looks at assignments. */
 static wf__ref find_store(const splitter *s, wf__ref scan)
 {
+    if (s->ir->flags & WF_DEBUG)
+        return 0;
     for (wf__ref r = scan + 1; r < s->ir->n; ++r) {
         const wf__node *n = &s->ir->node[r];
         if (n->op == WF__STORE && n->c == scan && !n->b && !n->d && !(s->block && s->block[r]) &&

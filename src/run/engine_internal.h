@@ -31,6 +31,7 @@ struct wf__engine {
     uint64_t llvm_identity;
     wf__cuda *cuda[2]; /* the machine's, the emulator's; NULL: not open */
     wf__gpu *gpu[2][WF__MOST_GPUS];
+    struct wf__sight *sights; /* sight.h */
     _Atomic bool use_disk;
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);

@@ -34,7 +34,7 @@ static char *zeros(wf__gpu *gpu, size_t bytes, wf__failure *f)
 wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const wf__mem *mem, wf__failure *f)
 {
     wf__gpu_watch *w = wf__alloc0(sizeof *w);
-    bool ok = w && wf__watch_begin(&w->found, stage, mem) &&
+    bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem) &&
               (w->table = wf__alloc0((stage->body.slot_n + 1) * sizeof *w->table));
     if (!ok) {
         f->status = WF_ERR_MEMORY;

@@ -4,8 +4,9 @@
  * A chunk is WF__LANES lanes, beginning at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
  * virtual accumulator l of the reduction contract (kernel.h).
  */
-#include "plan/kernel.h"
+#include "run/frame.h"
 #include "run/joiner.h"
+#include "run/together.h"
 #include "run/watch.h"
 
 typedef struct cold_body {
@@ -18,23 +19,6 @@ struct wf__interp {
     cold_body *cold; /* one per wf__cold_id, empty where unused */
     uint32_t most_nodes_in_cold;
 };
-
-enum { LANES = WF__LANES, ROW = LANES * 16 }; /* bytes per node's buffer */
-
-typedef struct frame { /* one evaluation of one ir over one chunk */
-    const wf__interp *interp;
-    const wf__ir *ir;
-    unsigned char *value; /* [node][ROW] */
-    const wf__call *call;
-    const int64_t *index;   /* of the chunk's first lane */
-    uint32_t first, n;      /* lanes first .. first+n-1 are live */
-    unsigned char *acc;     /* [reduction][ROW] */
-    const void *const *arg; /* cold bodies: buffers of the arguments */
-    unsigned char *cold;    /* scratch of cold bodies */
-    void **pairs;           /* [2 * reductions], then scratch of the join */
-} frame;
-
-static void *at(const frame *f, wf__ref r) { return f->value + (size_t)r * ROW; }
 
 /* ---- preparing ---- */
 static bool prepare_cold(wf__interp *interp, const wf__node *n, wf__str *error)
@@ -90,8 +74,8 @@ void wf__interp_free(wf__interp *interp)
 size_t wf__interp_scratch(const wf__interp *interp)
 {
     const wf__ir *body = interp->body;
-    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + ROW - 1) / ROW;
-    return ((size_t)body->n + body->red_n + interp->most_nodes_in_cold + pointers) * ROW + wf__join_scratch(body);
+    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + WF__ROW - 1) / WF__ROW;
+    return ((size_t)body->n + body->red_n + interp->most_nodes_in_cold + pointers) * WF__ROW + wf__join_scratch(body);
 }
 
 /* ---- leaves ---- */
@@ -99,166 +83,25 @@ static void splat(void *out, unsigned dtype, uint64_t bits)
 {
     unsigned size = wf__size(dtype);
     unsigned char *p = out;
-    for (uint32_t l = 0; l < LANES; ++l)
+    for (uint32_t l = 0; l < WF__LANES; ++l)
         memcpy(p + l * size, &bits, size); /* little-endian: the low bytes come first */
 }
 
-static void index_lanes(const frame *f, void *out, uint32_t axis)
+static void index_lanes(const wf__frame *f, void *out, uint32_t axis)
 {
     int64_t *r = out;
     bool lane = (int)axis == f->ir->rank - 1;
-    for (uint32_t l = 0; l < LANES; ++l)
+    for (uint32_t l = 0; l < WF__LANES; ++l)
         r[l] = f->index[axis] + (lane ? (int64_t)l : 0);
 }
 
-/* ---- memory ---- */
-int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
-{
-    if (i >= 0 && i < n)
-        return i;
-    if (n <= 0)
-        return 0;
-    int64_t period = border == WF_BORDER_MIRROR ? 2 * n : border == WF_BORDER_REFLECT ? 2 * n - 2 : n;
-    if (border == WF_BORDER_CLAMP)
-        return i < 0 ? 0 : n - 1;
-    if (period <= 0)
-        return 0;
-    int64_t k = i % period;
-    k = k < 0 ? k + period : k;
-    if (border == WF_BORDER_MIRROR && k >= n)
-        return period - 1 - k;
-    if (border == WF_BORDER_REFLECT && k >= n)
-        return period - k;
-    return k;
-}
-
-/* ---- debug mode ---- */
-static const int64_t *point_of(const frame *f, uint32_t l, int64_t point[WF_MAX_RANK])
-{
-    memcpy(point, f->index, (size_t)f->ir->rank * sizeof *point);
-    point[f->ir->rank - 1] += l;
-    return point;
-}
-
-static void outside(const frame *f, const wf__node *n, uint32_t l)
-{
-    int64_t index[WF_MAX_RANK], point[WF_MAX_RANK];
-    for (uint32_t k = 0; k < wf__tuple_len(f->ir, n->b); ++k)
-        index[k] = ((const int64_t *)at(f, wf__tuple_at(f->ir, n->b)[k]))[l];
-    wf__watch_outside(f->call->watch, n, index, point_of(f, l, point));
-}
-
-static bool may_store(const frame *f, const wf__node *n, uint32_t l, int64_t offset, const void *value)
-{
-    int64_t point[WF_MAX_RANK];
-    return !f->call->watch || wf__watch_store(f->call->watch, n, offset, value, point_of(f, l, point));
-}
-
-static bool may_join(const frame *f, const wf__node *n, uint32_t l, unsigned dtype, const void *value)
-{
-    int64_t point[WF_MAX_RANK];
-    return !f->call->watch || wf__watch_value(f->call->watch, n, dtype, value, point_of(f, l, point));
-}
-
-/* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
-static bool offset_of(const frame *f, const wf__node *n, uint32_t l, int64_t *out)
-{
-    const wf__mem *m = &f->call->mem[n->a];
-    const wf__ref *index = wf__tuple_at(f->ir, n->b);
-    uint32_t rank = wf__tuple_len(f->ir, n->b);
-    int64_t offset = 0;
-    if (n->op == WF__LOAD && n->when && !((const unsigned char *)at(f, n->when))[l])
-        return false;
-    for (uint32_t k = 0; k < rank; ++k) {
-        int64_t i = ((const int64_t *)at(f, index[k]))[l];
-        bool bordered = n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
-        if (f->call->watch && !bordered && (i < 0 || i >= m->dim[k]) && !f->ir->slot[n->a].element) {
-            outside(f, n, l);
-            return false;
-        }
-        if (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE && (i < 0 || i >= m->dim[k]))
-            return false;
-        if (n->op == WF__LOAD && n->aux > WF_BORDER_VALUE) {
-            if (m->dim[k] <= 0)
-                return false; /* nothing to read: the value outside, or 0 */
-            i = wf__border_index((wf_border)n->aux, i, m->dim[k]);
-        }
-        if (k + 1 == rank && f->ir->slot[n->a].spread > 1)
-            i %= f->ir->slot[n->a].spread;
-        offset += i * m->stride[k];
-    }
-    *out = offset;
-    return true;
-}
-
-static void load(const frame *f, wf__ref r, const wf__node *n)
-{
-    unsigned size = wf__size(n->dtype);
-    unsigned char *out = at(f, r);
-    for (uint32_t l = f->first; l < f->first + f->n; ++l) {
-        int64_t offset;
-        if (offset_of(f, n, l, &offset))
-            memcpy(out + l * size, f->call->mem[n->a].base + offset * (int64_t)size, size);
-        else if (n->c)
-            memcpy(out + l * size, (unsigned char *)at(f, n->c) + l * size, size);
-        else
-            memset(out + l * size, 0, size);
-    }
-    if (n->dtype == WF_BOOL)
-        for (uint32_t l = f->first; l < f->first + f->n; ++l)
-            out[l] = out[l] != 0;
-}
-
-static void store(const frame *f, const wf__node *n)
-{
-    unsigned size = wf__size(n->dtype);
-    const unsigned char *value = at(f, n->c), *keep = n->d ? at(f, n->d) : NULL;
-    for (uint32_t l = f->first; l < f->first + f->n; ++l) {
-        int64_t offset;
-        if ((!keep || keep[l]) && offset_of(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
-            memcpy(f->call->mem[n->a].base + offset * (int64_t)size, value + l * size, size);
-    }
-}
-
-/* Lanes one after the other. */
-static void update(const frame *f, wf__ref r, const wf__node *n)
-{
-    const wf__ref *pair = wf__tuple_at(f->ir, n->c);
-    unsigned size = wf__size(n->dtype), join = wf__node_join(n);
-    wf__ref from = n->op == WF__CAS ? pair[1] : n->c;
-    unsigned dtype = wf__dtype(f->ir, from), step = wf__size(dtype);
-    const unsigned char *value = at(f, from), *expected = n->op == WF__CAS ? at(f, pair[0]) : NULL;
-    const unsigned char *keep = n->d ? at(f, n->d) : NULL;
-    unsigned char *old = at(f, r);
-    for (uint32_t l = f->first; l < f->first + f->n; ++l) {
-        int64_t offset;
-        memset(old + l * size, 0, size);
-        if ((keep && !keep[l]) || !offset_of(f, n, l, &offset))
-            continue;
-        if (join != WF_INC && !may_join(f, n, l, dtype, value + l * step))
-            continue;
-        if (wf__is_alone(n) && !may_store(f, n, l, offset, value + l * step))
-            continue;
-        char *element = f->call->mem[n->a].base + offset * (int64_t)size;
-        memcpy(old + l * size, element, size);
-        if (n->dtype == WF_BOOL)
-            old[l] = old[l] != 0;
-        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_EXCH)
-            memcpy(element, value + l * size, size);
-        else if (n->op != WF__CAS)
-            wf__update(join, n->dtype, element, value + l * step);
-    }
-}
-
 /* ---- one chunk ---- */
-static void walk(const frame *f);
-
-static void cold(const frame *f, wf__ref r, const wf__node *n)
+static void cold(const wf__frame *f, wf__ref r, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
-    const unsigned char *when = at(f, n->a);
-    unsigned char *out = at(f, r);
-    memcpy(out, at(f, n->b), (size_t)LANES * size);
+    const unsigned char *when = wf__frame_at(f, n->a);
+    unsigned char *out = wf__frame_at(f, r);
+    memcpy(out, wf__frame_at(f, n->b), (size_t)WF__LANES * size);
     bool any = false;
     for (uint32_t l = f->first; l < f->first + f->n; ++l)
         any = any || when[l];
@@ -267,18 +110,20 @@ static void cold(const frame *f, wf__ref r, const wf__node *n)
     const cold_body *body = &f->interp->cold[n->c];
     const void *args[8];
     for (uint32_t i = 0; i < wf__tuple_len(f->ir, n->d) && i < WF__COUNT(args); ++i)
-        args[i] = at(f, wf__tuple_at(f->ir, n->d)[i]);
-    frame sub = { .interp = f->interp, .ir = &body->ir, .value = f->cold, .call = f->call, .n = LANES, .arg = args };
-    walk(&sub);
-    const unsigned char *slow = at(&sub, body->result);
-    for (uint32_t l = 0; l < LANES; ++l)
+        args[i] = wf__frame_at(f, wf__tuple_at(f->ir, n->d)[i]);
+    wf__frame sub = {
+        .interp = f->interp, .ir = &body->ir, .value = f->cold, .call = f->call, .n = WF__LANES, .arg = args
+    };
+    wf__frame_walk(&sub, 1, 1, body->ir.n);
+    const unsigned char *slow = wf__frame_at(&sub, body->result);
+    for (uint32_t l = 0; l < WF__LANES; ++l)
         if (when[l])
             memcpy(out + l * size, slow + l * size, size);
 }
 
-static void structural(const frame *f, wf__ref r, const wf__node *n)
+static void structural(const wf__frame *f, wf__ref r, const wf__node *n)
 {
-    unsigned char *out = at(f, r);
+    unsigned char *out = wf__frame_at(f, r);
     switch (n->op) {
     case WF__CONST:
         splat(out, n->dtype, wf__bits(n));
@@ -299,26 +144,26 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
         index_lanes(f, out, n->a);
         break;
     case WF__ARG:
-        memcpy(out, f->arg[n->a], (size_t)LANES * wf__size(n->dtype));
+        memcpy(out, f->arg[n->a], (size_t)WF__LANES * wf__size(n->dtype));
         break;
     case WF__LOAD:
-        load(f, r, n);
+        wf__frame_load(f, r, n);
         break;
     case WF__STORE:
-        store(f, n);
+        wf__frame_store(f, n);
         break;
     case WF__ACCUM:
     case WF__ATOMIC:
     case WF__CAS:
-        update(f, r, n);
+        wf__frame_update(f, r, n);
         break;
     case WF__RED:
-        memcpy(out, f->acc + (size_t)n->a * ROW, ROW);
+        memcpy(out, f->acc + (size_t)n->a * WF__ROW, WF__ROW);
         break;
     case WF__SETRED: {
         unsigned size = wf__size(n->dtype);
-        memcpy(f->acc + (size_t)n->a * ROW + (size_t)f->first * size,
-               (unsigned char *)at(f, n->c) + (size_t)f->first * size, (size_t)f->n * size);
+        memcpy(f->acc + (size_t)n->a * WF__ROW + (size_t)f->first * size,
+               (unsigned char *)wf__frame_at(f, n->c) + (size_t)f->first * size, (size_t)f->n * size);
         break;
     }
     case WF__COLD:
@@ -330,10 +175,10 @@ static void structural(const frame *f, wf__ref r, const wf__node *n)
 }
 
 /* ---- loops ---- */
-static bool goes_on(const frame *f, wf__ref loop)
+static bool goes_on(const wf__frame *f, wf__ref loop)
 {
     for (wf__ref s = loop + 1; f->ir->node[s].op == WF__STATE; ++s) {
-        const unsigned char *guard = at(f, s);
+        const unsigned char *guard = wf__frame_at(f, s);
         for (uint32_t l = f->first; f->ir->node[s].aux && l < f->first + f->n; ++l)
             if (guard[l])
                 return true;
@@ -341,97 +186,108 @@ static bool goes_on(const frame *f, wf__ref loop)
     return false;
 }
 
-/* The node to go on with after LOOP (its states get their initial values) or END (their next ones). */
-static wf__ref turn(const frame *f, wf__ref r)
+/* The states' values after LOOP (the initial ones) or END (the next ones). */
+static void set_states(const wf__frame *f, wf__ref r, wf__ref loop)
+{
+    const wf__node *node = f->ir->node;
+    for (wf__ref s = loop + 1; r == loop && node[s].op == WF__STATE; ++s)
+        memcpy(wf__frame_at(f, s), wf__frame_at(f, node[s].b), WF__ROW);
+    for (wf__ref n = r; r != loop && node[--n].op == WF__NEXT;)
+        memcpy(wf__frame_at(f, node[n].a), wf__frame_at(f, n), WF__ROW);
+}
+
+/* The node to go on with after LOOP or END. */
+static wf__ref turn(const wf__frame *f, size_t chunks, wf__ref r)
 {
     const wf__ir *ir = f->ir;
     wf__ref loop = ir->node[r].op == WF__LOOP ? r : ir->node[r].a, s = loop + 1;
-    if (r == loop)
-        for (; ir->node[s].op == WF__STATE; ++s)
-            memcpy(at(f, s), at(f, ir->node[s].b), ROW);
-    for (wf__ref n = r; r != loop && ir->node[--n].op == WF__NEXT;)
-        memcpy(at(f, ir->node[n].a), at(f, n), ROW);
+    bool again = false;
+    for (size_t i = 0; i < chunks; ++i) {
+        set_states(f + i, r, loop);
+        again = goes_on(f + i, loop) || again;
+    }
     while (ir->node[s].op == WF__STATE)
         ++s;
-    if (goes_on(f, loop))
+    if (again)
         return s;
     return r == loop ? wf__loop_end(ir, loop) + 1 : r + 1;
 }
 
-/* An index of a local array. */
-static void check(const frame *f, wf__ref r, const wf__node *n)
+/* A node, but LOOP and END. */
+static void step(const wf__frame *f, wf__ref r, const wf__node *n)
 {
-    const unsigned char *right = at(f, n->a);
-    const int64_t *index = at(f, n->b);
-    int64_t point[WF_MAX_RANK];
-    memcpy(at(f, r), index, LANES * sizeof *index);
-    for (uint32_t l = f->first; f->call->watch && l < f->first + f->n; ++l)
-        if (!right[l])
-            wf__watch_local(f->call->watch, n, index[l], point_of(f, l, point));
-}
-
-static void walk(const frame *f)
-{
-    for (wf__ref r = 1; r < f->ir->n; ++r) {
-        const wf__node *n = &f->ir->node[r];
-        if (wf__is_loop_op(n->op)) {
-            if (n->op == WF__NEXT)
-                memcpy(at(f, r), at(f, n->b), ROW);
-            else
-                r = turn(f, r) - 1;
-            continue;
-        }
-        if (n->op == WF__CAST)
-            wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), at(f, r), at(f, n->a), LANES);
-        else if (n->op == WF__CHECK)
-            check(f, r, n);
-        else if (n->op == WF__BITCAST)
-            memcpy(at(f, r), at(f, n->a), (size_t)LANES * wf__size(n->dtype));
-        else if (!wf__op_is_pure(n->op))
-            structural(f, r, n);
-        else {
-            unsigned arity = wf__op_table[n->op].arity;
-            wf__ref last = arity == 3 ? n->c : arity == 2 ? n->b : n->a;
-            wf__eval(n->op, wf__dtype(f->ir, last), at(f, r), at(f, n->a), at(f, n->b), at(f, n->c), LANES);
-        }
+    if (n->op == WF__NEXT)
+        memcpy(wf__frame_at(f, r), wf__frame_at(f, n->b), WF__ROW);
+    else if (n->op == WF__CAST)
+        wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), wf__frame_at(f, r), wf__frame_at(f, n->a), WF__LANES);
+    else if (n->op == WF__CHECK)
+        wf__frame_check(f, r, n);
+    else if (n->op == WF__BITCAST)
+        memcpy(wf__frame_at(f, r), wf__frame_at(f, n->a), (size_t)WF__LANES * wf__size(n->dtype));
+    else if (!wf__op_is_pure(n->op))
+        structural(f, r, n);
+    else {
+        unsigned arity = wf__op_table[n->op].arity;
+        wf__ref last = arity == 3 ? n->c : arity == 2 ? n->b : n->a;
+        wf__eval(n->op, wf__dtype(f->ir, last), wf__frame_at(f, r), wf__frame_at(f, n->a), wf__frame_at(f, n->b),
+                 wf__frame_at(f, n->c), WF__LANES);
     }
 }
 
-static void run_row(frame *f, int64_t *index, int64_t lo, int64_t hi, int lane_axis)
+bool wf__frame_walk(const wf__frame *f, size_t chunks, wf__ref from, wf__ref to)
 {
-    for (int64_t j = lo - lo % LANES; j < hi; j += LANES) {
-        index[lane_axis] = j;
-        f->first = j < lo ? (uint32_t)(lo - j) : 0;
-        f->n = (uint32_t)((hi - j < LANES ? hi - j : LANES)) - f->first;
-        walk(f);
+    for (wf__ref r = from; r < to; ++r) {
+        const wf__node *n = &f->ir->node[r];
+        if (n->op == WF__LOOP || n->op == WF__END) {
+            r = turn(f, chunks, r) - 1;
+            continue;
+        }
+        for (size_t i = 0; i < chunks; ++i)
+            step(f + i, r, n);
+        if (f->together && !wf__together_look(f->together, r))
+            return false;
+    }
+    return true;
+}
+
+static void run_row(wf__frame *f, int64_t lo, int64_t hi)
+{
+    int64_t *j = &f->index[f->ir->rank - 1];
+    for (*j = lo - lo % WF__LANES; *j < hi; *j += WF__LANES) {
+        f->first = *j < lo ? (uint32_t)(lo - *j) : 0;
+        f->n = (uint32_t)((hi - *j < WF__LANES ? hi - *j : WF__LANES)) - f->first;
+        if (f->together)
+            wf__together_chunk(f->together, f);
+        else
+            wf__frame_walk(f, 1, 1, f->ir->n);
     }
 }
 
 /* ---- reductions ---- */
-static void clear_lanes(const frame *f)
+static void clear_lanes(const wf__frame *f)
 {
     for (uint32_t k = 0; k < f->ir->red_n; ++k) {
         const wf__reduction *red = &f->ir->red[k];
-        splat(f->acc + (size_t)k * ROW, red->dtype, wf__red_start(red));
+        splat(f->acc + (size_t)k * WF__ROW, red->dtype, wf__red_start(red));
     }
 }
 
 /* All lanes into lane 0, pairwise. */
-static void join_lanes(const frame *f)
+static void join_lanes(const wf__frame *f)
 {
     const wf__ir *body = f->ir;
-    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + ROW - 1) / ROW * ROW;
-    for (uint32_t s = LANES / 2; s; s /= 2) {
+    size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + WF__ROW - 1) / WF__ROW * WF__ROW;
+    for (uint32_t s = WF__LANES / 2; s; s /= 2) {
         for (uint32_t k = 0; k < body->red_n; ++k) {
-            f->pairs[k] = f->acc + (size_t)k * ROW;
-            f->pairs[body->red_n + k] = f->acc + (size_t)k * ROW + s * wf__size(body->red[k].dtype);
+            f->pairs[k] = f->acc + (size_t)k * WF__ROW;
+            f->pairs[body->red_n + k] = f->acc + (size_t)k * WF__ROW + s * wf__size(body->red[k].dtype);
         }
         wf__join_pairs(body, f->pairs, s, (unsigned char *)f->pairs + pointers);
     }
 }
 
 /* Where reduction k's result for the current point of the kept axes is; the lane axis counts from `lane`. */
-static unsigned char *result(const frame *f, const uint64_t *acc, uint32_t k, int64_t lane)
+static unsigned char *result(const wf__frame *f, const uint64_t *acc, uint32_t k, int64_t lane)
 {
     const int64_t *extent = f->call->extent;
     int64_t at = 0;
@@ -443,33 +299,34 @@ static unsigned char *result(const frame *f, const uint64_t *acc, uint32_t k, in
 }
 
 /* A row whose lanes have accumulators of their own, in memory. */
-static void run_kept_row(frame *f, int64_t *index, int64_t lo, int64_t hi, const uint64_t *acc)
+static void run_kept_row(wf__frame *f, int64_t lo, int64_t hi, const uint64_t *acc)
 {
-    for (int64_t j = lo - lo % LANES, next; j < hi; j = next) {
-        int64_t from = j < lo ? lo : j, to = j + LANES < hi ? j + LANES : hi;
-        next = j + LANES;
+    for (int64_t j = lo - lo % WF__LANES, next; j < hi; j = next) {
+        int64_t from = j < lo ? lo : j, to = j + WF__LANES < hi ? j + WF__LANES : hi;
+        next = j + WF__LANES;
         for (int store = 0; store < 2; ++store) {
             for (uint32_t k = 0; k < f->ir->red_n; ++k) {
                 size_t size = wf__size(f->ir->red[k].dtype), bytes = (size_t)(to - from) * size;
-                unsigned char *lanes = f->acc + (size_t)k * ROW + (size_t)(from - j) * size;
+                unsigned char *lanes = f->acc + (size_t)k * WF__ROW + (size_t)(from - j) * size;
                 unsigned char *memory = result(f, acc, k, from);
                 memcpy(store ? memory : lanes, store ? lanes : memory, bytes);
             }
             if (!store)
-                run_row(f, index, from, to, f->ir->rank - 1);
+                run_row(f, from, to);
         }
     }
 }
 
 /* All rows of a box, outermost axis slowest; the axes before `outer` stay where they are. */
-static void run_rows(frame *f, int64_t *index, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
+static void run_rows(wf__frame *f, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
 {
+    int64_t *index = f->index;
     int last = f->ir->rank - 1, d;
     do {
         if (f->ir->kept_lane)
-            run_kept_row(f, index, lo[last], hi[last], acc);
+            run_kept_row(f, lo[last], hi[last], acc);
         else
-            run_row(f, index, lo[last], hi[last], last);
+            run_row(f, lo[last], hi[last]);
         d = last - 1;
         while (d >= outer && ++index[d] >= hi[d]) {
             index[d] = lo[d];
@@ -478,45 +335,60 @@ static void run_rows(frame *f, int64_t *index, const int64_t *lo, const int64_t 
     } while (d >= outer);
 }
 
-void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
-                    uint64_t *acc)
+/* All points of a box. */
+static void run_box(wf__frame *f, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
-    const wf__ir *body = interp->body;
+    const wf__ir *body = f->ir;
     int rank = body->rank, d;
     bool keeps = body->kept || body->kept_lane, each = body->kept && !body->kept_lane;
-    int64_t index[WF_MAX_RANK];
-    frame f = { .interp = interp, .ir = body, .value = scratch, .call = call, .index = index };
-    f.acc = f.value + (size_t)body->n * ROW;
-    f.cold = f.acc + (size_t)body->red_n * ROW;
-    f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * ROW);
-    memset(scratch, 0, wf__interp_scratch(interp));
+    int64_t *index = f->index;
     bool empty = false;
     for (d = 0; d < rank; ++d) {
         index[d] = lo[d];
         empty = empty || lo[d] >= hi[d];
     }
-    clear_lanes(&f);
+    clear_lanes(f);
     if (!empty && !each)
-        run_rows(&f, index, lo, hi, 0, acc);
+        run_rows(f, lo, hi, 0, acc);
     if (!keeps)
-        join_lanes(&f);
+        join_lanes(f);
     for (uint32_t k = 0; !keeps && k < body->red_n; ++k) {
         acc[k] = 0;
-        memcpy(&acc[k], f.acc + (size_t)k * ROW, wf__size(body->red[k].dtype));
+        memcpy(&acc[k], f->acc + (size_t)k * WF__ROW, wf__size(body->red[k].dtype));
     }
     if (empty || !each)
         return;
     do { /* points of the kept axes */
-        clear_lanes(&f);
-        index[rank - 1] = lo[rank - 1];
-        run_rows(&f, index, lo, hi, body->kept, acc);
-        join_lanes(&f);
+        clear_lanes(f);
+        run_rows(f, lo, hi, body->kept, acc);
+        join_lanes(f);
         for (uint32_t k = 0; k < body->red_n; ++k)
-            memcpy(result(&f, acc, k, 0), f.acc + (size_t)k * ROW, wf__size(body->red[k].dtype));
+            memcpy(result(f, acc, k, 0), f->acc + (size_t)k * WF__ROW, wf__size(body->red[k].dtype));
         d = body->kept - 1;
         while (d >= 0 && ++index[d] >= hi[d]) {
             index[d] = lo[d];
             --d;
         }
     } while (d >= 0);
+}
+
+void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
+                    uint64_t *acc)
+{
+    const wf__ir *body = interp->body;
+    wf__frame f = { .interp = interp, .ir = body, .value = scratch, .call = call };
+    f.acc = f.value + (size_t)body->n * WF__ROW;
+    f.cold = f.acc + (size_t)body->red_n * WF__ROW;
+    f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * WF__ROW);
+    memset(scratch, 0, wf__interp_scratch(interp));
+    if (!call->watch || !wf__watch_has_sights(call->watch)) {
+        run_box(&f, lo, hi, acc);
+        return;
+    }
+    wf__together together;
+    wf__together_begin(&together, &f);
+    run_box(&f, lo, hi, acc);
+    if (wf__together_run(&together))
+        run_box(&f, lo, hi, acc);
+    wf__together_end(&together);
 }

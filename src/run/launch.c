@@ -273,7 +273,7 @@ static bool fuse(wf__launch *l, wf__launch *then, wf__stage *next, char *const *
 static bool run_watched(wf__launch *l, wf__failure *f)
 {
     wf__watch watch;
-    if (!wf__watch_begin(&watch, l->stage, l->call.mem))
+    if (!wf__watch_begin(&watch, l->engine, l->stage, l->call.mem))
         return wf__out_of_memory(f, "debug mode");
     l->call.watch = &watch;
     run_blocks(l);

@@ -1,4 +1,5 @@
-/* watch.c - findings of debug mode: indices outside, elements that two points write, NaNs stored, outputs left unset. */
+/* watch.c - findings of debug mode: indices outside, elements that two points write, NaNs stored, outputs left unset.
+ * And what is shown by it. */
 #include "run/watch.h"
 #include <math.h>
 
@@ -60,7 +61,17 @@ static bool make_tables(wf__watch *w, const wf__mem *mem, const region *of)
     return true;
 }
 
-bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem)
+static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
+{
+    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s) {
+        wf__sight *sight = w->stage->body.slot[s].written ? wf__sight_at(engine, mem[s].base) : NULL;
+        if (sight)
+            sight->time = 0;
+        w->slot[s].sight = sight;
+    }
+}
+
+bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
 {
     const wf__ir *body = &stage->body;
     *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_TRAP_NAN };
@@ -68,9 +79,11 @@ bool wf__watch_begin(wf__watch *w, const wf__stage *stage, const wf__mem *mem)
     region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
     for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
         w->slot[s].table = s;
+    if (engine && w->slot)
+        find_sights(w, engine, mem);
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        bool watched = n->op == WF__STORE || wf__is_alone(n);
+        bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].sight;
         bool handed = watched && stage->team.threads && body->slot[n->a].scratch; /* no memory of its own */
         if (watched && !of[n->a].size && !handed)
             of[n->a] = written(stage, n->a, &mem[n->a], &w->slot[n->a]);
@@ -236,6 +249,10 @@ bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point)
 {
     wf__watch_slot *s = &w->slot[n->a];
+    if (s->sight) {
+        s->sight->on[offset] = 1;
+        return true;
+    }
     uint64_t me = (uint64_t)number_of(w, point) + 1;
     uint64_t *writer = s->writer && offset >= s->first && offset <= s->last ? &s->writer[offset - s->first] : NULL;
     if (writer && *writer && *writer != me && !w->stage->body.red_n)
@@ -266,4 +283,40 @@ void wf__watch_unset(const wf__watch *w, wf__str *out)
         wf__str_add(out, ", an output that is set under a condition");
         return;
     }
+}
+
+/* ---- what is shown ---- */
+bool wf__watch_has_sights(const wf__watch *w)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s)
+        any = any || w->slot[s].sight;
+    return any;
+}
+
+bool wf__watch_is_sight(const wf__watch *w, const wf__node *n) { return n->op == WF__STORE && w->slot[n->a].sight; }
+
+bool wf__watch_look(wf__watch *w, const wf__node *n)
+{
+    wf__sight *sight = w->slot[n->a].sight;
+    int64_t stored = 0;
+    for (int64_t i = 0; i < sight->elements; ++i)
+        stored += sight->on[i];
+    if (!stored)
+        return true;
+    wf_status status = sight->look(sight, stored);
+    memset(sight->on, 0, (size_t)sight->elements);
+    ++sight->time;
+    if (status != WF_OK && is_first(w, status))
+        wf__str_add(&w->text, "wf_watch: ended by who was looking");
+    return status == WF_OK;
+}
+
+void wf__watch_no_memory(wf__watch *w, size_t most)
+{
+    if (is_first(w, WF_ERR_MEMORY))
+        wf__str_addf(&w->text,
+                     "wf_watch: no memory for all points to take their turns together, or more than %zu GiB would be "
+                     "needed; give it fewer points",
+                     most >> 30);
 }
