@@ -148,6 +148,24 @@ static void test_many_runs(void **state)
     wf__pool_free(pool);
 }
 
+/* A thread that leaves its core is on another one, if there is one, and may use as many as before. */
+static void test_leave_cpu(void **state)
+{
+    (void)state;
+    int cores = wf__cpu_count(), moved = 0;
+    for (int i = 0; i < 50; i++) {
+        int cpu = wf__this_cpu();
+        wf__leave_cpu(cpu);
+        moved += wf__this_cpu() != cpu;
+    }
+    wf__leave_cpu(-1);
+    wf__leave_cpu(1 << 20);
+    assert_int_equal(wf__cpu_count(), cores);
+#if defined(__linux__)
+    assert_true(cores < 2 || moved > 0);
+#endif
+}
+
 static void test_set_threads(void **state)
 {
     (void)state;
@@ -441,10 +459,11 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machine),    cmocka_unit_test(test_block_counts),    cmocka_unit_test(test_several),
-        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_many_runs),       cmocka_unit_test(test_set_threads),
-        cmocka_unit_test(test_nested),     cmocka_unit_test(test_several_callers), cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_slow_blocks),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_machine),     cmocka_unit_test(test_block_counts), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_rounds),      cmocka_unit_test(test_many_runs),    cmocka_unit_test(test_leave_cpu),
+        cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_turns),       cmocka_unit_test(test_parts),        cmocka_unit_test(test_slow_blocks),
+        cmocka_unit_test(test_failures),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

@@ -96,20 +96,49 @@ const char *wf__errno_text(int error, char *buffer, size_t size)
 }
 
 #if defined(__linux__)
-static int affinity_count(void)
+/* The processors that the calling thread may use, to be freed by CPU_FREE; NULL: unknown. */
+static cpu_set_t *affinity(size_t *bytes)
 {
     for (int cpus = 1024; cpus <= 1 << 16; cpus *= 4) {
         cpu_set_t *set = CPU_ALLOC((size_t)cpus);
         if (!set)
-            return 0;
-        size_t bytes = CPU_ALLOC_SIZE((size_t)cpus);
-        int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+            return NULL;
+        *bytes = CPU_ALLOC_SIZE((size_t)cpus);
+        if (sched_getaffinity(0, *bytes, set) == 0)
+            return set;
         int error = errno;
         CPU_FREE(set);
-        if (count > 0 || error != EINVAL) /* EINVAL: the machine has more than `cpus` */
-            return count;
+        if (error != EINVAL) /* EINVAL: the machine has more than `cpus` */
+            return NULL;
     }
-    return 0;
+    return NULL;
+}
+
+static int affinity_count(void)
+{
+    size_t bytes;
+    cpu_set_t *set = affinity(&bytes);
+    int count = set ? CPU_COUNT_S(bytes, set) : 0;
+    if (set)
+        CPU_FREE(set);
+    return count;
+}
+
+int wf__this_cpu(void) { return sched_getcpu(); }
+
+void wf__leave_cpu(int cpu)
+{
+    size_t bytes;
+    cpu_set_t *set = affinity(&bytes);
+    if (set && cpu >= 0 && CPU_ISSET_S((size_t)cpu, bytes, set) && CPU_COUNT_S(bytes, set) > 1) {
+        CPU_CLR_S((size_t)cpu, bytes, set);
+        bool left = sched_setaffinity(0, bytes, set) == 0;
+        CPU_SET_S((size_t)cpu, bytes, set);
+        if (left)
+            sched_setaffinity(0, bytes, set);
+    }
+    if (set)
+        CPU_FREE(set);
 }
 
 /* Reads one line of a small system file; "" if there is none. */
@@ -177,6 +206,9 @@ static double old_cpu_limit(void)
     double period = number_limit(system_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line));
     return quota > 0 && period > 0 ? quota / period : 0;
 }
+#else
+int wf__this_cpu(void) { return -1; }
+void wf__leave_cpu(int cpu) { WF__UNUSED(cpu); }
 #endif
 
 int wf__cpu_count(void)

@@ -58,6 +58,8 @@ static inline void wf__prefetch_write(void *p)
 double wf__now(void);         /* monotonic seconds */
 int64_t wf__wall_clock(void); /* nanoseconds since 1970, as files are stamped */
 int wf__cpu_count(void);      /* cores this process may use: affinity and cgroup quota respected; >= 1 */
+int wf__this_cpu(void);       /* that the calling thread is on; -1: unknown */
+void wf__leave_cpu(int cpu);  /* moves the calling thread to another one that it may use, if there is one */
 uint64_t wf__ram_bytes(void); /* memory this process may use: installed, or the cgroup's limit if that is less */
 size_t wf__page_size(void);
 int64_t wf__process_id(void);

@@ -20,6 +20,10 @@
  * at `asleep`. Both orders are sequentially consistent, so one of the two sees the other. The caller that sleeps says so
  * in the state and then looks at the shares; a worker leaves its share, then looks at the state. Sleepers are woken as a
  * tree: a worker wakes the two below it, so that the caller pays for two at most.
+ *
+ * A worker may wake on the core of who woke it, as the system likes to put it there. Then it waits for the caller, which
+ * does not wait for it, sleeps again when it gets the core for a moment, and is woken there once more, while another
+ * core is idle. So a worker that finds itself there moves away.
  */
 #include "run/pool.h"
 #include "base/os.h"
@@ -61,6 +65,7 @@ typedef struct worker { /* on cache lines of its own: two, as neighbours are fet
     wf__mutex lock;
     wf__cond wake;
     atomic_bool asleep;
+    int waker; /* the core that it was woken from; under `lock` */
 } worker;
 
 struct wf__pool {
@@ -136,6 +141,8 @@ static void wake_worker(worker *w)
         return;
     wf__mutex_lock(&w->lock);
     bool asleep = atomic_exchange(&w->asleep, false);
+    if (asleep)
+        w->waker = wf__this_cpu();
     wf__mutex_unlock(&w->lock);
     if (asleep)
         wf__cond_signal(&w->wake);
@@ -205,15 +212,19 @@ static bool news(wf__pool *pool, unsigned index, uint32_t seen)
     return ((state & OPEN) && number_of(state) != seen && index < width_of(state)) || atomic_load(&pool->quit);
 }
 
-static void sleep_until_news(worker *w, uint32_t seen)
+/* The core that it was woken from; -1: it did not sleep. */
+static int sleep_until_news(worker *w, uint32_t seen)
 {
     wf__mutex_lock(&w->lock);
+    w->waker = -1;
     atomic_store(&w->asleep, true);
     if (news(w->pool, w->index, seen))
         atomic_store(&w->asleep, false);
     while (atomic_load(&w->asleep))
         wf__cond_wait(&w->wake, &w->lock);
+    int waker = w->waker;
     wf__mutex_unlock(&w->lock);
+    return waker;
 }
 
 static bool may_spin(const wf__pool *pool)
@@ -258,7 +269,9 @@ static void *work(void *user)
             patience = SPIN_MOST;
         } else {
             double begin = wf__now();
-            sleep_until_news(w, seen);
+            int waker = sleep_until_news(w, seen);
+            if (waker >= 0 && waker == wf__this_cpu() && may_spin(pool))
+                wf__leave_cpu(waker);
             bool soon = patience + wf__now() - begin <= 2 * SPIN_MOST;
             patience = soon ? SPIN_MOST : patience / 2 > SPIN_LEAST ? patience / 2 : SPIN_LEAST;
         }
