@@ -1,6 +1,7 @@
 /* test_model.c - random programs with control flow (conditions, loops of every kind, break and continue, calls by index,
  * variables, own elements, gathers, accumulations, evaluations in between) beside plain C that walks the same program
- * point by point and knows neither recordings nor plans.
+ * point by point and knows neither recordings nor plans. In debug mode what assignments store is watched, too: each
+ * point must see the same values in the same order.
  */
 #include "on_devices.h"
 
@@ -134,10 +135,36 @@ static int block(program *p, int n)
     return first;
 }
 
+/* ---- what assignments stored ---- */
+typedef struct tape { /* of one assignment: of each point, all values so far */
+    uint64_t hash[MOST_N];
+    int64_t n;
+} tape;
+
+static void add_to(tape *t, int64_t point, int64_t x)
+{
+    t->hash[point] = (t->hash[point] + (uint64_t)x + 1) * 0x9e3779b97f4a7c15u;
+}
+
+static wf_status note(void *user, const wf_seen *seen)
+{
+    tape *t = user;
+    int64_t x[MOST_N], many = wf_array_count(seen->value);
+    bool on[MOST_N];
+    OK(ctx, wf_download(seen->value, x, (size_t)many * sizeof *x));
+    OK(ctx, wf_download(seen->lanes, on, (size_t)many));
+    for (int64_t i = 0; i < t->n; ++i)
+        if (on[many == 1 ? 0 : i])
+            add_to(t, i, x[many == 1 ? 0 : i]);
+    return WF_OK;
+}
+
 /* ---- the model: one point after the other ---- */
 typedef struct machine {
     const program *p;
     const int64_t *table;
+    tape *stored; /* [STMTS] */
+    int64_t point;
     int64_t var[VARS], counter[COUNTERS], input, *own, *bins;
 } machine;
 
@@ -193,6 +220,7 @@ static leave walk(machine *m, int at)
         switch (s->action) {
         case SET:
             m->var[s->to] = eval(m, s->e);
+            add_to(&m->stored[at], m->point, m->var[s->to]);
             break;
         case OWN_SET:
             *m->own = eval(m, s->e);
@@ -249,6 +277,7 @@ typedef struct recorder {
     wf_var var[VARS];
     bool arrays;
     int evaluations; /* one in so many statements; 0: none */
+    tape *seen;      /* [STMTS]; NULL: nobody looks */
 } recorder;
 
 typedef struct arm {
@@ -296,6 +325,8 @@ static void record_statement(recorder *r, const stmt *s)
     switch (s->action) {
     case SET:
         wf_set(r->var[s->to], e);
+        if (r->seen)
+            wf_watch(g, NULL, r->var[s->to], note, &r->seen[s - r->p->s]);
         break;
     case OWN_SET:
         wf_out(g, r->own, wf_add(e, all));
@@ -393,6 +424,7 @@ static void check(uint64_t seed)
     static const uint32_t off[] = { 0, WF_FOLD, WF_LOOP_OPT, WF_DEAD_CODE | WF_CALL_OPT, WF_VALUE_NUMBERING };
     static program p;
     static int64_t table[TABLE], input[MOST_N], own[MOST_N], result[VARS][MOST_N];
+    static tape seen[STMTS], stored[STMTS];
     int64_t bins[BINS] = { 0 };
     p = (program){ .seed = seed, .budget = 14 };
     int64_t n = sizes[any(&p, 5)];
@@ -404,8 +436,12 @@ static void check(uint64_t seed)
     recorder r = { .p = &p, .arrays = any(&p, 2) };
     r.in = array_of(ctx, WF_I64, WF_SHAPE(n), input), r.own = array_of(ctx, WF_I64, WF_SHAPE(n), own);
     r.table = array_of(ctx, WF_I64, WF_SHAPE(TABLE), table), r.bins = array_of(ctx, WF_I64, WF_SHAPE(BINS), bins);
-    uint32_t less = off[any(&p, 5)];
-    r.g = r.arrays ? wf_begin(ctx, .flags_off = less) : wf_begin(ctx, .shape = WF_SHAPE(n), .flags_off = less);
+    uint32_t less = off[any(&p, 5)], more = any(&p, 4) == 0 ? WF_DEBUG : 0;
+    r.seen = more && !is_on_gpu() ? seen : NULL;
+    for (int k = 0; k < STMTS; ++k)
+        seen[k] = stored[k] = (tape){ .n = n };
+    r.g = r.arrays ? wf_begin(ctx, .flags_on = more, .flags_off = less)
+                   : wf_begin(ctx, .shape = WF_SHAPE(n), .flags_on = more, .flags_off = less);
     r.evaluations = r.arrays && any(&p, 3) == 0 ? 3 : 0;
     r.input = wf_in(r.g, r.in);
     for (int k = 0; k < VARS; ++k)
@@ -426,7 +462,7 @@ static void check(uint64_t seed)
         fail_msg("seed %llu: %s", (unsigned long long)seed, wf_message(ctx));
     wf_clear(ctx);
     for (int64_t i = 0; i < n; ++i) {
-        machine m = { .p = &p, .table = table, .input = input[i], .own = &own[i], .bins = bins };
+        machine m = { &p, table, .stored = stored, .point = i, .input = input[i], .own = &own[i], .bins = bins };
         for (int k = 0; k < VARS; ++k)
             m.var[k] = k % 2 ? input[i] : k;
         walk(&m, p.main);
@@ -442,6 +478,8 @@ static void check(uint64_t seed)
         wf_release(r.own), wf_release(r.bins);
     else if (!equal(r.own, own, n) || !equal(r.bins, bins, BINS))
         fail_msg("seed %llu: an effect", (unsigned long long)seed);
+    if (r.seen && !stale && memcmp(seen, stored, sizeof seen) != 0)
+        fail_msg("seed %llu: what was watched", (unsigned long long)seed);
     wf_release(r.in), wf_release(r.table);
 }
 

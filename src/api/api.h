@@ -150,6 +150,7 @@ wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+void wf__shown_grow(wf_graph *g); /* after a block, in which values may have become larger than they were recorded */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
 wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */

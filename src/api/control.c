@@ -106,6 +106,8 @@ static void close_block(wf_graph *g)
     wf__end(ir, b->loop);
     if (was_ok && ir->status != WF_OK) /* a state does not go with its next value */
         add_place(ir, b);
+    if (ir->arrays && ir->flags & WF_DEBUG)
+        wf__shown_grow(g);
     for (uint32_t i = 0; i < g->var_n; ++i)
         if (i >= b->vars || state[i])
             *wf__holds(g, &g->var[i]) = i < b->vars ? after_block(ir, *wf__holds(g, &g->var[i]), state[i]) : 0;

@@ -99,6 +99,7 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     ir->slot[slot].shape = shape;
     ir->slot[slot].scratch = (uint8_t)array->scratch;
     ir->slot[slot].zeroed = array->zeroed;
+    ir->slot[slot].grows = array->shown != NULL;
     bool named = ir->flags & WF_DEBUG;
     if (named)
         wf__set_label(ir, wf__array_ref(slot), array->name);

@@ -13,17 +13,69 @@ struct wf__shown {
     void *user;
 };
 
-void wf__shown_free(wf_context *ctx, wf__shown *s)
+/* ---- memory ---- */
+static void leave_place(wf_context *ctx, wf__shown *s)
 {
-    if (!s)
-        return;
     wf__sight_remove(ctx->engine, &s->sight);
     wf_release(s->value);
     wf_release(s->lanes);
     wf__free(s->sight.on);
+}
+
+void wf__shown_free(wf_context *ctx, wf__shown *s)
+{
+    if (!s)
+        return;
+    leave_place(ctx, s);
     wf__free(s->name);
     wf__free(s->here);
     wf__free(s);
+}
+
+/* Gives the array memory for that shape, in place of what it had. false: out of memory. */
+static bool place(wf_array *a, const wf_shape *shape)
+{
+    wf__shown *s = a->shown;
+    wf_array *room = wf__array_make(a->ctx, "wf_watch", a->dtype, shape, NULL, WF_CPU), *value = NULL, *lanes = NULL;
+    const int64_t elements = wf_array_count(room);
+    unsigned char *on = room ? wf__alloc0((size_t)elements + 1) : NULL;
+    if (on) {
+        memset(room->base, 0, (size_t)elements * wf__size(a->dtype));
+        value = wf_wrap_with(a->ctx, room->base, a->dtype, *shape, NULL, NULL, NULL);
+        lanes = wf_wrap_with(a->ctx, on, WF_BOOL, *shape, NULL, NULL, NULL);
+    }
+    const bool ok = value && lanes;
+    if (ok) {
+        wf__buffer *old = a->buffer;
+        leave_place(a->ctx, s);
+        s->value = value;
+        s->lanes = lanes;
+        s->sight = (wf__sight){ .base = room->base, .elements = elements, .on = on, .look = s->sight.look };
+        a->buffer = room->buffer;
+        a->base = room->base;
+        a->shape = room->shape;
+        memcpy(a->stride, room->stride, sizeof a->stride);
+        wf__array_span(a);
+        room->buffer = old;
+        wf__sight_add(a->ctx->engine, &s->sight);
+    } else {
+        wf_release(value);
+        wf_release(lanes);
+        wf__free(on);
+    }
+    wf_release(room);
+    return ok;
+}
+
+void wf__shown_grow(wf_graph *g)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    for (uint32_t i = 0; i < ir->slot_n && ir->status == WF_OK; ++i) {
+        wf_array *a = g->program.object[ir->slot[i].object].array;
+        const wf_shape shape = ir->shape[ir->slot[i].shape];
+        if (ir->slot[i].grows && wf__shape_id(ir, &a->shape) != ir->slot[i].shape && !place(a, &shape))
+            wf__poison(g, WF_ERR_MEMORY, "wf_watch: out of memory");
+    }
 }
 
 /* ---- looking ---- */
@@ -86,29 +138,17 @@ static wf_status look(wf__sight *sight, int64_t stored)
 }
 
 /* ---- recording ---- */
-/* The memory in which values of that shape are seen; NULL: the context's error is set. */
 static wf_array *make_shown(wf_graph *g, const char *here, const char *name, unsigned dtype, const wf_shape *shape)
 {
-    wf_array *a = wf__array_make(g->ctx, "wf_watch", (wf_dtype)dtype, shape, NULL, WF_CPU);
-    wf__shown *s = a ? wf__alloc0(sizeof *s) : NULL;
-    const int64_t elements = wf_array_count(a);
+    wf_array *a = wf__array_handle(g->ctx, (wf_dtype)dtype, shape);
+    wf__shown *s = a ? a->shown = wf__alloc0(sizeof *s) : NULL;
     if (s) {
-        memset(a->base, 0, (size_t)elements * wf__size(dtype));
-        s->sight = (wf__sight){ .base = a->base, .elements = elements, .look = look };
-        s->sight.on = wf__alloc0((size_t)elements);
+        s->sight.look = look;
         s->name = wf__strdup(name ? name : "");
         s->here = wf__strdup(here ? here : "?");
-        s->value = wf_wrap_with(g->ctx, a->base, (wf_dtype)dtype, *shape, NULL, NULL, NULL);
-        if (s->sight.on)
-            s->lanes = wf_wrap_with(g->ctx, s->sight.on, WF_BOOL, *shape, NULL, NULL, NULL);
-        a->shown = s;
     }
-    if (s && s->name && s->here && s->value && s->lanes) {
-        wf__sight_add(g->ctx->engine, &s->sight);
+    if (s && s->name && s->here && place(a, shape))
         return a;
-    }
-    if (a)
-        wf__error(g->ctx, WF_ERR_MEMORY, "wf_watch: out of memory");
     wf_release(a);
     return NULL;
 }
@@ -156,7 +196,7 @@ void wf_watch_(wf_graph *g, const char *here, const char *name, wf_val v, wf_loo
             return; /* nothing is ever computed */
     wf_array *a = make_shown(g, here, name, wf__dtype(wf__graph_ir(g), value), &shape);
     if (!a) {
-        wf__poison(g, wf_check(g->ctx), "wf_watch: out of memory");
+        wf__poison(g, WF_ERR_MEMORY, "wf_watch: out of memory");
         return;
     }
     a->shown->look = look_at;

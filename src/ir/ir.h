@@ -219,6 +219,7 @@ typedef struct wf__slot { /* memory that a recording names */
     uint8_t record;
     uint8_t scratch; /* memory of blocks: 1 + the axes in front, which say whose; else 0 */
     bool zeroed;     /* of scratch: 0 before the block begins */
+    bool grows;      /* while recording array graphs: the array will have the shape of what is stored there, once */
     uint32_t shared; /* 1 + where it begins in memory that a block has to itself; 0: it is elsewhere */
     /* Then, on processors: not 0 where index k counts from the beginning of axis shift[k] - 1 of the space, but memory from
      * that of the block. */

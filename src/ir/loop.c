@@ -85,12 +85,18 @@ static bool widen_node(wf__ir *ir, wf__ref r)
         return wider;
     }
     bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's */
+    bool grows = element && ir->slot[n->a].grows;
     uint32_t count = wf__operands(ir, n, operand);
     for (uint32_t i = 0; i < count; ++i)
-        if (!element)
+        if (!element || grows)
             wider |= widen(ir, r, operand[i]);
         else if (!fits_into(&ir->shape[ir->node[operand[i]].shape], &ir->shape[n->shape]))
             fail_to_fit(ir, n, &ir->shape[ir->node[operand[i]].shape]);
+    if (grows) {
+        wf__slot *s = &ir->slot[n->a];
+        s->shape = n->shape;
+        s->rank = (uint8_t)ir->shape[n->shape].rank;
+    }
     return wider;
 }
 
