@@ -327,7 +327,8 @@ WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an i
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
 /* Assigns, converting. Every operand is read before the array changes, so in-place, reversed and shifted overlap are
  * right; where outputs share memory, the later one's elements stay. The array's shape must be the value's (or the
- * space's) broadcast shape. */
+ * space's) broadcast shape. As all effects of a recording it takes place when that is run: until then the host, and
+ * other recordings, find in the array what it held before (but in one of wf_keep: they have its recording run first). */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
 /* By index: one integer index per axis (none, for arrays of rank 0: wf_write_n(g, a, v, WF_NO_VALS)). In array graphs

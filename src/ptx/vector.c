@@ -98,7 +98,7 @@ static void load(gen *g, wf__ref r, int column, int count)
 {
     const wf__node *n = wf__at(g->ir, r);
     int parts = parts_of(n->dtype);
-    val v[MOST], *to = &g->wide[r * MOST + (uint32_t)(column * parts)];
+    val v[MOST] = { 0 }, *to = &g->wide[r * MOST + (uint32_t)(column * parts)];
     for (int i = 0; i < count * parts; ++i)
         v[i] = n->dtype == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, n->dtype);
     access(g, n, v, count * parts);
