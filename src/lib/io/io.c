@@ -209,7 +209,15 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
         if (!isfinite(meta->origin[axis]))
             return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.origin[%d] is %g (must be finite)", axis,
                                meta->origin[axis]);
+        if (!(meta->angles[axis] >= 0 && meta->angles[axis] < 180))
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.angles[%d] is %g (must be 0 or between 0 and 180)", axis,
+                               meta->angles[axis]);
+        if (meta->cell[axis] < 0)
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.cell[%d] is %d (must not be negative)", axis,
+                               meta->cell[axis]);
     }
+    if (meta->space_group < 0 || meta->space_group > 230)
+        return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.space_group is %d (must be 0..230)", meta->space_group);
     return WF_OK;
 }
 
