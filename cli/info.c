@@ -65,11 +65,12 @@ static int machine(wf_context *ctx)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
         printf("LLVM      not found (15 to 22; WEFT_LLVM=path names one): the interpreter computes\n");
-    if (*i.cache_dir)
+    if (*i.cache_problem)
+        printf("cache     %s%s%s; WEFT_CACHE=folder names one\n", i.cache_dir, *i.cache_dir ? ": " : "",
+               i.cache_problem);
+    else if (*i.cache_dir)
         printf("cache     %s: %llu objects, %.1f MB\n", i.cache_dir, (unsigned long long)i.cache_entries,
                (double)i.cache_bytes / 1e6);
-    else
-        printf("cache     none\n");
     return EXIT_OK;
 }
 
