@@ -157,7 +157,7 @@ static int read_arguments(calc *c, arguments *a)
         case DTYPE:
             c->store_as = parse_stored(a->value);
             if (c->store_as == WF_STORED_DEFAULT)
-                return misused(c->self, "--dtype %s: no such type", a->value);
+                return no_such_stored(c->self, a->value);
             break;
         case SHAPE:
             if (!parse_shape(a->value, &c->shape))
