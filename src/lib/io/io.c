@@ -129,6 +129,30 @@ static wf_status fail_suffix(wf_context *ctx, const char *path)
     return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", known);
 }
 
+/* What else people try. Unlike MRC, whose older files carry no mark, all these do. */
+static const char *foreign_content(const uint8_t *head, size_t bytes)
+{
+    static const struct {
+        const char *mark;
+        size_t bytes;
+        const char *what;
+    } known[] = {
+        { "\x1f\x8b\x08", 3, "compressed by gzip: unpack it first" },
+        { "BZh", 3, "compressed by bzip2: unpack it first" },
+        { "\xfd"
+          "7zXZ",
+          5, "compressed by xz: unpack it first" },
+        { "\x28\xb5\x2f\xfd", 4, "compressed by zstd: unpack it first" },
+        { "PK\3\4", 4, "a ZIP archive, as .npz is one: unpack it first" },
+        { "\x89HDF\r\n\x1a\n", 8, "HDF5: convert it first" },
+        { "\xff\xd8\xff", 3, "JPEG: convert it first" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes >= known[i].bytes && memcmp(head, known[i].mark, known[i].bytes) == 0)
+            return known[i].what;
+    return NULL;
+}
+
 static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
 {
     uint8_t head[IO_HEAD_BYTES];
@@ -141,6 +165,10 @@ static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
     for (int f = 0; f < FORMATS && !found; f++)
         if (formats[f]->match(head, bytes))
             found = formats[f];
+    const char *foreign = found ? NULL : foreign_content(head, bytes);
+    if (foreign)
+        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
+                           "the file is %s (MRC, NPY, PNG, TIFF are read)", foreign);
     if (!found)
         found = named;
     if (!found) {
