@@ -298,8 +298,11 @@ static void test_out_of_memory(void **state)
             wf_array *loaded = wf_load(ctx, names[i], NULL);
             wf_status saved = wf_save(array, names[i], NULL);
             wf__alloc_fail_after(-1);
-            if (!loaded)
+            if (!loaded) {
                 assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
+                if (strncmp(wf_message(ctx), names[i], strlen(names[i])) != 0)
+                    fail_msg("allocation %ld: no file is named: %s", n, wf_message(ctx));
+            }
             wf_clear(ctx);
             wf_release(loaded);
             assert_true(saved == WF_OK || saved == WF_ERR_MEMORY);

@@ -73,16 +73,27 @@ static const wf__io_format *format_by_suffix(const char *path)
     return NULL;
 }
 
+/* The context's message, which is that of a function of the library, says what file it is about. */
+static void name_file(wf_context *ctx, const char *path)
+{
+    char text[512];
+    wf_status status = wf_check(ctx);
+    snprintf(text, sizeof text, "%s", wf_message(ctx));
+    wf_clear(ctx);
+    if (status != WF_OK)
+        wf__io_fail(ctx, path, status, "%s", text);
+}
+
 wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data)
 {
+    bool first = wf_check(reader->ctx) == WF_OK; /* else an earlier error is the one to tell */
     wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
-    if (!array)
-        return NULL;
-    if (wf_map(array, data, NULL) != WF_OK) {
-        wf_release(array);
-        return NULL;
-    }
-    return array;
+    if (array && wf_map(array, data, NULL) == WF_OK)
+        return array;
+    if (first)
+        name_file(reader->ctx, reader->path);
+    wf_release(array);
+    return NULL;
 }
 
 /* ---- the public functions ---- */
