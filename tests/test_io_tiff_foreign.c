@@ -330,6 +330,12 @@ static void test_hostile_fields(void **state)
     put(&f, 4, 0x7fffffff, 4);
     write_file("h.tif", f.at, f.n);
     assert_refused("h.tif", "TIFF: cannot read a page");
+    /* a field of an unknown tag and type is passed over: what is missing is the error, and not that */
+    make_plain(&f);
+    put(&f, find_value(&f, WIDTH) - 8, 9937, 2);
+    put(&f, find_value(&f, LENGTH) - 12 - 6, 0, 2);
+    write_file("h.tif", f.at, f.n);
+    assert_refused("h.tif", "ImageWidth is 0, ImageLength is 4, BitsPerSample is 16): Computed scanline size is zero");
     /* the tiles of a small image may be absurd */
     image m = {
         .width = 5, .height = 5, .samples = 1, .bytes = 1, .block_width = 16, .block_height = 16, .tiled = true
