@@ -336,6 +336,13 @@ static void test_hostile_fields(void **state)
     put(&f, find_value(&f, LENGTH) - 12 - 6, 0, 2);
     write_file("h.tif", f.at, f.n);
     assert_refused("h.tif", "ImageWidth is 0, ImageLength is 4, BitsPerSample is 16): Computed scanline size is zero");
+    /* nor is a field with a wrong value that libtiff can do without, when the pixels cannot be read later */
+    make_plain(&f);
+    put(&f, find_value(&f, SAMPLES) - 8, 296, 2); /* ResolutionUnit; SamplesPerPixel is 1 by itself */
+    put(&f, find_value(&f, 296), 77, 4);
+    put(&f, find_value(&f, OFFSETS), 0xffffff, 4);
+    write_file("h.tif", f.at, f.n);
+    assert_refused("h.tif", "TIFF: page 1, row 0: Read error");
     /* the tiles of a small image may be absurd */
     image m = {
         .width = 5, .height = 5, .samples = 1, .bytes = 1, .block_width = 16, .block_height = 16, .tiled = true

@@ -27,7 +27,7 @@ typedef struct wf__tiff_job {
     wf_context *ctx;
     const char *path;
     TIFF *tif;
-    char text[192]; /* libtiff's first message */
+    char text[192]; /* libtiff's first message about what it does now */
 } wf__tiff_job;
 
 /* Opens j->tif over the reader or the writer. `limit`: of a single allocation inside libtiff. */

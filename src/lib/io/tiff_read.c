@@ -128,10 +128,12 @@ static void read_spacing(const wf__tiff_job *j, file_info *info)
 }
 
 /* Goes to directory `number`, the next one; from 1, after opening. */
-static wf_status next_directory(const wf__tiff_job *j, int64_t number)
+static wf_status next_directory(wf__tiff_job *j, int64_t number)
 {
-    if (wf__tiff.ReadDirectory(j->tif))
+    if (wf__tiff.ReadDirectory(j->tif)) {
+        j->text[0] = 0; /* a word about a field that it goes on without explains no later failure */
         return WF_OK;
+    }
     if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
         return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
