@@ -298,11 +298,11 @@ static void test_hostile_fields(void **state)
         { PHOTOMETRIC, 3, NULL },
         { PHOTOMETRIC, 6, "page" },
         { OFFSETS, 0xffffffff, "page 1" },
-        { OFFSETS, 0, NULL },
+        { OFFSETS, 0, "page 1: field StripOffsets is 0, or too short, at strip 0" },
         { SAMPLES, 0, NULL },
         { SAMPLES, 60000, NULL },
         { ROWS, 0, NULL },
-        { ROWS, 1, NULL },
+        { ROWS, 1, "StripOffsets is 0, or too short, at strip 1" }, /* four strips, and one offset */
         { ROWS, 0xffffffff, NULL },
         { COUNTS, 0, NULL },
         { COUNTS, 1, NULL },

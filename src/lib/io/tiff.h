@@ -8,7 +8,7 @@
 /* clang-format off */
 #define TIFF_FUNCTIONS(F) \
     F(ClientOpenExt) F(Close) F(ComputeStrip) F(ComputeTile) F(CurrentDirectory) F(GetField) \
-    F(GetFieldDefaulted) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
+    F(GetFieldDefaulted) F(GetStrileOffset) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
     F(OpenOptionsSetErrorHandlerExtR) F(OpenOptionsSetMaxSingleMemAlloc) F(OpenOptionsSetWarningHandlerExtR) \
     F(ReadDirectory) F(ReadEncodedStrip) F(ReadEncodedTile) F(SetDirectory) F(SetField) F(WriteDirectory) \
     F(WriteEncodedStrip)
