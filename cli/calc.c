@@ -27,7 +27,7 @@ const char help_calc[] =
     "  programs      as in C, at every point: f32 s = 0; int n; s += a; n++; if (c) {...} else {...}; while (c) {...};\n"
     "                for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s. All of docs/text.md\n\n"
     "  -o FILE, -o NAME=FILE  where a result goes: the last one, or the one of that name. MRC, NPY, TIFF or PNG by\n"
-    "                         suffix; pixel size and the like are those of the first input. Without -o the last\n"
+    "                         suffix; pixel size, labels and the like are those of the first input. Without -o the last\n"
     "                         result is printed: up to 16 values, integers exactly and others with the digits that\n"
     "                         tell them apart, else what it is and its statistics\n"
     "  -f, --file FILE        the text is in FILE\n"
@@ -157,7 +157,7 @@ static int read_arguments(calc *c, arguments *a)
         case DTYPE:
             c->store_as = parse_stored(a->value);
             if (c->store_as == WF_STORED_DEFAULT)
-                return misused(c->self, "--dtype %s: no such type", a->value);
+                return no_such_stored(c->self, a->value);
             break;
         case SHAPE:
             if (!parse_shape(a->value, &c->shape))

@@ -55,11 +55,12 @@ number_kind parse_number(const char *text, double *out); /* whole text; "nan" an
 bool parse_two(const char *text, double *a, double *b);  /* "1,2.5" */
 /* "512,512"; extents of at least 1 */
 bool parse_shape(const char *text, wf_shape *out);
-bool is_name(const char *text, size_t len);   /* as operator text spells names */
-wf_dtype parse_dtype(const char *text);       /* WF_NONE: none of that name */
-wf_stored parse_stored(const char *text);     /* WF_STORED_DEFAULT: none of that name */
-bool same_file(const char *a, const char *b); /* also if there is none yet */
-/* EXIT_OK: `path` is one for wf_save, of format `only` if that is not 0, in a folder that is there. Else a message was
+bool is_name(const char *text, size_t len);             /* as operator text spells names */
+wf_dtype parse_dtype(const char *text);                 /* WF_NONE: none of that name */
+wf_stored parse_stored(const char *text);               /* WF_STORED_DEFAULT: none of that name */
+int no_such_stored(const command *c, const char *text); /* for --dtype; EXIT_USAGE */
+bool same_file(const char *a, const char *b);           /* also if there is none yet */
+/* EXIT_OK: `path` is one for wf_save, of format `only` if that is not 0, where a file can be written. Else a message was
  * printed. */
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only);
 

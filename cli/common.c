@@ -258,19 +258,37 @@ bool same_file(const char *a, const char *b)
     return same;
 }
 
+/* Why wf_save would refuse to write there, as far as it can be told before; NULL: nothing is known. */
+static const char *unwritable(char *whole)
+{
+    struct stat info;
+    bool there = stat(whole, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return "this is a folder";
+    if (there && !S_ISREG(info.st_mode))
+        return "this is not a regular file";
+    if (there && access(whole, W_OK) != 0)
+        return "the file may not be written";
+    strrchr(whole, '/')[1] = 0; /* files are made under another name, and renamed */
+    return access(whole, W_OK | X_OK) != 0 ? "the folder may not be written" : NULL;
+}
+
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only)
 {
     wf_format format = WF_BY_NAME;
     if (strcmp(path, "-") == 0)
         return misused(a->command, "-o -: results go to files, not to standard output");
-    if (wf_format_named(ctx, path, &format) != WF_OK)
-        return misused(a->command, "-o %s", wf_message(ctx));
+    wf_status status = wf_format_named(ctx, path, &format);
     if (only && format != only)
         return misused(a->command, "-o %s: give a .png", path);
+    if (status != WF_OK)
+        return misused(a->command, "-o %s", wf_message(ctx));
     char *whole = whole_path(path);
-    bool there = whole != NULL;
+    if (!whole)
+        return failed("-o %s: there is no such folder, or no way to it", path);
+    const char *problem = unwritable(whole);
     free(whole);
-    return there ? EXIT_OK : failed("-o %s: there is no such folder, or no way to it", path);
+    return problem ? failed("-o %s: %s", path, problem) : EXIT_OK;
 }
 
 wf_dtype parse_dtype(const char *text)
@@ -281,20 +299,32 @@ wf_dtype parse_dtype(const char *text)
     return WF_NONE;
 }
 
+static const struct {
+    const char *name;
+    wf_stored stored;
+} stored_types[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },     { "u8", WF_STORED_U8 },
+                     { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 },   { "i32", WF_STORED_I32 },
+                     { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 },   { "u64", WF_STORED_U64 },
+                     { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 },   { "f64", WF_STORED_F64 },
+                     { "c64", WF_STORED_C64 },   { "c128", WF_STORED_C128 }, { "u4", WF_STORED_U4 } };
+enum { STORED_TYPES = sizeof stored_types / sizeof *stored_types };
+
 wf_stored parse_stored(const char *text)
 {
-    static const struct {
-        const char *name;
-        wf_stored stored;
-    } all[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },     { "u8", WF_STORED_U8 },
-                { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 },   { "i32", WF_STORED_I32 },
-                { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 },   { "u64", WF_STORED_U64 },
-                { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 },   { "f64", WF_STORED_F64 },
-                { "c64", WF_STORED_C64 },   { "c128", WF_STORED_C128 }, { "u4", WF_STORED_U4 } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(text, all[i].name) == 0)
-            return all[i].stored;
+    for (size_t i = 0; i < STORED_TYPES; i++)
+        if (strcmp(text, stored_types[i].name) == 0)
+            return stored_types[i].stored;
     return WF_STORED_DEFAULT;
+}
+
+int no_such_stored(const command *c, const char *text)
+{
+    char *names = NULL;
+    for (size_t i = 0; i < STORED_TYPES; i++)
+        names = append(names, "%s%s", i ? " " : "", stored_types[i].name);
+    misused(c, "--dtype %s: no such type in files; there are %s", text, names);
+    free(names);
+    return EXIT_USAGE;
 }
 
 /* ---- context, memory, text ---- */

@@ -7,7 +7,7 @@
 const char help_info[] =
     "  weft info                  version, devices, vector unit, LLVM, cache\n"
     "  weft info vol.map          shape, type and pixel size, from the header alone; whether it is a volume, a stack or\n"
-    "                             colour, if the format says so\n\n"
+    "                             colour, if the format says so; a crystal's angles and space group\n\n"
     "The library to compile with is looked for as libLLVM 15 to 22; WEFT_LLVM=path names one. Objects are\n"
     "cached in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
@@ -65,11 +65,12 @@ static int machine(wf_context *ctx)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
         printf("LLVM      not found (15 to 22; WEFT_LLVM=path names one): the interpreter computes\n");
-    if (*i.cache_dir)
+    if (*i.cache_problem)
+        printf("cache     %s%s%s; WEFT_CACHE=folder names one\n", i.cache_dir, *i.cache_dir ? ": " : "",
+               i.cache_problem);
+    else if (*i.cache_dir)
         printf("cache     %s: %llu objects, %.1f MB\n", i.cache_dir, (unsigned long long)i.cache_entries,
                (double)i.cache_bytes / 1e6);
-    else
-        printf("cache     none\n");
     return EXIT_OK;
 }
 
@@ -92,6 +93,23 @@ static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static 
     return text;
 }
 
+/* What is not as in most files: an oblique cell, a crystal's symmetry. */
+static void print_cell(const wf_meta *m)
+{
+    double angle[3];
+    bool oblique = false;
+    for (int i = 0; i < 3; i++) {
+        angle[i] = m->angles[i] > 0 ? m->angles[i] : 90;
+        oblique = oblique || angle[i] != 90;
+    }
+    if (!oblique && m->space_group <= 1)
+        return;
+    printf("  cell    angles %.6g %.6g %.6g", angle[0], angle[1], angle[2]);
+    if (m->space_group > 0)
+        printf(", space group %d", m->space_group);
+    putchar('\n');
+}
+
 static int header(wf_context *ctx, const char *path)
 {
     char buf[256], kind[KIND_CAP];
@@ -111,6 +129,7 @@ static int header(wf_context *ctx, const char *path)
         printf("  spacing %.6g %.6g %.6g A (z y x)\n", m.spacing[0], m.spacing[1], m.spacing[2]);
     if (m.origin[0] != 0 || m.origin[1] != 0 || m.origin[2] != 0)
         printf("  origin  %.6g %.6g %.6g A (z y x)\n", m.origin[0], m.origin[1], m.origin[2]);
+    print_cell(&m);
     return EXIT_OK;
 }
 

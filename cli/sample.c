@@ -23,7 +23,7 @@ const char help_sample[] =
     "A micrograph (or a stack of single particles, or the particle itself as a volume) of a barrel-shaped protein of\n"
     "115 x 115 x 150 Angstrom in ice, in random directions: phase contrast with the transfer function of the\n"
     "microscope, noise of ice and of counting electrons. The same seed gives the same image.\n\n"
-    "  -o FILE                .mrc (with pixel size), .mrcs, .npy, .tif\n"
+    "  -o FILE                .mrc (with pixel size), .mrcs, .npy, .tif; weft view makes a PNG of it\n"
     "  --size N               side of the micrograph in pixels, 64 to 4096 (default 2048)\n"
     "  --particles N          how many (default: as many as a good grid has)\n"
     "  --stack N              N single particles instead, each centred, defocus within 0.2 um of the given one\n"
@@ -413,6 +413,10 @@ int run_sample(const command *self, int argc, char **argv)
     if (!s.ctx)
         return EXIT_USAGE;
     int result = check_output(&a, s.ctx, s.path, 0);
+    wf_format format;
+    if (result == EXIT_OK && wf_format_named(s.ctx, s.path, &format) == WF_OK && format == WF_PNG)
+        result = misused(self, "-o %s: PNG cannot store f32: give a .mrc, .npy or .tif; weft view makes a PNG of it",
+                         s.path);
     if (result == EXIT_OK)
         result = make(&s);
     wf_context_free(s.ctx);

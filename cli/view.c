@@ -87,7 +87,7 @@ static bool parse_images(view *v, const char *text)
 {
     char *end;
     v->first = strtol(text, &end, 10);
-    if (end == text || v->first < 0)
+    if (end == text || v->first < 0 || v->first == LONG_MAX) /* what comes after it is counted, too */
         return false;
     v->last = v->first + 1;
     if (*end == 0)
@@ -140,7 +140,7 @@ static const char *take_option(view *v, int o, const char *text)
     case SCALE:
         if (!parse_real(text, &s) || s <= 0 || s > 16 || (s > 1 && s != (int)s))
             return "a factor below 1, or a whole one up to 16";
-        v->plan.shrink = s < 1 ? (int)(1 / s + 0.5) : 1;
+        v->plan.shrink = s < 1e-6 ? 1000000 : s < 1 ? (int)(1 / s + 0.5) : 1;
         v->plan.enlarge = s < 1 ? 1 : (int)(s + 0.5);
         return NULL;
     default:

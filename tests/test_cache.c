@@ -343,11 +343,22 @@ static void read_only_check(void)
     wf__disk_close(d);
 }
 
+/* Known before anything is stored. */
+static void unwritable_check(void)
+{
+    wf__disk *d = wf__disk_open(folder, 0);
+    wf__disk_stats stats;
+    wf__disk_get_stats(d, &stats);
+    CHECK(strstr(wf__disk_problem(d), "cannot be written"));
+    wf__disk_close(d);
+}
+
 static void test_disk_read_only(void **state)
 {
     (void)state;
     assert_int_equal(chmod(folder, 0555), 0);
     as_user(read_only_check);
+    as_user(unwritable_check);
     assert_int_equal(chmod(folder, 0000), 0); /* not even readable */
     as_user(read_only_check);
 }

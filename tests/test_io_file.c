@@ -86,6 +86,12 @@ static void test_recognised(void **state)
     save_refused(array, "./.mrc", NULL, "the suffix names no format");
     write_file("text.txt", "hello, this is some text", 24);
     assert_refused("text.txt", "neither the content nor the suffix is of a known format (.mrc");
+    write_file("map.gz", "\x1f\x8b\x08\0\0\0\0\0", 8);
+    assert_refused("map.gz", "the file is compressed by gzip: unpack it first");
+    write_file("packed.map", "\x1f\x8b\x08\0\0\0\0\0", 8); /* under the suffix of a format that has no mark */
+    assert_refused("packed.map", "the file is compressed by gzip");
+    write_file("arrays.npz", "PK\3\4", 4);
+    assert_refused("arrays.npz", "the file is a ZIP archive, as .npz is one");
     wf_release(array);
 }
 
@@ -292,8 +298,11 @@ static void test_out_of_memory(void **state)
             wf_array *loaded = wf_load(ctx, names[i], NULL);
             wf_status saved = wf_save(array, names[i], NULL);
             wf__alloc_fail_after(-1);
-            if (!loaded)
+            if (!loaded) {
                 assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
+                if (strncmp(wf_message(ctx), names[i], strlen(names[i])) != 0)
+                    fail_msg("allocation %ld: no file is named: %s", n, wf_message(ctx));
+            }
             wf_clear(ctx);
             wf_release(loaded);
             assert_true(saved == WF_OK || saved == WF_ERR_MEMORY);

@@ -174,6 +174,144 @@ static void test_geometry(void **state)
     wf_release(array);
 }
 
+/* A part of a crystal's oblique cell, with the file's axes in another order. */
+static void test_cell(void **state)
+{
+    (void)state;
+    const int32_t size[3] = { 3, 4, 2 }, cell[3] = { 40, 12, 72 }, start[3] = { -21, 5, 0 }; /* x y z */
+    uint8_t head[1024], *bytes;
+    float data[24];
+    size_t n;
+    for (int i = 0; i < 24; i++)
+        data[i] = (float)i;
+    make_header(head, size[2], size[0], size[1], 2);
+    for (size_t x = 0; x < 3; x++) {
+        put_i(head, MAPC + 4 * x, (int32_t)(x + 2) % 3 + 1); /* columns z, rows x, sections y */
+        put_i(head, NSTART + 4 * x, start[(x + 2) % 3]);
+        put_i(head, M + 4 * x, cell[x]);
+        put_f(head, CELL + 4 * x, 17.93 + (double)x);
+        put_f(head, CELLB + 4 * x, x == 1 ? 94.326 : 90);
+    }
+    put_i(head, ISPG, 4);
+    for (int origin = 0; origin < 2; origin++) { /* NSTART alone, and beside an ORIGIN */
+        put_f(head, ORIGIN + 4, origin * 2.5);
+        write_mrc("c.map", head, data, sizeof data);
+        wf_meta meta = { .size = sizeof meta };
+        wf_array *array = load("c.map", &meta);
+        assert_int_equal(meta.space_group, 4);
+        save(array, "same.mrc", &meta);
+        bytes = read_file("same.mrc", &n);
+        for (size_t x = 0; x < 3; x++) {
+            assert_int_equal(get_i(bytes, NX + 4 * x), size[x]);
+            assert_int_equal(get_i(bytes, NSTART + 4 * x), start[x]);
+        }
+        assert_memory_equal(bytes + M, head + M, 36); /* MX to CELLB */
+        assert_memory_equal(bytes + ORIGIN, head + ORIGIN, 12);
+        assert_int_equal(get_i(bytes, ISPG), 4);
+        free(bytes);
+        wf_meta again = { .size = sizeof again };
+        wf_release(load("same.mrc", &again));
+        for (int d = 0; d < 3; d++)
+            assert_true(again.origin[d] == meta.origin[d] && again.spacing[d] == meta.spacing[d]);
+        /* other extents: the spacing, the angles and the origin in Angstrom hold, the place in the cell does not */
+        wf_array *part = wf_view_slice(array, 2, 0, 2, 1);
+        save(part, "part.mrc", &meta);
+        bytes = read_file("part.mrc", &n);
+        assert_true(get_i(bytes, ISPG) == 1 && get_i(bytes, M) == 2 && get_i(bytes, NSTART) == 0);
+        assert_true(fabs(get_f(bytes, CELLB + 4) - 94.326) < 1e-5);
+        free(bytes);
+        wf_release(load("part.mrc", &again));
+        for (int d = 0; d < 3; d++)
+            assert_true(fabs(again.origin[d] - meta.origin[d]) < 1e-5 &&
+                        fabs(again.spacing[d] - meta.spacing[d]) < 1e-6);
+        /* an origin that the caller sets to 0 is 0 */
+        memset(meta.origin, 0, sizeof meta.origin);
+        save(array, "zero.mrc", &meta);
+        wf_release(load("zero.mrc", &again));
+        assert_true(again.origin[0] == 0 && again.origin[1] == 0 && again.origin[2] == 0);
+        meta.space_group = 231;
+        save_refused(array, "zero.mrc", &meta, "meta.space_group is 231");
+        meta.space_group = 0;
+        meta.angles[1] = 180;
+        save_refused(array, "zero.mrc", &meta, "meta.angles[1] is 180");
+        wf_release(part);
+        wf_release(array);
+    }
+    /* an image is one of a volume's kind where the file says so */
+    make_header(head, 3, 2, 1, 2);
+    put_i(head, NSTART + 4, -7);
+    put_i(head, M, 30);
+    write_mrc("i.mrc", head, data, 24);
+    for (int group = 0; group < 2; group++) {
+        put_i(head, ISPG, group);
+        write_mrc("i.mrc", head, data, 24);
+        wf_meta of_image = { .size = sizeof of_image };
+        wf_array *image = load("i.mrc", &of_image);
+        save(image, "j.mrc", &of_image);
+        bytes = read_file("j.mrc", &n);
+        assert_memory_equal(bytes, head, CELLB);
+        assert_int_equal(get_i(bytes, ISPG), group);
+        free(bytes);
+        wf_release(image);
+    }
+    /* a stack of volumes keeps the group; MZ stays the extent of one volume */
+    wf_array *many = make(WF_F32, SHAPE(2, 4, 3, 5));
+    wf_meta meta = { .size = sizeof meta, .space_group = 19, .extent = { 4, 3, 5 }, .cell = { 9, 9, 9 } };
+    save(many, "many.mrc", &meta);
+    bytes = read_file("many.mrc", &n);
+    assert_true(get_i(bytes, ISPG) == 419 && get_i(bytes, M) == 9 && get_i(bytes, M + 8) == 4);
+    free(bytes);
+    wf_release(load("many.mrc", &meta));
+    assert_int_equal(meta.space_group, 19);
+    wf_release(many);
+}
+
+static void test_labels(void **state)
+{
+    (void)state;
+    uint8_t head[1024], *bytes;
+    const int8_t data[4] = { 0 };
+    wf_meta meta = { .size = sizeof meta };
+    char own[81];
+    size_t n;
+    snprintf(own, sizeof own, "Weft %s", wf_version());
+    make_header(head, 2, 2, 1, 0);
+    memset(head + LABEL, ' ', 800);
+    memcpy(head + LABEL, "from\1the microscope", 19);
+    memset(head + LABEL + 80, 0, 80); /* an empty one between them */
+    memset(head + LABEL + 160, 'x', 80);
+    memcpy(head + LABEL + 240, "beyond", 6);
+    put_i(head, NLABL, 3);
+    write_mrc("l.mrc", head, data, 4);
+    for (int round = 0; round < 2; round++) { /* again and again: one label of our own */
+        wf_array *array = load(round ? "m.mrc" : "l.mrc", &meta);
+        assert_string_equal(meta.labels[0], "from the microscope");
+        assert_int_equal(strlen(meta.labels[1 + !round]), 80);
+        save(array, "m.mrc", &meta);
+        bytes = read_file("m.mrc", &n);
+        assert_int_equal(get_i(bytes, NLABL), 3);
+        assert_memory_equal(bytes + LABEL, "from the microscope     ", 24);
+        assert_memory_equal(bytes + LABEL + 80, head + LABEL + 160, 80);
+        assert_memory_equal(bytes + LABEL + 160, own, strlen(own));
+        assert_int_equal(bytes[LABEL + 240], 0);
+        free(bytes);
+        wf_release(array);
+    }
+    for (size_t i = 0; i < 10; i++)
+        head[LABEL + 80 * i] = (uint8_t)('0' + i);
+    put_i(head, NLABL, INT32_MAX);
+    write_mrc("l.mrc", head, data, 4);
+    wf_array *array = load("l.mrc", &meta);
+    save(array, "m.mrc", &meta);
+    bytes = read_file("m.mrc", &n);
+    assert_int_equal(get_i(bytes, NLABL), 10);
+    for (size_t i = 0; i < 9; i++)
+        assert_int_equal(bytes[LABEL + 80 * i], '0' + i);
+    assert_memory_equal(bytes + LABEL + 720, own, strlen(own));
+    free(bytes);
+    wf_release(array);
+}
+
 static void test_imod(void **state)
 {
     (void)state;
@@ -401,10 +539,13 @@ static void test_real_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis_order),     cmocka_unit_test(test_extended_header), cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_statistics),     cmocka_unit_test(test_geometry),        cmocka_unit_test(test_imod),
-        cmocka_unit_test(test_hostile_fields), cmocka_unit_test(test_all_fields),      cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_real_files),     cmocka_unit_test(test_real_axes),
+        cmocka_unit_test(test_axis_order),     cmocka_unit_test(test_extended_header),
+        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_geometry),       cmocka_unit_test(test_cell),
+        cmocka_unit_test(test_labels),         cmocka_unit_test(test_imod),
+        cmocka_unit_test(test_hostile_fields), cmocka_unit_test(test_all_fields),
+        cmocka_unit_test(test_truncated),      cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_real_axes),
     };
     return IO_TESTS(tests);
 }

@@ -4,6 +4,7 @@
 #include "test_io_util.h"
 
 enum { NX = 0, NY = 4, NZ = 8, MODE = 12, NSTART = 16, M = 28, CELL = 40, MAPC = 64, DMIN = 76, DMAX = 80, DMEAN = 84 };
+enum { CELLB = 52, NLABL = 220, LABEL = 224 };
 enum { ISPG = 88, NSYMBT = 92, NVERSION = 108, STAMP = 152, FLAGS = 156, ORIGIN = 196, MACHST = 212, RMS = 216 };
 
 static inline int32_t get_i(const uint8_t *head, size_t at)

@@ -298,11 +298,11 @@ static void test_hostile_fields(void **state)
         { PHOTOMETRIC, 3, NULL },
         { PHOTOMETRIC, 6, "page" },
         { OFFSETS, 0xffffffff, "page 1" },
-        { OFFSETS, 0, NULL },
+        { OFFSETS, 0, "page 1: field StripOffsets is 0, or too short, at strip 0" },
         { SAMPLES, 0, NULL },
         { SAMPLES, 60000, NULL },
         { ROWS, 0, NULL },
-        { ROWS, 1, NULL },
+        { ROWS, 1, "StripOffsets is 0, or too short, at strip 1" }, /* four strips, and one offset */
         { ROWS, 0xffffffff, NULL },
         { COUNTS, 0, NULL },
         { COUNTS, 1, NULL },
@@ -330,6 +330,19 @@ static void test_hostile_fields(void **state)
     put(&f, 4, 0x7fffffff, 4);
     write_file("h.tif", f.at, f.n);
     assert_refused("h.tif", "TIFF: cannot read a page");
+    /* a field of an unknown tag and type is passed over: what is missing is the error, and not that */
+    make_plain(&f);
+    put(&f, find_value(&f, WIDTH) - 8, 9937, 2);
+    put(&f, find_value(&f, LENGTH) - 12 - 6, 0, 2);
+    write_file("h.tif", f.at, f.n);
+    assert_refused("h.tif", "ImageWidth is 0, ImageLength is 4, BitsPerSample is 16): Computed scanline size is zero");
+    /* nor is a field with a wrong value that libtiff can do without, when the pixels cannot be read later */
+    make_plain(&f);
+    put(&f, find_value(&f, SAMPLES) - 8, 296, 2); /* ResolutionUnit; SamplesPerPixel is 1 by itself */
+    put(&f, find_value(&f, 296), 77, 4);
+    put(&f, find_value(&f, OFFSETS), 0xffffff, 4);
+    write_file("h.tif", f.at, f.n);
+    assert_refused("h.tif", "TIFF: page 1, row 0: Read error");
     /* the tiles of a small image may be absurd */
     image m = {
         .width = 5, .height = 5, .samples = 1, .bytes = 1, .block_width = 16, .block_height = 16, .tiled = true

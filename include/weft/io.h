@@ -36,6 +36,8 @@ typedef enum wf_stored {
     WF_STORED_U4    /* MRC mode 101: u8, 0 to 15 */
 } wf_stored;
 
+enum { WF_MRC_LABELS = 10 };
+
 /* Beside the values. A zeroed struct with `size` set is right for both directions; what wf_load filled in may be given
  * to wf_save as it is, even if the array was computed from the loaded one or the file is of another format. */
 typedef struct wf_meta {
@@ -48,6 +50,17 @@ typedef struct wf_meta {
     bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
     bool lzw, deflate;  /* TIFF compression (both on saving: deflate) */
     bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
+    /* MRC: what else the header says. */
+    double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
+    char labels[WF_MRC_LABELS]
+               [81]; /* the file's history; "" is skipped. Saving adds Weft's own, in place of the last */
+    /* MRC, but for stacks of images: where the samples lie in a crystal's unit cell. Saved only with an array of these
+     * extents, z y x (1 y x: an image), which are the file's. Zeroed: an image or volume that is its own cell. */
+    int32_t extent[3];
+    int32_t cell[3];     /* samples of the cell along z, y, x: MZ, MY, MX */
+    int32_t start[3];    /* the first sample's place in the cell, z y x: NSTART. `origin` is what it amounts to, unless
+                          * the file has an ORIGIN of its own; saved as NSTART alone while that is so */
+    int32_t space_group; /* 1 to 230: ISPG, of stacks of volumes ISPG - 400; 0: unknown, saved as 1 */
 } wf_meta;
 
 /* The whole file as a new array in C order: [h,w], [n,h,w], [d,h,w] or (stacks of volumes) [n,d,h,w]; NPY: its shape;
@@ -85,7 +98,8 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  *   MRC: i8 mode 0, i16 mode 1, bool u8 u16 mode 6, f16 mode 12, complex mode 4, everything else mode 2 (f32). Of
  *     `store_as`, U8 is mode 0 with an IMOD stamp, C64 mode 4 (of a real array: its last axis is real, imaginary), U4
  *     mode 101. Rank 2 to 4; rank 3 is a volume unless meta->is_stack or the suffix is .mrcs .st .ali; rank 4 is a
- *     stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values stored.
+ *     stack of volumes. DMIN, DMAX, DMEAN and RMS are those of the finite values stored. Axes are saved in the order x,
+ *     y, z; extended headers are not kept.
  *   NPY: the array's dtype; bf16, which it does not have, as f32, c32 as c64. Complex arrays up to rank 7.
  *   PNG: u8 and u16; bool as 1 bit, black and white. [h,w], or [h,w,c] with c <= 4: grey, grey + alpha, RGB, RGBA.
  *     Other dtypes are refused unless `store_as` asks for U8 or U16; `weft view` stretches their contrast.

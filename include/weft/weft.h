@@ -209,6 +209,7 @@ typedef struct wf_info {
     const char *cache_dir;                                /* "" if there is none */
     uint64_t cache_bytes, cache_entries;                  /* on disk now */
     uint64_t compiled, memory_hits, disk_hits, evaluated; /* kernels since the context was made */
+    const char *cache_problem; /* why nothing is kept there, as far as known; "" if nothing is wrong */
 } wf_info;
 /* Fills `info`; strings are borrowed from the context. `open_llvm`: open it now, so that llvm_major is known. */
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);

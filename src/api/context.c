@@ -276,6 +276,7 @@ wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
                      .llvm_path = wf__engine_llvm_path(ctx->engine),
                      .llvm_major = wf__engine_llvm_major(ctx->engine, open_llvm),
                      .cache_dir = wf__disk_dir(disk),
+                     .cache_problem = wf__disk_problem(disk),
                      .cache_bytes = stats.bytes,
                      .cache_entries = stats.entries,
                      .compiled = count.compiled,

@@ -62,8 +62,9 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
         return wf__text_unknown(r, node, true);
     int arity = cast != WF_NONE || kind != WF__FOLD_NONE ? 1 : wf__tval_arity(f);
     if ((int)node->n != arity && !(wf__text_fold_has_ddof(kind) && node->n == 2))
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d %s, not %u", (int)node->len, name, arity,
-                                arity == 1 ? "argument" : "arguments", node->n);
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d %s, not %u%s", (int)node->len, name, arity,
+                                arity == 1 ? "argument" : "arguments", node->n,
+                                kind != WF__FOLD_NONE && node->n ? "; axes follow a semicolon: (a; 0, -1)" : "");
     if ((node->b || node->c) && kind == WF__FOLD_NONE)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s has no axes: only reductions (sum, mean, ...) do",
                                 (int)node->len, name);

@@ -113,7 +113,8 @@ static wf__tval no_axis(wf__recorder *r, uint32_t at)
 {
     if (r->shaped == 0)
         return wf__text_mistake(r, WF_ERR_SYNTAX, at,
-                                "coordinates and sizes need an array argument, which gives the shape");
+                                "coordinates and sizes need an array argument, which gives the shape (or `weft calc "
+                                "--shape`)");
     return wf__text_mistake(r, WF_ERR_SHAPE, at, "the arrays have only %d %s", (int)r->common.rank,
                             r->common.rank == 1 ? "axis" : "axes");
 }
@@ -346,6 +347,17 @@ static bool forgotten(const wf__recorder *r, const wf__tree *node)
     return false;
 }
 
+/* Is the name all that stands between ';' and ']': what is outside of an array? */
+static bool is_border(const wf__text *t, const wf__tree *node)
+{
+    const char *before = t->src + node->at, *after = before + node->len;
+    while (before > t->src && before[-1] == ' ')
+        before--;
+    while (*after == ' ')
+        after++;
+    return before > t->src && before[-1] == ';' && *after == ']';
+}
+
 wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
 {
     const char *name = r->text->src + node->at;
@@ -384,6 +396,10 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
         consider_functions(&best);
     else
         consider_values(r, &best);
+    if (!call && is_border(r->text, node))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "unknown name '%.*s'; outside is zero, clamp, mirror, reflect, periodic or a value",
+                                len, name);
     return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "unknown %s '%.*s'%s%s%s", call ? "function" : "name", len,
                             name, best.best[0] ? "; did you mean '" : "", best.best, best.best[0] ? "'?" : "");
 }

@@ -426,6 +426,8 @@ bool wf__dir_list(int dir, bool (*each)(void *user, const wf__dir_entry *entry),
     return true;
 }
 
+bool wf__dir_writable(int dir) { return faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0; }
+
 bool wf__owns(const char *path)
 {
     struct stat s;

@@ -99,6 +99,7 @@ typedef struct wf__dir_entry {
 } wf__dir_entry;
 /* Calls `each` for every entry but "." and ".."; stops early when it returns false. */
 bool wf__dir_list(int dir, bool (*each)(void *user, const wf__dir_entry *entry), void *user);
+bool wf__dir_writable(int dir);  /* may this user make files in it? If not, errno says why */
 bool wf__owns(const char *path); /* does this path (links followed) belong to this user? */
 bool wf__unlink(int dir, const char *name);
 

@@ -25,6 +25,8 @@ enum {
     MOST_SHARING = 128,  /* nodes of a tile whose rows share accumulators */
 };
 
+#define FAR (INT64_C(1) << 40) /* offsets beyond meet no other load of a tile, and must not overflow */
+
 /* ---- what the body does at one point ---- */
 typedef struct shared_load { /* index = loop index + offset along the row axis and the lane axis, the rest equal */
     uint32_t group;
@@ -122,7 +124,7 @@ static bool share(study *s, const wf__node *n)
         wf__ref r = wf__tuple_at(s->body, n->b)[k];
         int axis = -1;
         int64_t offset = 0;
-        bool simple = wf__as_offset(s->body, r, &axis, &offset);
+        bool simple = wf__as_offset(s->body, r, &axis, &offset) && offset > -FAR && offset < FAR;
         if (simple && axis == rank - 1 && s->body->slot[n->a].step[k] == WF__STEP_UNIT) {
             l.lane = offset;
             key.tuple[k] = UINT32_MAX;

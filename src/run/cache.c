@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define SUFFIX ".weft"
+#define UNWRITABLE "the folder cannot be written"
 #define MAX_KEY ((size_t)16 << 20)
 #define MAX_OBJECT ((size_t)64 << 20)
 #define DEFAULT_BYTES ((uint64_t)256 << 20)
@@ -359,8 +360,13 @@ void wf__disk_get_stats(wf__disk *d, wf__disk_stats *out)
 {
     int dir = folder(d, false);
     scan s = { .dir = dir };
-    if (dir >= 0)
+    if (dir >= 0) {
         wf__dir_list(dir, scan_entry, &s);
+        wf__mutex_lock(&d->lock);
+        if (!wf__dir_writable(dir))
+            set_problem(d, UNWRITABLE, errno);
+        wf__mutex_unlock(&d->lock);
+    }
     *out = (wf__disk_stats){ .bytes = s.bytes,
                              .entries = s.entries,
                              .hits = atomic_load_explicit(&d->hits, memory_order_relaxed),
@@ -408,7 +414,7 @@ static bool account(wf__disk *d, bool ok, int error, uint64_t bytes)
         if (due)
             d->since_scan = 0;
     } else if (error != ENOMEM) {
-        set_problem(d, "the folder cannot be written", error);
+        set_problem(d, UNWRITABLE, error);
         if (++d->failures >= MAX_FAILURES || error == EROFS || error == EACCES)
             atomic_store_explicit(&d->read_only, true, memory_order_relaxed);
     }

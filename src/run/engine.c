@@ -86,6 +86,18 @@ void wf__engine_log(wf__engine *e, int level, const char *text)
         e->log(level, text, e->log_user);
 }
 
+void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object)
+{
+    if (!e->use_disk || wf__disk_store(e->disk, key->at, key->len, object->at, object->n) ||
+        !*wf__disk_problem(e->disk) || atomic_exchange(&e->told_disk, true))
+        return;
+    wf__str text = { 0 };
+    wf__str_addf(&text, "compiled kernels are not kept for the next run: %s%s%s; WEFT_CACHE=folder names one",
+                 wf__disk_dir(e->disk), *wf__disk_dir(e->disk) ? ": " : "", wf__disk_problem(e->disk));
+    wf__engine_log(e, 1, wf__str_get(&text));
+    wf__str_free(&text);
+}
+
 /* ---- the compiler library ---- */
 static void find_llvm(wf__engine *e) /* under the lock */
 {
@@ -250,8 +262,7 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code
         x = load(&object, how, error);
     if (x) {
         atomic_fetch_add(&e->compiled, 1);
-        if (e->use_disk)
-            wf__disk_store(e->disk, key->at, key->len, object.at, object.n);
+        wf__engine_keep(e, key, &object);
     }
     wf__free(object.at);
     return x;

@@ -31,12 +31,14 @@ struct wf__engine {
     uint64_t llvm_identity;
     wf__cuda *cuda[2]; /* the machine's, the emulator's; NULL: not open */
     wf__gpu *gpu[2][WF__MOST_GPUS];
-    struct wf__sight *sights; /* sight.h */
-    _Atomic bool use_disk;
+    struct wf__sight *sights;         /* sight.h */
+    _Atomic bool use_disk, told_disk; /* told_disk: the log knows that nothing is kept */
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);
     void *log_user;
 };
 
 void wf__engine_log(wf__engine *e, int level, const char *text);
+/* Stores what was compiled on disk, if that is wanted. Where it cannot be, the log says so once. */
+void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object);
 #endif

@@ -111,8 +111,8 @@ static bool make(wf__gpu *gpu, const char *ptx, size_t n, const wf__str *key, wf
     bool ok = assemble(gpu, ptx, n, &image, f) && load(gpu, &image, k, f);
     if (ok)
         atomic_fetch_add(&e->compiled, 1);
-    if (ok && !key->failed && e->use_disk && !gpu->emulated)
-        wf__disk_store(e->disk, key->at, key->len, image.at, image.n);
+    if (ok && !key->failed && !gpu->emulated)
+        wf__engine_keep(e, key, &image);
     wf__free(image.at);
     return ok;
 }

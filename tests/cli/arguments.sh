@@ -53,13 +53,28 @@ refuses 1 'nowhere/two.npy: there is no such folder, or no way to it' "$WEFT" ca
 refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff)' "$WEFT" calc a a=in.mrc -o out.tiif
 refuses 2 'out: the suffix names no format' "$WEFT" sample -o out
 refuses 2 '-o -: results go to files' "$WEFT" calc a a=in.mrc -o -
+# where nothing can be written, it is said before the work is done
+mkdir folder.mrc
+mkfifo pipe.mrc
+for bad in 'folder.mrc: this is a folder' 'pipe.mrc: this is not a regular file'; do
+    refuses 1 "-o $bad" "$WEFT" sample --stack 100000 --box 1024 -o "${bad%%:*}"
+done
+if [ "$(id -u)" != 0 ]; then
+    mkdir closed
+    echo > closed.mrc
+    chmod 555 closed closed.mrc
+    refuses 1 'closed/a.mrc: the folder may not be written' "$WEFT" sample --stack 100000 --box 1024 -o closed/a.mrc
+    refuses 1 'closed.mrc: the file may not be written' "$WEFT" sample --stack 100000 --box 1024 -o closed.mrc
+fi
+refuses 2 '--dtype float: no such type in files; there are bool i8 .* u4$' "$WEFT" calc a a=in.mrc --dtype float -o a.mrc
 [ ! -e out.tiif ] && [ ! -e ./- ] || die 'a refused output is there'
 
 # --- pictures are PNG, and never take the place of what they show
 cp in.mrc same.mrc
 refuses 2 'would replace the file that is shown' "$WEFT" view in.mrc -o ./in.mrc
 refuses 2 'in2.mrc: give a .png' "$WEFT" view in.mrc -o in2.mrc
-refuses 2 'the suffix names no format' "$WEFT" view in.mrc -o picture
+refuses 2 'picture: give a .png' "$WEFT" view in.mrc -o picture
+refuses 2 'picture.jpg: give a .png' "$WEFT" view in.mrc -o picture.jpg
 cmp in.mrc same.mrc || die 'view changed its input'
 
 # --- the environment

@@ -46,6 +46,17 @@ head -c 1500 v.mrc > short.mrc
 refuses 1 'short.mrc' "$WEFT" info short.mrc
 refuses 1 'short.mrc' "$WEFT" stats short.mrc
 
+# --- a cache folder that cannot be used is named, by info and once where kernels are compiled; results are the same
+echo > file
+WEFT_CACHE=$work/file/below "$WEFT" info | grep -q "^cache     $work/file/below: .*; WEFT_CACHE=folder names one" || die 'info of the cache'
+if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
+    for place in "$work/file" "$work/file/below"; do
+        WEFT_CACHE=$place "$WEFT" calc 'b = sum(x * 3); b + sum(f32(x))' --shape 4 > out 2> err || die "without a cache: $place"
+        [ "$(cat out)" = 24 ] && [ "$(grep -c "warning: compiled kernels are not kept.*: $place: " err)" = 1 ] ||
+            die "no cache: $(cat out err)"
+    done
+fi
+
 # --- stats: against sums that are known exactly; a large mean costs no digits; values that are not finite
 "$WEFT" calc 'f64(x)' --shape 101 -o x.npy
 "$WEFT" stats x.npy | grep -q 'min 0  max 100  mean 50  std 29.15476' || die stats

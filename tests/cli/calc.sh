@@ -123,6 +123,11 @@ prints 10 "$WEFT" calc 't = a; u = t +
  a; u <= t ? u : u + 2;' a=4
 prints '0+2i' "$WEFT" calc 'complex(0, 1) * a' a=2
 
+# --- neighbours beyond all bounds: the sanitizer's build sees an overflow here
+far=9223372036854775807
+prints 0 "$WEFT" calc "sum(abs(a[y, x+$far])) + sum(abs(a[y-$far, x+1]))" a=f32.npy
+prints 0 "$WEFT" calc "max(a[y, x-$far; clamp] - a[y, 0*x])" a=f32.npy
+
 # --- what does not work, and how it is said
 refuses 1 "number of an axis, not 'x'" "$WEFT" calc 'sum(a; x)' a=ramp.npy
 refuses 1 '^  sum(a; x)$' "$WEFT" calc 'sum(a; x)' a=ramp.npy

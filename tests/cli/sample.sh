@@ -31,5 +31,6 @@ refuses 2 'says where' "$WEFT" sample
 refuses 2 '64 to 4096' "$WEFT" sample -o x.mrc --size 9
 refuses 2 '--voltage 1: give 20 to 1500 kV' "$WEFT" sample -o x.mrc --voltage 1
 refuses 2 'not both' "$WEFT" sample -o x.mrc --volume --stack 3
+refuses 2 '-o x.png: PNG cannot store f32: .*weft view' timeout 20 "$WEFT" sample --stack 100000 --box 1024 -o x.png
 refuses 1 'no/such' "$WEFT" sample --volume --box 16 --pixel 12 -o no/such/x.mrc
 echo ok

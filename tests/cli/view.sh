@@ -95,6 +95,10 @@ refuses 2 '--range or --sigma, not both' "$WEFT" view v.mrc -o x.png --range 0,1
 refuses 2 '--percentiles or --range, not both' "$WEFT" view v.mrc -o x.png --percentiles 1,99 --range 0,1
 refuses 2 '--stack or --volume, not both' "$WEFT" view v.mrc -o x.png --volume --stack
 refuses 2 '--scale 1.5: give a factor below 1, or a whole one' "$WEFT" view v.mrc -o x.png --scale 1.5
+refuses 2 '--images 9223372036854775807: give images' "$WEFT" view s.mrcs -o x.png --images 9223372036854775807
+"$WEFT" view c.png -o tiny.png --scale 1e-300
+"$WEFT" view c.png -o small.png --scale 0.001
+cmp tiny.png small.png || die 'a scale that is all but 0'
 refuses 1 '--images is for stacks, and this is none; --stack' "$WEFT" view v.mrc -o x.png --images 0:2
 refuses 1 '--images is for stacks, and this is none$' "$WEFT" view grid.npy -o x.png --images 0
 refuses 1 '--images is for stacks' "$WEFT" view c.png -o x.png --images 0

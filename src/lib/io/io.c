@@ -73,16 +73,27 @@ static const wf__io_format *format_by_suffix(const char *path)
     return NULL;
 }
 
+/* The context's message, which is that of a function of the library, says what file it is about. */
+static void name_file(wf_context *ctx, const char *path)
+{
+    char text[512];
+    wf_status status = wf_check(ctx);
+    snprintf(text, sizeof text, "%s", wf_message(ctx));
+    wf_clear(ctx);
+    if (status != WF_OK)
+        wf__io_fail(ctx, path, status, "%s", text);
+}
+
 wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data)
 {
+    bool first = wf_check(reader->ctx) == WF_OK; /* else an earlier error is the one to tell */
     wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
-    if (!array)
-        return NULL;
-    if (wf_map(array, data, NULL) != WF_OK) {
-        wf_release(array);
-        return NULL;
-    }
-    return array;
+    if (array && wf_map(array, data, NULL) == WF_OK)
+        return array;
+    if (first)
+        name_file(reader->ctx, reader->path);
+    wf_release(array);
+    return NULL;
 }
 
 /* ---- the public functions ---- */
@@ -129,6 +140,30 @@ static wf_status fail_suffix(wf_context *ctx, const char *path)
     return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", known);
 }
 
+/* What else people try. Unlike MRC, whose older files carry no mark, all these do. */
+static const char *foreign_content(const uint8_t *head, size_t bytes)
+{
+    static const struct {
+        const char *mark;
+        size_t bytes;
+        const char *what;
+    } known[] = {
+        { "\x1f\x8b\x08", 3, "compressed by gzip: unpack it first" },
+        { "BZh", 3, "compressed by bzip2: unpack it first" },
+        { "\xfd"
+          "7zXZ",
+          5, "compressed by xz: unpack it first" },
+        { "\x28\xb5\x2f\xfd", 4, "compressed by zstd: unpack it first" },
+        { "PK\3\4", 4, "a ZIP archive, as .npz is one: unpack it first" },
+        { "\x89HDF\r\n\x1a\n", 8, "HDF5: convert it first" },
+        { "\xff\xd8\xff", 3, "JPEG: convert it first" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes >= known[i].bytes && memcmp(head, known[i].mark, known[i].bytes) == 0)
+            return known[i].what;
+    return NULL;
+}
+
 static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
 {
     uint8_t head[IO_HEAD_BYTES];
@@ -141,6 +176,10 @@ static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
     for (int f = 0; f < FORMATS && !found; f++)
         if (formats[f]->match(head, bytes))
             found = formats[f];
+    const char *foreign = found ? NULL : foreign_content(head, bytes);
+    if (foreign)
+        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
+                           "the file is %s (MRC, NPY, PNG, TIFF are read)", foreign);
     if (!found)
         found = named;
     if (!found) {
@@ -209,7 +248,15 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
         if (!isfinite(meta->origin[axis]))
             return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.origin[%d] is %g (must be finite)", axis,
                                meta->origin[axis]);
+        if (!(meta->angles[axis] >= 0 && meta->angles[axis] < 180))
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.angles[%d] is %g (must be 0 or between 0 and 180)", axis,
+                               meta->angles[axis]);
+        if (meta->cell[axis] < 0)
+            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.cell[%d] is %d (must not be negative)", axis,
+                               meta->cell[axis]);
     }
+    if (meta->space_group < 0 || meta->space_group > 230)
+        return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.space_group is %d (must be 0..230)", meta->space_group);
     return WF_OK;
 }
 

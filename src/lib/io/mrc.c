@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 1024, IMOD_STAMP = 1146047817 };
+enum { HEADER_BYTES = 1024, LABEL_BYTES = 80, IMOD_STAMP = 1146047817 };
 enum { IMOD_SIGNED = 1, IMOD_STANDARD_ORIGIN = 4, IMOD_HALF_BYTES = 16 };
 /* Offsets of fields. */
 enum {
@@ -250,6 +250,42 @@ static wf_status read_header(wf__io_reader *r, header *h)
 
 /* ---- what the header means ---- */
 
+/* Text only, without the spaces at its end. Labels beyond NLABL are not looked at. */
+static void read_labels(const header *h, wf_meta *meta)
+{
+    int32_t labels = get_i32(h, AT_NLABL);
+    for (int32_t i = 0; i < labels && i < WF_MRC_LABELS; i++) {
+        const uint8_t *from = h->bytes + AT_LABEL + LABEL_BYTES * (size_t)i;
+        char *to = meta->labels[i];
+        size_t n = 0;
+        for (size_t c = 0; c < LABEL_BYTES && from[c]; c++) {
+            to[c] = from[c] < ' ' || from[c] == 127 ? ' ' : (char)from[c];
+            if (to[c] != ' ')
+                n = c + 1;
+        }
+        to[n] = 0;
+    }
+}
+
+/* The cell's angles, and where a volume lies in it. What makes no sense stays 0. */
+static void read_cell(const header *h, wf_meta *meta)
+{
+    for (size_t i = 0; i < 3; i++) {
+        double angle = get_f32(h, AT_CELLB + 4 * i);
+        meta->angles[i] = angle > 0 && angle < 180 ? angle : 0;
+    }
+    if (h->stack && !h->volumes)
+        return;
+    for (int file_axis = 0; file_axis < 3; file_axis++) {
+        int x = h->axis[file_axis];
+        meta->extent[2 - x] = h->volumes && x == 2 ? h->n[file_axis] / h->volumes : h->n[file_axis];
+        meta->cell[2 - x] = h->m[x] > 0 ? h->m[x] : 0;
+        meta->start[2 - x] = h->start[file_axis];
+    }
+    int32_t group = get_i32(h, AT_ISPG) - (h->volumes ? 400 : 0);
+    meta->space_group = group >= 1 && group <= 230 ? group : 0;
+}
+
 static void read_geometry(const header *h, wf_meta *meta)
 {
     double origin[3];
@@ -314,6 +350,8 @@ static wf_status examine(wf__io_reader *r, wf__io_image *image, wf__io_layout *l
         return status;
     plan(&h, image, layout);
     read_geometry(&h, &image->meta);
+    read_cell(&h, &image->meta);
+    read_labels(&h, &image->meta);
     return WF_OK;
 }
 
@@ -340,8 +378,32 @@ static wf_array *mrc_load(wf__io_reader *r, wf__io_image *image)
 /* ---- saving ---- */
 
 typedef struct geometry {
-    int32_t n[3], m[3], ispg; /* x, y, z */
+    int32_t n[3], m[3], start[3], ispg; /* x, y, z */
+    double origin[3];                   /* x, y, z */
 } geometry;
+
+/* An image or a volume of the extents that meta->cell and the like are of stays where it is in its cell. */
+static void place_in_cell(geometry *g, const wf_meta *meta, const int64_t *dim, int rank)
+{
+    bool same = true, only_start = true, zero = true, many = rank == 4;
+    for (int d = 0; d < 3; d++) {
+        same = same && meta->extent[d] == (rank == 2 && d == 0 ? 1 : dim[rank - 3 + d]);
+        only_start = only_start && meta->origin[d] == meta->start[d] * meta->spacing[d];
+        zero = zero && meta->origin[d] == 0;
+    }
+    if (!same)
+        return;
+    if (meta->space_group)
+        g->ispg = meta->space_group + (many ? 400 : 0);
+    for (int x = 0; x < 3; x++) {
+        if (meta->cell[2 - x] && !(x == 2 && (many || g->ispg == 0))) /* MZ: of a volume in a stack; 1 of an image */
+            g->m[x] = meta->cell[2 - x];
+        if (only_start || !zero) /* an ORIGIN of zeros means NSTART: it must not say otherwise */
+            g->start[x] = meta->start[2 - x];
+        if (only_start)
+            g->origin[x] = 0;
+    }
+}
 
 static wf_status shape_to_geometry(const wf__io_source *source, const wf_meta *meta, int rank, geometry *g)
 {
@@ -364,6 +426,10 @@ static wf_status shape_to_geometry(const wf__io_source *source, const wf_meta *m
     g->n[2] = (int32_t)sections;
     g->ispg = rank == 2 ? 0 : rank == 4 ? 401 : stack ? 0 : 1;
     g->m[2] = g->ispg == 0 ? 1 : (int32_t)depth;
+    for (int x = 0; x < 3; x++)
+        g->origin[x] = meta->origin[2 - x];
+    if (rank != 3 || !stack)
+        place_in_cell(g, meta, dim, rank);
     return WF_OK;
 }
 
@@ -373,6 +439,27 @@ static void put_f32(uint8_t *bytes, size_t at, double value)
 {
     float narrow = (float)value;
     memcpy(bytes + at, &narrow, 4);
+}
+
+/* Those of meta, and Weft's own at the end, once; of ten it takes the last one's place. */
+static void put_labels(uint8_t *bytes, const wf_meta *meta)
+{
+    char own[LABEL_BYTES + 1], text[WF_MRC_LABELS][LABEL_BYTES + 1];
+    int n = 0;
+    snprintf(own, sizeof own, "Weft %s", wf_version());
+    for (int i = 0; i < WF_MRC_LABELS; i++)
+        if (*meta->labels[i])
+            snprintf(text[n++], sizeof *text, "%.80s", meta->labels[i]);
+    if (n == 0 || strcmp(text[n - 1], own) != 0) {
+        n += n < WF_MRC_LABELS;
+        memcpy(text[n - 1], own, sizeof own);
+    }
+    put_i32(bytes, AT_NLABL, n);
+    for (int i = 0; i < n; i++) {
+        uint8_t *to = bytes + AT_LABEL + LABEL_BYTES * (size_t)i;
+        memset(to, ' ', LABEL_BYTES);
+        memcpy(to, text[i], strlen(text[i]));
+    }
 }
 
 static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf__io_type *type, const wf_meta *meta,
@@ -386,9 +473,10 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
         put_i32(bytes, AT_NX + 4 * x, g->n[x]);
         put_i32(bytes, AT_M + 4 * x, g->m[x]);
         put_f32(bytes, AT_CELLA + 4 * x, meta->spacing[2 - x] * g->m[x]);
-        put_f32(bytes, AT_CELLB + 4 * x, 90);
+        put_f32(bytes, AT_CELLB + 4 * x, meta->angles[x] > 0 ? meta->angles[x] : 90);
+        put_i32(bytes, AT_NSTART + 4 * x, g->start[x]);
         put_i32(bytes, AT_MAPC + 4 * x, (int32_t)x + 1);
-        put_f32(bytes, AT_ORIGIN + 4 * x, meta->origin[2 - x]);
+        put_f32(bytes, AT_ORIGIN + 4 * x, g->origin[x]);
     }
     /* Without finite values (or with complex ones) the convention for "not determined": max < min, mean below both. */
     bool known = stats->count > 0;
@@ -405,11 +493,7 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
     memcpy(bytes + AT_MAP, "MAP ", 4);
     static const uint8_t little[2] = { 0x44, 0x44 }, big[2] = { 0x11, 0x11 };
     memcpy(bytes + AT_MACHST, wf__io_little_endian() ? little : big, 2);
-    put_i32(bytes, AT_NLABL, 1);
-    char label[81];
-    int used = snprintf(label, sizeof label, "Weft %s", wf_version());
-    memset(bytes + AT_LABEL, ' ', 80);
-    memcpy(bytes + AT_LABEL, label, used < 0 ? 0 : used > 80 ? 80 : (size_t)used);
+    put_labels(bytes, meta);
 }
 
 /* The samples, in pieces; statistics of what is stored on the way. */

@@ -69,7 +69,8 @@ static int on_error(TIFF *tif, void *user, const char *module, const char *forma
     wf__tiff_job *j = user;
     (void)tif;
     (void)module;
-    if (!j->text[0])
+    bool harmless = strstr(format, "tag is not read from file") != NULL; /* libtiff goes on without it */
+    if (!j->text[0] && !harmless)
         vsnprintf(j->text, sizeof j->text, format, args);
     return 1; /* handled: nothing is printed */
 }

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define TIFF_FUNCTIONS(F) \
     F(ClientOpenExt) F(Close) F(ComputeStrip) F(ComputeTile) F(CurrentDirectory) F(GetField) \
-    F(GetFieldDefaulted) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
+    F(GetFieldDefaulted) F(GetStrileOffset) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
     F(OpenOptionsSetErrorHandlerExtR) F(OpenOptionsSetMaxSingleMemAlloc) F(OpenOptionsSetWarningHandlerExtR) \
     F(ReadDirectory) F(ReadEncodedStrip) F(ReadEncodedTile) F(SetDirectory) F(SetField) F(WriteDirectory) \
     F(WriteEncodedStrip)
@@ -27,7 +27,7 @@ typedef struct wf__tiff_job {
     wf_context *ctx;
     const char *path;
     TIFF *tif;
-    char text[192]; /* libtiff's first message */
+    char text[192]; /* libtiff's first message about what it does now */
 } wf__tiff_job;
 
 /* Opens j->tif over the reader or the writer. `limit`: of a single allocation inside libtiff. */

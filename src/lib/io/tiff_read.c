@@ -128,10 +128,12 @@ static void read_spacing(const wf__tiff_job *j, file_info *info)
 }
 
 /* Goes to directory `number`, the next one; from 1, after opening. */
-static wf_status next_directory(const wf__tiff_job *j, int64_t number)
+static wf_status next_directory(wf__tiff_job *j, int64_t number)
 {
-    if (wf__tiff.ReadDirectory(j->tif))
+    if (wf__tiff.ReadDirectory(j->tif)) {
+        j->text[0] = 0; /* a word about a field that it goes on without explains no later failure */
         return WF_OK;
+    }
     if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
         return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
@@ -262,10 +264,17 @@ static wf_status read_pixels(wf__tiff_job *j, const page *p, int64_t number, dou
                 b.height = p->height - b.y < height ? p->height - b.y : height;
                 uint32_t rows = tiled ? height : b.height; /* a tile is always whole */
                 tmsize_t wanted = (tmsize_t)width * rows * b.samples * (tmsize_t)p->type->bytes;
-                tmsize_t got = tiled ? wf__tiff.ReadEncodedTile(
-                                           j->tif, wf__tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane), buffer, wanted)
-                                     : wf__tiff.ReadEncodedStrip(j->tif, wf__tiff.ComputeStrip(j->tif, b.y, b.plane),
-                                                                 buffer, wanted);
+                uint32_t index = tiled ? wf__tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane)
+                                       : wf__tiff.ComputeStrip(j->tif, b.y, b.plane);
+                if (wf__tiff.GetStrileOffset(j->tif, index) == 0) { /* libtiff would read the header as samples */
+                    status = wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                                         "TIFF page %lld: field %s is 0, or too short, at %s %u: there is no data",
+                                         (long long)number, tiled ? "TileOffsets" : "StripOffsets",
+                                         tiled ? "tile" : "strip", index);
+                    break;
+                }
+                tmsize_t got = tiled ? wf__tiff.ReadEncodedTile(j->tif, index, buffer, wanted)
+                                     : wf__tiff.ReadEncodedStrip(j->tif, index, buffer, wanted);
                 if (got != wanted) {
                     char doing[64];
                     snprintf(doing, sizeof doing, "page %lld, row %u", (long long)number, b.y);
