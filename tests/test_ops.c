@@ -324,7 +324,6 @@ static wf_val huge(wf_graph *g) { return wf_add(wf_const(g, WF_I64, 1), 0x1p60);
 static wf_val int_division(wf_graph *g) { return wf_div(wf_const(g, WF_I32, 1), 2); }
 static wf_val int_root(wf_graph *g) { return wf_sqrt(wf_const(g, WF_I32, 4)); }
 static wf_val float_bits(wf_graph *g) { return wf_and(wf_const(g, WF_F32, 4), wf_const(g, WF_F32, 4)); }
-static wf_val float_condition(wf_graph *g) { return wf_select(wf_const(g, WF_F32, 1), 1, 2); }
 static wf_val signs(wf_graph *g) { return wf_add(wf_const(g, WF_I32, 1), wf_const(g, WF_U32, 1)); }
 static wf_val sizes(wf_graph *g) { return wf_bitcast(wf_const(g, WF_I32, 1), WF_F64); }
 static wf_val no_dtype(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), (wf_dtype)(WF_C128 + 1)); }
@@ -345,7 +344,6 @@ static void test_refused_operands(void **state)
     refused(int_division, WF_ERR_DTYPE, "wf_idiv");
     refused(int_root, WF_ERR_DTYPE, "cast to a float");
     refused(float_bits, WF_ERR_DTYPE, "wf_and");
-    refused(float_condition, WF_ERR_DTYPE, "not bool");
     refused(signs, WF_ERR_DTYPE, "i32 meets u32");
     refused(sizes, WF_ERR_DTYPE, "sizes");
     refused(no_dtype, WF_ERR_UNSUPPORTED, "unknown");
