@@ -274,25 +274,31 @@ static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
-    bool result = u->n->op != WF__ACCUM, loop = !result && in->f->turns >= MANY_TURNS;
+    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= MANY_TURNS;
     val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
     ask_for_lines(u, where, loop);
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
     if (u->expected)
         expected = take_lanes(in, u->expected, 2);
+    LLVMTypeRef one = wf__gen_memory_type(g, u->dtype, 1), vector = wf__gen_memory_type(g, u->dtype, g->width);
+    val all = result ? g->L->GetPoison(vector) : NULL;
     if (loop) {
+        val held = g_gep(g, g->i64, where, g_i64(g, g->width)); /* behind the addresses */
         turns t = begin_turns(g);
-        change_lane(u, where, &value, &expected, t.lane);
+        val old = change_lane(u, where, &value, &expected, t.lane);
+        if (result)
+            store_element(g, u->dtype, g_gep(g, one, held, t.lane), old);
         end_turns(g, &t);
-        return;
+        all = result ? g_load(g, vector, held) : NULL;
+        if (result)
+            g->L->SetAlignment(all, 8);
     }
-    in->f->turns += g->width;
-    val all = result ? g->L->GetPoison(wf__gen_memory_type(g, u->dtype, g->width)) : NULL;
-    for (int l = 0; l < g->width; l++) {
+    for (int l = 0; l < g->width && !loop; l++) {
         val old = change_lane(u, where, &value, &expected, g_i64(g, l));
         if (result)
             all = g->L->BuildInsertElement(g->b, all, old, g_i32(g, l), "");
     }
+    in->f->turns += g->width;
     if (!result)
         return;
     val v = wf__from_memory(g, u->dtype, g->width, all);
