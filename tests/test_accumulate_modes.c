@@ -220,9 +220,9 @@ static void many(wf_dtype t, wf_mode mode, bool masked)
         wf_val bin = wf_and(wf_add(wf_mul(at, k), k), MANY_BINS - 1), value = wf_sub(wf_and(wf_add(at, k), 3), 1);
         wf_val of_all = t == WF_C64 ? wf_complex(wf_cast(value, WF_F32), k) : wf_cast(value, t);
         if (masked)
-            wf_accumulate_if(g, wf_eq(wf_and(at, 3), k & 3), WF_ADD | mode, out, of_all, k, bin);
+            wf_accumulate_if(g, wf_eq(wf_and(at, 3), k & 3), (int)WF_ADD | (int)mode, out, of_all, k, bin);
         else
-            wf_accumulate(g, WF_ADD | mode, out, of_all, k, bin);
+            wf_accumulate(g, (int)WF_ADD | (int)mode, out, of_all, k, bin);
         for (int64_t i = 0; i < n; ++i)
             want[k][(i * k + k) % MANY_BINS] += masked && i % 4 != k % 4 ? 0 : (i + k) % 4 - 1;
     }
