@@ -207,11 +207,54 @@ static void test_parts_together(void **state)
     }
 }
 
+/* ---- so many in one recording that turns of lanes are no longer written out ---- */
+enum { TIMES = 40, MANY_BINS = 8 };
+
+static void many(wf_dtype t, wf_mode mode, bool masked)
+{
+    int64_t n = sized(200, 40), want[TIMES][MANY_BINS] = { { 0 } };
+    wf_array *out = wf_full(ctx, t, WF_SHAPE(TIMES, MANY_BINS), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
+    wf_val at = wf_index(g, 0);
+    for (int k = 0; k < TIMES; ++k) { /* bin and number of point i: both change from one to the next */
+        wf_val bin = wf_and(wf_add(wf_mul(at, k), k), MANY_BINS - 1), value = wf_sub(wf_and(wf_add(at, k), 3), 1);
+        wf_val of_all = t == WF_C64 ? wf_complex(wf_cast(value, WF_F32), k) : wf_cast(value, t);
+        if (masked)
+            wf_accumulate_if(g, wf_eq(wf_and(at, 3), k & 3), (int)WF_ADD | (int)mode, out, of_all, k, bin);
+        else
+            wf_accumulate(g, (int)WF_ADD | (int)mode, out, of_all, k, bin);
+        for (int64_t i = 0; i < n; ++i)
+            want[k][(i * k + k) % MANY_BINS] += masked && i % 4 != k % 4 ? 0 : (i + k) % 4 - 1;
+    }
+    OK(ctx, wf_run(g));
+    wf_graph *all = wf_begin(ctx);
+    wf_val got = wf_in(all, out);
+    wf_array *whole = wf_keep(wf_cast(t == WF_C64 ? wf_real(got) : got, WF_I64));
+    OK(ctx, wf_run(all));
+    int64_t *x = contents(whole);
+    for (int k = 0; k < TIMES * MANY_BINS; ++k)
+        if (x[k] != (&want[0][0])[k])
+            fail_msg("%s, mode %x, element %d: %lld", wf_dtype_name(t), (unsigned)mode, k, (long long)x[k]);
+    free(x);
+    wf_release(whole);
+    wf_release(out);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_I16, WF_I64, WF_F32, WF_C64 };
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t += TEST_EVERY)
+        for (int masked = 0; masked < 2; ++masked)
+            for (int expand = 0; expand < 2; ++expand)
+                many(dtypes[t], expand ? WF_EXPAND : WF_DIRECT, masked);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts_together), cmocka_unit_test(test_no_conflict),
-                                        cmocka_unit_test(test_what_is_done), cmocka_unit_test(test_expand_bytes),
-                                        cmocka_unit_test(test_blocks_of_threads) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many),         cmocka_unit_test(test_parts_together),
+                                        cmocka_unit_test(test_no_conflict),  cmocka_unit_test(test_what_is_done),
+                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads) };
     return RUN_ON("cpu", tests, cpu) + RUN_ON("interp", tests, interpreter) + RUN_ON("cuda-emu", tests, emulator) +
            RUN_ON("cuda:0", tests, gpu);
 }

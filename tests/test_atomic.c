@@ -196,12 +196,53 @@ static void test_errors(void **state)
     wf_release(z);
 }
 
+/* ---- so many in one recording that turns of lanes are no longer written out ---- */
+enum { TIMES = 30, CLAIMED = 8 };
+
+static void many(wf_dtype t, bool masked)
+{
+    int64_t n = sized(200, 40), on = masked ? (n + 2) / 3 : n;
+    wf_array *count = wf_full(ctx, t, WF_SHAPE(TIMES), 0), *claim = wf_full(ctx, t, WF_SHAPE(TIMES, CLAIMED), 0);
+    wf_array *squares = wf_full(ctx, WF_I64, WF_SHAPE(TIMES), 0), *first = wf_full(ctx, WF_I64, WF_SHAPE(TIMES), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
+    wf_val at = wf_index(g, 0), some = wf_eq(wf_mod(at, 3), 0);
+    for (int k = 0; k < TIMES; ++k) {
+        wf_val before = masked ? wf_atomic_if(g, some, WF_ADD, count, 1, k) : wf_atomic(g, WF_ADD, count, 1, k);
+        wf_val number = wf_cast(before, WF_I64);
+        wf_accumulate(g, WF_ADD, squares, wf_mul(number, number), k);
+        wf_val held = wf_cas(g, claim, 0, wf_cast(wf_add(wf_and(at, 63), 1), t), k, wf_and(at, CLAIMED - 1));
+        wf_accumulate(g, WF_ADD, first, wf_eq(held, 0), k);
+    }
+    OK(ctx, wf_run(g));
+    int64_t *square = contents(squares), *claims = contents(first);
+    for (int k = 0; k < TIMES; ++k) {
+        assert_int_equal(square[k], (on - 1) * on * (2 * on - 1) / 6);
+        assert_int_equal(claims[k], CLAIMED);
+    }
+    free(square), free(claims);
+    wf_release(count), wf_release(claim), wf_release(squares), wf_release(first);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    for (int masked = 0; masked < 2; ++masked) {
+        many(WF_I16, masked);
+        many(WF_F32, masked);
+        many(WF_U64, masked);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter), cmocka_unit_test(test_atomic_joins),
-        cmocka_unit_test(test_cas),     cmocka_unit_test(test_atomic_arrays),
-        cmocka_unit_test(test_reads),   cmocka_unit_test(test_own_element_after),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_atomic_joins),
+        cmocka_unit_test(test_cas),
+        cmocka_unit_test(test_atomic_arrays),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_own_element_after),
         cmocka_unit_test(test_errors),
     };
     return RUN_ON_ALL(tests);

@@ -57,6 +57,51 @@ static void expect(wf_graph *g, wf_array *out, double (*want)(int64_t i))
     wf_release(out);
 }
 
+/* ---- a variable that is handed over and set ---- */
+static void call_next(const wf_site *site) /* Fibonacci: the second result needs what the first one was */
+{
+    wf_set(site->out[0], site->in[1]);
+    wf_set(site->out[1], wf_add(site->in[0], site->in[1]));
+}
+
+static void call_twice(const wf_site *site) /* of a cycle: the index is what is set, and is needed after it */
+{
+    wf_set(site->out[0], wf_add(site->in[0], 2));
+    wf_set(site->out[1], wf_sub(site->in[0], site->in[1]));
+}
+
+static void test_variables_by_value(void **state)
+{
+    (void)state;
+    for (int arrays = 0; arrays < 2; ++arrays) {
+        wf_val i;
+        wf_array *out = wf_empty(ctx, WF_I64, WF_SHAPE(N));
+        wf_graph *g = begin(arrays, 0, &i);
+        wf_var a = wf_local(g, WF_I64, i), b = wf_local(g, WF_I64, 1);
+        wf_val k;
+        wf_call(g, ((wf_function){ call_next, NULL }), WF_VALS(a, b), WF_VARS(a, b)); /* 1, i + 1 */
+        WF_FOR (g, k, 0, 3, 1) {
+            wf_switch(g, wf_mod(a, 2), WF_FUNCTIONS({ call_next, NULL }, { call_twice, NULL }), WF_VALS(a, b),
+                      WF_VARS(a, b));
+        }
+        WF_END(g);
+        wf_out(g, out, wf_add(wf_mul(a, 1000000), b));
+        OK(ctx, wf_run(g));
+        int64_t *got = contents(out);
+        for (int64_t p = 0; p < N; ++p) {
+            int64_t x = 1, y = p + 1;
+            for (int turn = 0; turn < 3; ++turn) {
+                int64_t before = x;
+                x = before % 2 ? before + 2 : y;
+                y = before % 2 ? before - y : before + y;
+            }
+            assert_int_equal(got[p], x * 1000000 + y);
+        }
+        free(got);
+        wf_release(out);
+    }
+}
+
 /* ---- a table of four, two of which are equal; indices beyond it on both sides ---- */
 static double chosen(int64_t i) { return by(i % 7 - 1, (double)i, -5); }
 
@@ -357,9 +402,16 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_merging),      cmocka_unit_test(test_one_twice),
-        cmocka_unit_test(test_devirtualised), cmocka_unit_test(test_out_of_table), cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_nested),        cmocka_unit_test(test_uniform),      cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_variables_by_value),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_merging),
+        cmocka_unit_test(test_one_twice),
+        cmocka_unit_test(test_devirtualised),
+        cmocka_unit_test(test_out_of_table),
+        cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

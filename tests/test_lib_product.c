@@ -192,7 +192,10 @@ static void test_errors(void **state)
         EXPECT(ctx, wf_check(ctx), wrong[k].status);
     }
     assert_null(wf_array_dot(a, b, WF_ALL_AXES));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE,
+            "shapes (3, 4) and (5, 3) do not broadcast [wf_mul(array 1, array 2), in wf_array_dot]");
+    assert_null(wf_array_matmul(u, i));
+    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "in wf_array_matmul");
     assert_null(wf_array_dot(a, NULL, WF_ALL_AXES));
     EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
     wf_array *three = numbers(WF_F32, WF_SHAPE(3, 2, 4), 1, true), *two = numbers(WF_F32, WF_SHAPE(2, 4, 2), 1, true);

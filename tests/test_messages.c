@@ -207,8 +207,8 @@ static void test_conditions_are_as_in_c(void **state)
 {
     (void)state;
     const float c[N] = { 0, 1, -0.0f, 0.25f, NAN, -1, 2, 0, 1e-30f, INFINITY };
-    wf_array *cond = array_of(ctx, WF_F32, WF_SHAPE(N), c), *hit[4];
-    for (int i = 0; i < 4; ++i)
+    wf_array *cond = array_of(ctx, WF_F32, WF_SHAPE(N), c), *hit[7];
+    for (int i = 0; i < 7; ++i)
         hit[i] = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
     wf_graph *g = space();
     wf_val i = wf_index(g, 0), x = wf_in(g, cond);
@@ -219,8 +219,12 @@ static void test_conditions_are_as_in_c(void **state)
         wf_write(g, hit[3], 1, i);
     }
     WF_END(g);
+    wf_val whole = wf_cast(wf_mul(wf_sign(x), 5), WF_I32); /* not 0 but for a NaN, which becomes 0 */
+    wf_out(g, hit[4], wf_select(x, 1, 0));
+    wf_out(g, hit[5], wf_select(wf_isnan(x), 1, wf_select(whole, wf_idiv(whole, whole), whole)));
+    wf_out(g, hit[6], wf_select(wf_complex(0, x), 1, 0));
     OK(ctx, wf_run(g));
-    for (int h = 0; h < 4; ++h) {
+    for (int h = 0; h < 7; ++h) {
         int32_t *got = contents(hit[h]);
         for (int k = 0; k < N; ++k)
             assert_int_equal(got[k], c[k] != 0);

@@ -324,7 +324,6 @@ static wf_val huge(wf_graph *g) { return wf_add(wf_const(g, WF_I64, 1), 0x1p60);
 static wf_val int_division(wf_graph *g) { return wf_div(wf_const(g, WF_I32, 1), 2); }
 static wf_val int_root(wf_graph *g) { return wf_sqrt(wf_const(g, WF_I32, 4)); }
 static wf_val float_bits(wf_graph *g) { return wf_and(wf_const(g, WF_F32, 4), wf_const(g, WF_F32, 4)); }
-static wf_val float_condition(wf_graph *g) { return wf_select(wf_const(g, WF_F32, 1), 1, 2); }
 static wf_val signs(wf_graph *g) { return wf_add(wf_const(g, WF_I32, 1), wf_const(g, WF_U32, 1)); }
 static wf_val sizes(wf_graph *g) { return wf_bitcast(wf_const(g, WF_I32, 1), WF_F64); }
 static wf_val no_dtype(wf_graph *g) { return wf_cast(wf_const(g, WF_I32, 1), (wf_dtype)(WF_C128 + 1)); }
@@ -345,7 +344,6 @@ static void test_refused_operands(void **state)
     refused(int_division, WF_ERR_DTYPE, "wf_idiv");
     refused(int_root, WF_ERR_DTYPE, "cast to a float");
     refused(float_bits, WF_ERR_DTYPE, "wf_and");
-    refused(float_condition, WF_ERR_DTYPE, "not bool");
     refused(signs, WF_ERR_DTYPE, "i32 meets u32");
     refused(sizes, WF_ERR_DTYPE, "sizes");
     refused(no_dtype, WF_ERR_UNSUPPORTED, "unknown");
@@ -371,6 +369,24 @@ static void test_numbers(void **state)
     assert_true(fabs(wf_pow(2, 0.5).h.num - 1.4142135623730951) < 1e-15);
 }
 
+/* Operations, numbers among their operands, as members of a structure: without warnings by compilers. */
+static void test_members(void **state)
+{
+    (void)state;
+    typedef struct vector {
+        wf_val x, y;
+    } vector;
+    wf_array *a = wf_arange(ctx, WF_F64, 4, 1, 1);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1));
+    vector v = { wf_read(g, a, 0), wf_read(g, a, 3) }, w = { .x = wf_sub(5, v.y), .y = wf_mul(v.x, 2) };
+    wf_write(g, a, wf_add(wf_mul(w.x, 10), w.y), 1);
+    OK(ctx, wf_run(g));
+    double got[4];
+    OK(ctx, wf_download(a, got, sizeof got));
+    assert_true(got[1] == 12);
+    wf_release(a);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -391,7 +407,7 @@ int main(void)
         cmocka_unit_test(test_every_operation), cmocka_unit_test(test_every_tail),
         cmocka_unit_test(test_every_cast),      cmocka_unit_test(test_cast_values),
         cmocka_unit_test(test_dtypes_meet),     cmocka_unit_test(test_refused_operands),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers),         cmocka_unit_test(test_members),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -54,8 +54,9 @@ WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recor
 WF_API void wf_continue(wf_graph *graph);
 
 /* ---- calls --------------------------------------------------------------------------------------------------
- * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. It
- * may do whatever its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
+ * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. A
+ * variable is handed over as in C, by what it holds at the call, and may be a result, too. The function may do whatever
+ * its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
 typedef struct wf_function {
     wf_hook *call;
     void *user;

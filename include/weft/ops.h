@@ -235,7 +235,9 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
                  _Pragma("clang diagnostic ignored \"-Wimplicit-int-float-conversion\"")((wf__in){ .v = x })           \
                      .v _Pragma("clang diagnostic pop"))
 #else
-#define WF_V(x) (((wf__in){ .v = x }).v)
+/* An element of an array, by a literal: after it gcc has forgotten the braces left out here, of which it would warn in
+ * an initializer around this. */
+#define WF_V(x) (((wf__in[1]){ { .v = x } })[(int){ 0 }].v)
 #endif
 #define wf_neg(a) wf_neg(WF_V(a))
 #define wf_abs(a) wf_abs(WF_V(a))

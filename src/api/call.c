@@ -27,6 +27,7 @@ typedef struct table {
     int64_t lo, hi; /* what the index can be */
     body *body;     /* [n] */
     uint32_t bodies;
+    wf_var *in;      /* [n_in]: what is handed over, as it is now: variables among it may be set by a function */
     wf__ref *before; /* what variables hold before a body */
     uint32_t before_cap;
 } table;
@@ -299,19 +300,30 @@ static bool begin_table(table *t, wf_graph *g, const char *here, wf_vals in, wf_
 {
     if (!wf__is_recording(g))
         return false;
+    if (in.n > INT32_MAX || out.n > INT32_MAX) {
+        wf__poison(g, WF_ERR_ARG, "%s at %s: too many operands or results", function, here);
+        return false;
+    }
     for (size_t i = 0; i < out.n; ++i)
         if (out.at[i].graph != g || !wf__variable_of(out.at[i])) {
             wf__poison(g, WF_ERR_ARG, "%s at %s: result %u is not a variable of this recording", function, here,
                        (unsigned)i);
             return false;
         }
-    *t = (table){ .g = g, .here = here };
-    t->site = (wf_site){ .graph = g,
-                         .in = in.n ? &in.at->h : NULL, /* a value is usable as a variable that nobody sets */
-                         .out = out.at,
-                         .n_in = (int32_t)in.n,
-                         .n_out = (int32_t)out.n };
+    *t = (table){ .g = g, .here = here, .in = wf__alloc((in.n + 1) * sizeof *t->in) };
+    if (!t->in)
+        return no_memory(g);
+    for (size_t i = 0; i < in.n; ++i)
+        t->in[i] = wf_get(in.at[i].h).h; /* a value is usable as a variable that nobody sets */
+    t->site = (wf_site){ .graph = g, .in = t->in, .out = out.at, .n_in = (int32_t)in.n, .n_out = (int32_t)out.n };
     return true;
+}
+
+static void end_table(const table *t)
+{
+    wf__free(t->in);
+    wf__free(t->body);
+    wf__free(t->before);
 }
 
 void wf_call_(wf_graph *g, const char *here, wf_function function, wf_vals in, wf_vars out)
@@ -323,31 +335,37 @@ void wf_call_(wf_graph *g, const char *here, wf_function function, wf_vals in, w
         wf__poison(g, WF_ERR_ARG, "wf_call at %s: the function is NULL", here);
     else
         call(&t, &function);
+    end_table(&t);
+}
+
+static void choose(table *t, wf_val index)
+{
+    wf_graph *g = t->g;
+    bool number;
+    t->index = wf__resolve(g, index, "wf_switch", &number);
+    if (number)
+        t->index = wf__number(g, index.h.num, WF_I64, "wf_switch");
+    if (!t->index)
+        return;
+    wf__ir *ir = wf__graph_ir(g);
+    if (wf__dtype(ir, t->index) == WF_BOOL)
+        t->index = wf__cast(ir, t->index, WF_U8);
+    if (t->index && !wf__is_int(wf__dtype(ir, t->index)))
+        wf__poison(g, WF_ERR_DTYPE, "wf_switch at %s: the index is %s, not an integer", t->here,
+                   wf_dtype_name((wf_dtype)wf__dtype(ir, t->index)));
+    else if (t->n > INT32_MAX)
+        wf__poison(g, WF_ERR_ARG, "wf_switch at %s: the table has too many functions", t->here);
+    else
+        record(t);
 }
 
 void wf_switch_(wf_graph *g, const char *here, wf_val index, wf_functions functions, wf_vals in, wf_vars out)
 {
     table t;
-    bool number;
-    if (!begin_table(&t, g, here, in, out, "wf_switch") || !wf__may_branch(g, "wf_switch"))
+    if (!wf__may_branch(g, "wf_switch") || !begin_table(&t, g, here, in, out, "wf_switch"))
         return;
     t.function = functions.at;
     t.n = functions.n;
-    t.index = wf__resolve(g, index, "wf_switch", &number);
-    if (number)
-        t.index = wf__number(g, index.h.num, WF_I64, "wf_switch");
-    if (!t.index)
-        return;
-    wf__ir *ir = wf__graph_ir(g);
-    if (wf__dtype(ir, t.index) == WF_BOOL)
-        t.index = wf__cast(ir, t.index, WF_U8);
-    if (t.index && !wf__is_int(wf__dtype(ir, t.index)))
-        wf__poison(g, WF_ERR_DTYPE, "wf_switch at %s: the index is %s, not an integer", here,
-                   wf_dtype_name((wf_dtype)wf__dtype(ir, t.index)));
-    else if (t.n > INT32_MAX || in.n > INT32_MAX || out.n > INT32_MAX)
-        wf__poison(g, WF_ERR_ARG, "wf_switch at %s: the table has too many functions", here);
-    else
-        record(&t);
-    wf__free(t.body);
-    wf__free(t.before);
+    choose(&t, index);
+    end_table(&t);
 }

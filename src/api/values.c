@@ -342,13 +342,8 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             o[i].ref = o[i].number ? number_as(g, o[i].v.h.num, to, wf__function_name(op), "; cast the other operand")
                                    : wf__cast(ir, o[i].ref, to);
         }
-        if (first && o[0].number)
-            o[0].ref = wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0);
-        else if (first && wf__dtype(ir, o[0].ref) != WF_BOOL) {
-            wf__poison(g, WF_ERR_DTYPE, "wf_select: the condition is %s, not bool; compare it with something",
-                       wf_dtype_name((wf_dtype)wf__dtype(ir, o[0].ref)));
-            return wf__value(g, 0);
-        }
+        if (first)
+            o[0].ref = o[0].number ? wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0) : wf__cast(ir, o[0].ref, WF_BOOL);
     } else if (!allowed(g, op, wf__dtype(ir, o[0].ref)))
         return wf__value(g, 0);
     wf__ref r = arity == 1   ? wf__op1(ir, op, o[0].ref)

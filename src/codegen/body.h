@@ -53,6 +53,7 @@ typedef struct wf__frame {
     uint32_t constant_n, constant_cap;
     int instances;
     val turn[3]; /* stack room for vectors of 16-byte elements whose lanes take turns; NULL: not made yet */
+    int turns;   /* of lanes, written out so far */
 } wf__frame;
 
 /* A loop whose body is being emitted. What is made in it on demand is forgotten after it: it may not have run. */

@@ -185,12 +185,38 @@ static lanes take_lanes(wf__inst *in, wf__ref r, int which)
                     .dtype = dtype };
 }
 
-static val lane_of(wf__gen *g, const lanes *x, int l)
+static val lane_of(wf__gen *g, const lanes *x, val l)
 {
     if (x->scalar)
         return x->scalar;
     LLVMTypeRef type = wf__gen_memory_type(g, x->dtype, 1);
-    return wf__from_memory(g, x->dtype, 1, g_load(g, type, g_gep(g, type, x->at, g_i64(g, l))));
+    return wf__from_memory(g, x->dtype, 1, g_load(g, type, g_gep(g, type, x->at, l)));
+}
+
+/* Turns that are written out are fastest. But LLVM needs time that grows by the square of how many accesses follow one
+ * another without a branch: in a large kernel, those that come later are a loop, which is the same work. */
+enum { MANY_TURNS = 256 };
+typedef struct turns {
+    block before, body;
+    val lane;
+} turns;
+
+static turns begin_turns(wf__gen *g)
+{
+    turns t = { .before = g->L->GetInsertBlock(g->b), .body = wf__gen_block(g, "turn") };
+    g->L->BuildBr(g->b, t.body);
+    wf__gen_at(g, t.body);
+    t.lane = g->L->BuildPhi(g->b, g->i64, "");
+    return t;
+}
+
+static void end_turns(wf__gen *g, const turns *t)
+{
+    block latch = g->L->GetInsertBlock(g->b), after = wf__gen_block(g, "turns");
+    val next = g_add(g, t->lane, g_i64(g, 1));
+    g->L->AddIncoming(t->lane, (val[]){ g_i64(g, 0), next }, (block[]){ t->before, latch }, 2);
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, next, g_i64(g, g->width)), t->body, after);
+    wf__gen_at(g, after);
 }
 
 /* A complex number: its parts one after the other. */
@@ -209,39 +235,70 @@ static void update_parts(const wf__change *u, val p, val value)
     }
 }
 
+static void ask_for_line(wf__gen *g, val where, val l)
+{
+    val args[4] = { g_load(g, g->ptr, g_gep(g, g->i64, where, l)), g_i32(g, 1), g_i32(g, 3),
+                    g_i32(g, 1) }; /* to be written, kept, data */
+    wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+}
+
 /* An atomic operation waits for its line of the cache, and the next one for it: so all lines are asked for before. */
-static void ask_for_lines(const wf__change *u, val where)
+static void ask_for_lines(const wf__change *u, val where, bool loop)
 {
     wf__gen *g = u->in->g;
-    for (int l = 0; l < g->width && !u->plain && u->at.way == WF__SCATTERED; l++) {
-        val p = g_load(g, g->ptr, g_gep(g, g->i64, where, g_i64(g, l)));
-        val args[4] = { p, g_i32(g, 1), g_i32(g, 3), g_i32(g, 1) }; /* to be written, kept, data */
-        wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+    if (u->plain || u->at.way != WF__SCATTERED)
+        return;
+    if (loop) {
+        turns t = begin_turns(g);
+        ask_for_line(g, where, t.lane);
+        end_turns(g, &t);
     }
+    for (int l = 0; l < g->width && !loop; l++)
+        ask_for_line(g, where, g_i64(g, l));
+}
+
+/* What was there; NULL of a complex number. */
+static val change_lane(const wf__change *u, val where, const lanes *value, const lanes *expected, val l)
+{
+    wf__gen *g = u->in->g;
+    val p = g_load(g, g->ptr, g_gep(g, g->i64, where, l)), x = lane_of(g, value, l);
+    if (u->expected)
+        return exchange(g, u->plain, u->dtype, p, lane_of(g, expected, l), x);
+    if (!wf__is_complex(u->dtype))
+        return (u->plain ? wf__update_plainly : update_atomically)(g, u->join, u->dtype, p, x);
+    update_parts(u, p, x);
+    return NULL;
 }
 
 static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
-    bool result = u->n->op != WF__ACCUM;
+    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= MANY_TURNS;
     val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
-    ask_for_lines(u, where);
+    ask_for_lines(u, where, loop);
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
-    val all = result ? g->L->GetPoison(wf__gen_memory_type(g, u->dtype, g->width)) : NULL;
     if (u->expected)
         expected = take_lanes(in, u->expected, 2);
-    for (int l = 0; l < g->width; l++) {
-        val p = g_load(g, g->ptr, g_gep(g, g->i64, where, g_i64(g, l))), x = lane_of(g, &value, l), old = NULL;
-        if (wf__is_complex(u->dtype))
-            update_parts(u, p, x);
-        else if (u->expected)
-            old = exchange(g, u->plain, u->dtype, p, lane_of(g, &expected, l), x);
-        else
-            old = (u->plain ? wf__update_plainly : update_atomically)(g, u->join, u->dtype, p, x);
+    LLVMTypeRef one = wf__gen_memory_type(g, u->dtype, 1), vector = wf__gen_memory_type(g, u->dtype, g->width);
+    val all = result ? g->L->GetPoison(vector) : NULL;
+    if (loop) {
+        val held = g_gep(g, g->i64, where, g_i64(g, g->width)); /* behind the addresses */
+        turns t = begin_turns(g);
+        val old = change_lane(u, where, &value, &expected, t.lane);
+        if (result)
+            store_element(g, u->dtype, g_gep(g, one, held, t.lane), old);
+        end_turns(g, &t);
+        all = result ? g_load(g, vector, held) : NULL;
+        if (result)
+            g->L->SetAlignment(all, 8);
+    }
+    for (int l = 0; l < g->width && !loop; l++) {
+        val old = change_lane(u, where, &value, &expected, g_i64(g, l));
         if (result)
             all = g->L->BuildInsertElement(g->b, all, old, g_i32(g, l), "");
     }
+    in->f->turns += g->width;
     if (!result)
         return;
     val v = wf__from_memory(g, u->dtype, g->width, all);
@@ -292,7 +349,7 @@ static void in_a_chain(const wf__change *u)
     val p = somewhere(u), sum = load_element(g, u->dtype, p);
     lanes value = take_lanes(u->in, u->value, 1);
     for (int l = 0; l < g->width; l++) {
-        val next = wf__joined(g, u->join, u->dtype, 1, sum, lane_of(g, &value, l));
+        val next = wf__joined(g, u->join, u->dtype, 1, sum, lane_of(g, &value, g_i64(g, l)));
         val on = u->mask ? g->L->BuildExtractElement(g->b, u->mask, g_i32(g, l), "") : NULL;
         sum = on ? g_select(g, on, next, sum) : next;
     }

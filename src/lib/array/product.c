@@ -7,11 +7,11 @@
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
-/* The dtype and shape of a * b; false, with an error: there are none. */
-static bool product_of(wf_context *ctx, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
+/* The dtype and shape of a * b; false, with an error of `function`: there are none. */
+static bool product_of(const char *function, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
 {
-    wf_graph *g = wf__begin(ctx, NULL);
-    wf_val v = wf_mul(wf_in(g, a), wf_in(g, b));
+    wf_graph *g = wf__begin(wf_array_context(a ? a : b), function);
+    wf_val x = wf_in(g, a), v = wf_mul(x, wf_in(g, b));
     *dtype = wf_val_dtype(v);
     *shape = wf_val_shape(v);
     if (*dtype == WF_NONE) {
@@ -36,7 +36,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
         wf_release(count);
         return out;
     }
-    if (!product_of(ctx, a, b, &t, &shape) || !wf__axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
+    if (!product_of(__func__, a, b, &t, &shape) || !wf__axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
         return NULL;
     bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
     wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wf__is_complex_dtype(t) ? WF_C128 : WF_F64;
@@ -206,7 +206,7 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     if (!ctx || !matrices(ctx, a, b, &out))
         return NULL;
     wf_array *x = wf_empty(ctx, wf_array_dtype(a), WF_SCALAR), *y = wf_empty(ctx, wf_array_dtype(b), WF_SCALAR);
-    bool ok = x && y && product_of(ctx, x, y, &t, &one);
+    bool ok = x && y && product_of(__func__, x, y, &t, &one);
     wf_release(x);
     wf_release(y);
     if (ok && t == WF_BOOL)
