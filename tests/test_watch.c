@@ -11,7 +11,6 @@ typedef struct film { /* what was seen of one value */
     bool lane[MOST][LANES];
     const char *name;
     wf_array *last; /* a copy of what was seen last */
-    double sum;     /* of it, by another recording */
 } film;
 
 static wf_status record_frame(void *user, const wf_seen *seen)
@@ -45,13 +44,6 @@ static void forget(film *f)
     *f = (film){ 0 };
 }
 
-static int with_flags(uint32_t flags, wf_device device, void (*log)(int, const char *, void *))
-{
-    ctx = wf_context_new(&(wf_config){
-        .size = sizeof(wf_config), .device = device, .threads = 2, .flags_on = WF_NO_DISK_CACHE | flags, .log = log });
-    return ctx == NULL;
-}
-
 static char logged[64][256];
 static int lines;
 static void keep_log(int level, const char *text, void *user)
@@ -60,8 +52,17 @@ static void keep_log(int level, const char *text, void *user)
     if (level == 2 && lines < 64)
         snprintf(logged[lines++], sizeof *logged, "%s", text);
 }
-static int debugging(void **state) { return (void)state, with_flags(WF_DEBUG, WF_CPU, keep_log); }
-static int interpreting(void **state) { return (void)state, with_flags(WF_DEBUG, WF_INTERP, keep_log); }
+static int debug_on(wf_device device)
+{
+    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
+                                       .device = device,
+                                       .threads = 2,
+                                       .flags_on = WF_NO_DISK_CACHE | WF_DEBUG,
+                                       .log = keep_log });
+    return ctx == NULL;
+}
+static int debugging(void **state) { return (void)state, debug_on(WF_CPU); }
+static int interpreting(void **state) { return (void)state, debug_on(WF_INTERP); }
 
 /* The Collatz steps of 1 .. n, n up to LANES; films of x and of the number of turns. */
 static wf_status collatz(bool space, int64_t n, film *x_film, film *turn_film, wf_array *steps)
@@ -392,10 +393,8 @@ static void test_refused(void **state)
     wf_release(kept);
 }
 
-static int stop(void **state) { return (void)state, wf_context_free(ctx), 0; }
-
 #define IN_BOTH(test) \
-    { #test, test, debugging, stop, NULL }, { #test " (interpreter)", test, interpreting, stop, NULL }
+    { #test, test, debugging, off, NULL }, { #test " (interpreter)", test, interpreting, off, NULL }
 int main(void)
 {
     const struct CMUnitTest tests[] = { IN_BOTH(test_turns),   IN_BOTH(test_end),       IN_BOTH(test_kernels),

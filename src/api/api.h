@@ -90,6 +90,7 @@ typedef enum wf__fault {
     WF__LOST        /* an array was not written that should have been; until the host has been told */
 } wf__fault;
 
+typedef struct wf__shown wf__shown; /* watch.c */
 struct wf_array { /* state apart, what is here never changes, but for a borrower's memory and id (share.c) */
     _Atomic int64_t refs;
     uint64_t id; /* of no other array of the context, before or after */
@@ -103,19 +104,17 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     const char *lo, *hi; /* the bytes it spans */
     _Atomic int state;   /* wf_state */
     bool read_only;
-    bool kept;               /* made by wf_keep, to hold a value */
-    uint64_t group;          /* of a copy that borrows, and its views; 0: it does not */
-    wf_array *next, *prev;   /* borrowers of the buffer */
-    int scratch;             /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
-    bool zeroed;             /* of scratch: before each run */
-    uint32_t local;          /* of a local array: 1 + the first of its variables; else 0 */
-    uint32_t number;         /* of a local array: how many were made before it */
-    char *name;              /* of a formal, a local array; else NULL */
-    struct wf__shown *shown; /* of wf_watch; else NULL */
+    bool kept;             /* made by wf_keep, to hold a value */
+    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
+    wf_array *next, *prev; /* borrowers of the buffer */
+    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    bool zeroed;           /* of scratch: before each run */
+    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
+    uint32_t number;       /* of a local array: how many were made before it */
+    char *name;            /* of a formal, a local array; else NULL */
+    wf__shown *shown;      /* of wf_watch; else NULL */
     wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
-typedef struct wf__shown wf__shown;
-void wf__shown_free(wf_context *ctx, wf__shown *shown);                             /* watch.c. NULL: no-op */
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
@@ -150,7 +149,6 @@ wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
-void wf__shown_grow(wf_graph *g); /* after a block, in which values may have become larger than they were recorded */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
 wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */
@@ -363,6 +361,9 @@ bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function
  * block's line. And: is no block open? */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
 bool wf__no_block(wf_graph *g, const char *function, const char *instead);
+/* watch.c: NULL: no-op. And what is watched takes the shape that it has got by the end of a block. */
+void wf__shown_free(wf_context *ctx, wf__shown *shown);
+void wf__shown_grow(wf_graph *g);
 /* local.c: access of a local array. join 0: what was there does not count. */
 wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,
                       const char *function);

@@ -95,7 +95,7 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         live[r] = wf__is_needed(ir, n);
-        if (n->op != WF__STORE || n->d || ir->flags & WF_DEBUG)
+        if (n->op != WF__STORE || n->d || ir->flags & WF_DEBUG) /* debug mode looks at every store */
             continue;
         for (wf__ref before = r; before-- > 1;) {
             const wf__node *m = &ir->node[before];

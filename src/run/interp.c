@@ -4,7 +4,7 @@
  * A chunk is WF__LANES lanes, beginning at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
  * virtual accumulator l of the reduction contract (kernel.h).
  */
-#include "run/frame.h"
+#include "run/chunk.h"
 #include "run/joiner.h"
 #include "run/together.h"
 #include "run/watch.h"
@@ -87,7 +87,7 @@ static void splat(void *out, unsigned dtype, uint64_t bits)
         memcpy(p + l * size, &bits, size); /* little-endian: the low bytes come first */
 }
 
-static void index_lanes(const wf__frame *f, void *out, uint32_t axis)
+static void index_lanes(const wf__chunk *f, void *out, uint32_t axis)
 {
     int64_t *r = out;
     bool lane = (int)axis == f->ir->rank - 1;
@@ -96,12 +96,12 @@ static void index_lanes(const wf__frame *f, void *out, uint32_t axis)
 }
 
 /* ---- one chunk ---- */
-static void cold(const wf__frame *f, wf__ref r, const wf__node *n)
+static void cold(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
-    const unsigned char *when = wf__frame_at(f, n->a);
-    unsigned char *out = wf__frame_at(f, r);
-    memcpy(out, wf__frame_at(f, n->b), (size_t)WF__LANES * size);
+    const unsigned char *when = wf__chunk_at(f, n->a);
+    unsigned char *out = wf__chunk_at(f, r);
+    memcpy(out, wf__chunk_at(f, n->b), (size_t)WF__LANES * size);
     bool any = false;
     for (uint32_t l = f->first; l < f->first + f->n; ++l)
         any = any || when[l];
@@ -110,20 +110,20 @@ static void cold(const wf__frame *f, wf__ref r, const wf__node *n)
     const cold_body *body = &f->interp->cold[n->c];
     const void *args[8];
     for (uint32_t i = 0; i < wf__tuple_len(f->ir, n->d) && i < WF__COUNT(args); ++i)
-        args[i] = wf__frame_at(f, wf__tuple_at(f->ir, n->d)[i]);
-    wf__frame sub = {
+        args[i] = wf__chunk_at(f, wf__tuple_at(f->ir, n->d)[i]);
+    wf__chunk sub = {
         .interp = f->interp, .ir = &body->ir, .value = f->cold, .call = f->call, .n = WF__LANES, .arg = args
     };
-    wf__frame_walk(&sub, 1, 1, body->ir.n);
-    const unsigned char *slow = wf__frame_at(&sub, body->result);
+    wf__chunk_walk(&sub, 1, 1, body->ir.n);
+    const unsigned char *slow = wf__chunk_at(&sub, body->result);
     for (uint32_t l = 0; l < WF__LANES; ++l)
         if (when[l])
             memcpy(out + l * size, slow + l * size, size);
 }
 
-static void structural(const wf__frame *f, wf__ref r, const wf__node *n)
+static void structural(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
-    unsigned char *out = wf__frame_at(f, r);
+    unsigned char *out = wf__chunk_at(f, r);
     switch (n->op) {
     case WF__CONST:
         splat(out, n->dtype, wf__bits(n));
@@ -147,15 +147,15 @@ static void structural(const wf__frame *f, wf__ref r, const wf__node *n)
         memcpy(out, f->arg[n->a], (size_t)WF__LANES * wf__size(n->dtype));
         break;
     case WF__LOAD:
-        wf__frame_load(f, r, n);
+        wf__chunk_load(f, r, n);
         break;
     case WF__STORE:
-        wf__frame_store(f, n);
+        wf__chunk_store(f, n);
         break;
     case WF__ACCUM:
     case WF__ATOMIC:
     case WF__CAS:
-        wf__frame_update(f, r, n);
+        wf__chunk_update(f, r, n);
         break;
     case WF__RED:
         memcpy(out, f->acc + (size_t)n->a * WF__ROW, WF__ROW);
@@ -163,7 +163,7 @@ static void structural(const wf__frame *f, wf__ref r, const wf__node *n)
     case WF__SETRED: {
         unsigned size = wf__size(n->dtype);
         memcpy(f->acc + (size_t)n->a * WF__ROW + (size_t)f->first * size,
-               (unsigned char *)wf__frame_at(f, n->c) + (size_t)f->first * size, (size_t)f->n * size);
+               (unsigned char *)wf__chunk_at(f, n->c) + (size_t)f->first * size, (size_t)f->n * size);
         break;
     }
     case WF__COLD:
@@ -175,10 +175,10 @@ static void structural(const wf__frame *f, wf__ref r, const wf__node *n)
 }
 
 /* ---- loops ---- */
-static bool goes_on(const wf__frame *f, wf__ref loop)
+static bool goes_on(const wf__chunk *f, wf__ref loop)
 {
     for (wf__ref s = loop + 1; f->ir->node[s].op == WF__STATE; ++s) {
-        const unsigned char *guard = wf__frame_at(f, s);
+        const unsigned char *guard = wf__chunk_at(f, s);
         for (uint32_t l = f->first; f->ir->node[s].aux && l < f->first + f->n; ++l)
             if (guard[l])
                 return true;
@@ -187,17 +187,17 @@ static bool goes_on(const wf__frame *f, wf__ref loop)
 }
 
 /* The states' values after LOOP (the initial ones) or END (the next ones). */
-static void set_states(const wf__frame *f, wf__ref r, wf__ref loop)
+static void set_states(const wf__chunk *f, wf__ref r, wf__ref loop)
 {
     const wf__node *node = f->ir->node;
     for (wf__ref s = loop + 1; r == loop && node[s].op == WF__STATE; ++s)
-        memcpy(wf__frame_at(f, s), wf__frame_at(f, node[s].b), WF__ROW);
+        memcpy(wf__chunk_at(f, s), wf__chunk_at(f, node[s].b), WF__ROW);
     for (wf__ref n = r; r != loop && node[--n].op == WF__NEXT;)
-        memcpy(wf__frame_at(f, node[n].a), wf__frame_at(f, n), WF__ROW);
+        memcpy(wf__chunk_at(f, node[n].a), wf__chunk_at(f, n), WF__ROW);
 }
 
 /* The node to go on with after LOOP or END. */
-static wf__ref turn(const wf__frame *f, size_t chunks, wf__ref r)
+static wf__ref turn(const wf__chunk *f, size_t chunks, wf__ref r)
 {
     const wf__ir *ir = f->ir;
     wf__ref loop = ir->node[r].op == WF__LOOP ? r : ir->node[r].a, s = loop + 1;
@@ -214,27 +214,27 @@ static wf__ref turn(const wf__frame *f, size_t chunks, wf__ref r)
 }
 
 /* A node, but LOOP and END. */
-static void step(const wf__frame *f, wf__ref r, const wf__node *n)
+static void step(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     if (n->op == WF__NEXT)
-        memcpy(wf__frame_at(f, r), wf__frame_at(f, n->b), WF__ROW);
+        memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->b), WF__ROW);
     else if (n->op == WF__CAST)
-        wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), wf__frame_at(f, r), wf__frame_at(f, n->a), WF__LANES);
+        wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), wf__chunk_at(f, r), wf__chunk_at(f, n->a), WF__LANES);
     else if (n->op == WF__CHECK)
-        wf__frame_check(f, r, n);
+        wf__chunk_check(f, r, n);
     else if (n->op == WF__BITCAST)
-        memcpy(wf__frame_at(f, r), wf__frame_at(f, n->a), (size_t)WF__LANES * wf__size(n->dtype));
+        memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->a), (size_t)WF__LANES * wf__size(n->dtype));
     else if (!wf__op_is_pure(n->op))
         structural(f, r, n);
     else {
         unsigned arity = wf__op_table[n->op].arity;
         wf__ref last = arity == 3 ? n->c : arity == 2 ? n->b : n->a;
-        wf__eval(n->op, wf__dtype(f->ir, last), wf__frame_at(f, r), wf__frame_at(f, n->a), wf__frame_at(f, n->b),
-                 wf__frame_at(f, n->c), WF__LANES);
+        wf__eval(n->op, wf__dtype(f->ir, last), wf__chunk_at(f, r), wf__chunk_at(f, n->a), wf__chunk_at(f, n->b),
+                 wf__chunk_at(f, n->c), WF__LANES);
     }
 }
 
-bool wf__frame_walk(const wf__frame *f, size_t chunks, wf__ref from, wf__ref to)
+bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to)
 {
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &f->ir->node[r];
@@ -250,7 +250,7 @@ bool wf__frame_walk(const wf__frame *f, size_t chunks, wf__ref from, wf__ref to)
     return true;
 }
 
-static void run_row(wf__frame *f, int64_t lo, int64_t hi)
+static void run_row(wf__chunk *f, int64_t lo, int64_t hi)
 {
     int64_t *j = &f->index[f->ir->rank - 1];
     for (*j = lo - lo % WF__LANES; *j < hi; *j += WF__LANES) {
@@ -259,12 +259,12 @@ static void run_row(wf__frame *f, int64_t lo, int64_t hi)
         if (f->together)
             wf__together_chunk(f->together, f);
         else
-            wf__frame_walk(f, 1, 1, f->ir->n);
+            wf__chunk_walk(f, 1, 1, f->ir->n);
     }
 }
 
 /* ---- reductions ---- */
-static void clear_lanes(const wf__frame *f)
+static void clear_lanes(const wf__chunk *f)
 {
     for (uint32_t k = 0; k < f->ir->red_n; ++k) {
         const wf__reduction *red = &f->ir->red[k];
@@ -273,7 +273,7 @@ static void clear_lanes(const wf__frame *f)
 }
 
 /* All lanes into lane 0, pairwise. */
-static void join_lanes(const wf__frame *f)
+static void join_lanes(const wf__chunk *f)
 {
     const wf__ir *body = f->ir;
     size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + WF__ROW - 1) / WF__ROW * WF__ROW;
@@ -287,7 +287,7 @@ static void join_lanes(const wf__frame *f)
 }
 
 /* Where reduction k's result for the current point of the kept axes is; the lane axis counts from `lane`. */
-static unsigned char *result(const wf__frame *f, const uint64_t *acc, uint32_t k, int64_t lane)
+static unsigned char *result(const wf__chunk *f, const uint64_t *acc, uint32_t k, int64_t lane)
 {
     const int64_t *extent = f->call->extent;
     int64_t at = 0;
@@ -299,7 +299,7 @@ static unsigned char *result(const wf__frame *f, const uint64_t *acc, uint32_t k
 }
 
 /* A row whose lanes have accumulators of their own, in memory. */
-static void run_kept_row(wf__frame *f, int64_t lo, int64_t hi, const uint64_t *acc)
+static void run_kept_row(wf__chunk *f, int64_t lo, int64_t hi, const uint64_t *acc)
 {
     for (int64_t j = lo - lo % WF__LANES, next; j < hi; j = next) {
         int64_t from = j < lo ? lo : j, to = j + WF__LANES < hi ? j + WF__LANES : hi;
@@ -318,7 +318,7 @@ static void run_kept_row(wf__frame *f, int64_t lo, int64_t hi, const uint64_t *a
 }
 
 /* All rows of a box, outermost axis slowest; the axes before `outer` stay where they are. */
-static void run_rows(wf__frame *f, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
+static void run_rows(wf__chunk *f, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
 {
     int64_t *index = f->index;
     int last = f->ir->rank - 1, d;
@@ -336,7 +336,7 @@ static void run_rows(wf__frame *f, const int64_t *lo, const int64_t *hi, int out
 }
 
 /* All points of a box. */
-static void run_box(wf__frame *f, const int64_t *lo, const int64_t *hi, uint64_t *acc)
+static void run_box(wf__chunk *f, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
     const wf__ir *body = f->ir;
     int rank = body->rank, d;
@@ -376,7 +376,7 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
                     uint64_t *acc)
 {
     const wf__ir *body = interp->body;
-    wf__frame f = { .interp = interp, .ir = body, .value = scratch, .call = call };
+    wf__chunk f = { .interp = interp, .ir = body, .value = scratch, .call = call };
     f.acc = f.value + (size_t)body->n * WF__ROW;
     f.cold = f.acc + (size_t)body->red_n * WF__ROW;
     f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * WF__ROW);

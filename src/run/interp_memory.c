@@ -1,5 +1,5 @@
 /* interp_memory.c - the interpreter's access to memory, lane by lane, watched in debug mode. */
-#include "run/frame.h"
+#include "run/chunk.h"
 #include "run/watch.h"
 
 /* ---- borders ---- */
@@ -24,28 +24,28 @@ int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
 }
 
 /* ---- debug mode ---- */
-static const int64_t *point_of(const wf__frame *f, uint32_t l, int64_t point[WF_MAX_RANK])
+static const int64_t *point_of(const wf__chunk *f, uint32_t l, int64_t point[WF_MAX_RANK])
 {
     memcpy(point, f->index, (size_t)f->ir->rank * sizeof *point);
     point[f->ir->rank - 1] += l;
     return point;
 }
 
-static void outside(const wf__frame *f, const wf__node *n, uint32_t l)
+static void outside(const wf__chunk *f, const wf__node *n, uint32_t l)
 {
     int64_t index[WF_MAX_RANK], point[WF_MAX_RANK];
     for (uint32_t k = 0; k < wf__tuple_len(f->ir, n->b); ++k)
-        index[k] = ((const int64_t *)wf__frame_at(f, wf__tuple_at(f->ir, n->b)[k]))[l];
+        index[k] = ((const int64_t *)wf__chunk_at(f, wf__tuple_at(f->ir, n->b)[k]))[l];
     wf__watch_outside(f->call->watch, n, index, point_of(f, l, point));
 }
 
-static bool may_store(const wf__frame *f, const wf__node *n, uint32_t l, int64_t offset, const void *value)
+static bool may_store(const wf__chunk *f, const wf__node *n, uint32_t l, int64_t offset, const void *value)
 {
     int64_t point[WF_MAX_RANK];
     return !f->call->watch || wf__watch_store(f->call->watch, n, offset, value, point_of(f, l, point));
 }
 
-static bool may_join(const wf__frame *f, const wf__node *n, uint32_t l, unsigned dtype, const void *value)
+static bool may_join(const wf__chunk *f, const wf__node *n, uint32_t l, unsigned dtype, const void *value)
 {
     int64_t point[WF_MAX_RANK];
     return !f->call->watch || wf__watch_value(f->call->watch, n, dtype, value, point_of(f, l, point));
@@ -53,16 +53,16 @@ static bool may_join(const wf__frame *f, const wf__node *n, uint32_t l, unsigned
 
 /* ---- access ---- */
 /* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
-static bool offset_of(const wf__frame *f, const wf__node *n, uint32_t l, int64_t *out)
+static bool offset_of(const wf__chunk *f, const wf__node *n, uint32_t l, int64_t *out)
 {
     const wf__mem *m = &f->call->mem[n->a];
     const wf__ref *index = wf__tuple_at(f->ir, n->b);
     uint32_t rank = wf__tuple_len(f->ir, n->b);
     int64_t offset = 0;
-    if (n->op == WF__LOAD && n->when && !((const unsigned char *)wf__frame_at(f, n->when))[l])
+    if (n->op == WF__LOAD && n->when && !((const unsigned char *)wf__chunk_at(f, n->when))[l])
         return false;
     for (uint32_t k = 0; k < rank; ++k) {
-        int64_t i = ((const int64_t *)wf__frame_at(f, index[k]))[l];
+        int64_t i = ((const int64_t *)wf__chunk_at(f, index[k]))[l];
         bool bordered = n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
         if (f->call->watch && !bordered && (i < 0 || i >= m->dim[k]) && !f->ir->slot[n->a].element) {
             outside(f, n, l);
@@ -83,16 +83,16 @@ static bool offset_of(const wf__frame *f, const wf__node *n, uint32_t l, int64_t
     return true;
 }
 
-void wf__frame_load(const wf__frame *f, wf__ref r, const wf__node *n)
+void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
-    unsigned char *out = wf__frame_at(f, r);
+    unsigned char *out = wf__chunk_at(f, r);
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
         if (offset_of(f, n, l, &offset))
             memcpy(out + l * size, f->call->mem[n->a].base + offset * (int64_t)size, size);
         else if (n->c)
-            memcpy(out + l * size, (unsigned char *)wf__frame_at(f, n->c) + l * size, size);
+            memcpy(out + l * size, (unsigned char *)wf__chunk_at(f, n->c) + l * size, size);
         else
             memset(out + l * size, 0, size);
     }
@@ -101,10 +101,10 @@ void wf__frame_load(const wf__frame *f, wf__ref r, const wf__node *n)
             out[l] = out[l] != 0;
 }
 
-void wf__frame_store(const wf__frame *f, const wf__node *n)
+void wf__chunk_store(const wf__chunk *f, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
-    const unsigned char *value = wf__frame_at(f, n->c), *keep = n->d ? wf__frame_at(f, n->d) : NULL;
+    const unsigned char *value = wf__chunk_at(f, n->c), *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
         if ((!keep || keep[l]) && offset_of(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
@@ -113,15 +113,15 @@ void wf__frame_store(const wf__frame *f, const wf__node *n)
 }
 
 /* Lanes one after the other. */
-void wf__frame_update(const wf__frame *f, wf__ref r, const wf__node *n)
+void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     const wf__ref *pair = wf__tuple_at(f->ir, n->c);
     unsigned size = wf__size(n->dtype), join = wf__node_join(n);
     wf__ref from = n->op == WF__CAS ? pair[1] : n->c;
     unsigned dtype = wf__dtype(f->ir, from), step = wf__size(dtype);
-    const unsigned char *value = wf__frame_at(f, from), *expected = n->op == WF__CAS ? wf__frame_at(f, pair[0]) : NULL;
-    const unsigned char *keep = n->d ? wf__frame_at(f, n->d) : NULL;
-    unsigned char *old = wf__frame_at(f, r);
+    const unsigned char *value = wf__chunk_at(f, from), *expected = n->op == WF__CAS ? wf__chunk_at(f, pair[0]) : NULL;
+    const unsigned char *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
+    unsigned char *old = wf__chunk_at(f, r);
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
         memset(old + l * size, 0, size);
@@ -143,12 +143,12 @@ void wf__frame_update(const wf__frame *f, wf__ref r, const wf__node *n)
 }
 
 /* An index of a local array. */
-void wf__frame_check(const wf__frame *f, wf__ref r, const wf__node *n)
+void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
-    const unsigned char *right = wf__frame_at(f, n->a);
-    const int64_t *index = wf__frame_at(f, n->b);
+    const unsigned char *right = wf__chunk_at(f, n->a);
+    const int64_t *index = wf__chunk_at(f, n->b);
     int64_t point[WF_MAX_RANK];
-    memcpy(wf__frame_at(f, r), index, WF__LANES * sizeof *index);
+    memcpy(wf__chunk_at(f, r), index, WF__LANES * sizeof *index);
     for (uint32_t l = f->first; f->call->watch && l < f->first + f->n; ++l)
         if (!right[l])
             wf__watch_local(f->call->watch, n, index[l], point_of(f, l, point));

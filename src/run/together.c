@@ -49,14 +49,14 @@ static wf__ref first_use_of_accumulators(const wf__ir *ir)
 }
 
 /* ---- a box ---- */
-void wf__together_begin(wf__together *t, wf__frame *f)
+void wf__together_begin(wf__together *t, wf__chunk *f)
 {
     *t = (wf__together){ .ir = f->ir, .watch = f->call->watch, .collects = true };
     t->from = first_use_of_accumulators(t->ir);
     f->together = t;
 }
 
-void wf__together_chunk(wf__together *t, const wf__frame *f)
+void wf__together_chunk(wf__together *t, const wf__chunk *f)
 {
     if (t->collects) {
         bool fits = t->n < MOST_BYTES / bytes_of(t->ir);
@@ -67,11 +67,11 @@ void wf__together_chunk(wf__together *t, const wf__frame *f)
     }
     if (t->over)
         return;
-    const wf__frame *chunk = &t->chunk[t->next++];
+    const wf__chunk *chunk = &t->chunk[t->next++];
     for (wf__ref r = 1; r < t->from; ++r) /* what they hold now */
         if (t->ir->node[r].op == WF__RED)
-            wf__frame_walk(chunk, 1, r, r + 1);
-    t->over = !wf__frame_walk(chunk, 1, t->from, t->ir->n);
+            wf__chunk_walk(chunk, 1, r, r + 1);
+    t->over = !wf__chunk_walk(chunk, 1, t->from, t->ir->n);
 }
 
 bool wf__together_run(wf__together *t)
@@ -84,7 +84,7 @@ bool wf__together_run(wf__together *t)
         return false;
     for (uint32_t i = 0; i < t->n; ++i)
         t->chunk[i].value = t->values + i * each;
-    t->over = !wf__frame_walk(t->chunk, t->n, 1, t->from);
+    t->over = !wf__chunk_walk(t->chunk, t->n, 1, t->from);
     t->collects = false;
     return !t->over && t->from < t->ir->n;
 }

@@ -7,20 +7,20 @@
  */
 #ifndef WEFT_TOGETHER_H
 #define WEFT_TOGETHER_H
-#include "run/frame.h"
+#include "run/chunk.h"
 
 typedef struct wf__together {
     const wf__ir *ir;
     struct wf__watch *watch;
-    wf__frame *chunk;
+    wf__chunk *chunk;
     uint32_t n, cap, next;
     unsigned char *values; /* of all chunks */
     wf__ref from;          /* of what is done the second time */
     bool collects, failed, over;
 } wf__together;
 
-void wf__together_begin(wf__together *t, wf__frame *f); /* f: of the box, whose chunks come to `t` from now on */
-void wf__together_chunk(wf__together *t, const wf__frame *f);
+void wf__together_begin(wf__together *t, wf__chunk *f); /* f: of the box, whose chunks come to `t` from now on */
+void wf__together_chunk(wf__together *t, const wf__chunk *f);
 bool wf__together_run(wf__together *t);             /* true: go through the box a second time */
 bool wf__together_look(wf__together *t, wf__ref r); /* after that node; false: the run is over */
 void wf__together_end(wf__together *t);

@@ -1,11 +1,11 @@
-/* frame.h - a chunk of lanes that the interpreter is at, shared by interp.c (walking) and interp_memory.c. */
-#ifndef WEFT_FRAME_H
-#define WEFT_FRAME_H
+/* chunk.h - a chunk of lanes that the interpreter is at, shared by interp.c (walking) and interp_memory.c. */
+#ifndef WEFT_CHUNK_H
+#define WEFT_CHUNK_H
 #include "plan/kernel.h"
 
 enum { WF__ROW = WF__LANES * 16 }; /* bytes per node's buffer */
 
-typedef struct wf__frame { /* one evaluation of one ir over one chunk */
+typedef struct wf__chunk { /* one evaluation of one ir over one chunk */
     const wf__interp *interp;
     const wf__ir *ir;
     unsigned char *value; /* [node][WF__ROW] */
@@ -17,16 +17,16 @@ typedef struct wf__frame { /* one evaluation of one ir over one chunk */
     unsigned char *cold;           /* scratch of cold bodies */
     void **pairs;                  /* [2 * reductions], then scratch of the join */
     struct wf__together *together; /* the chunks of the box, which take each turn together; NULL: one after the other */
-} wf__frame;
+} wf__chunk;
 
-static inline void *wf__frame_at(const wf__frame *f, wf__ref r) { return f->value + (size_t)r * WF__ROW; }
+static inline void *wf__chunk_at(const wf__chunk *f, wf__ref r) { return f->value + (size_t)r * WF__ROW; }
 
-/* interp_memory.c. Nodes LOAD, STORE, updates and CHECK, whose number is r, for the frame's live lanes. */
-void wf__frame_load(const wf__frame *f, wf__ref r, const wf__node *n);
-void wf__frame_store(const wf__frame *f, const wf__node *n);
-void wf__frame_update(const wf__frame *f, wf__ref r, const wf__node *n);
-void wf__frame_check(const wf__frame *f, wf__ref r, const wf__node *n);
+/* interp_memory.c. Nodes LOAD, STORE, updates and CHECK, whose number is r, for the chunk's live lanes. */
+void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n);
+void wf__chunk_store(const wf__chunk *f, const wf__node *n);
+void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n);
+void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n);
 
 /* interp.c. Nodes from .. to-1, each for all of the chunks before the next one. false: who looks has ended the run. */
-bool wf__frame_walk(const wf__frame *f, size_t chunks, wf__ref from, wf__ref to);
+bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to);
 #endif
