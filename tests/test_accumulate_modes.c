@@ -83,6 +83,58 @@ static void test_what_is_done(void **state)
     }
 }
 
+/* Sums, an exchange and what is read at (at, i mod 3) of arrays of shape (1, 3): `at` is 0, looked up or literally.
+ * The size of the kernel. */
+static uint32_t at_one_place(bool looked_up, bool arrays, int mode, wf_array *index, int32_t got[9])
+{
+    enum { N = 1000 };
+    static const int32_t table[] = { 7, 20, 100 };
+    wf_array *read = array_of(ctx, WF_I32, WF_SHAPE(1, 3), table), *sums = wf_full(ctx, WF_I32, WF_SHAPE(1, 3), 0),
+             *last = wf_full(ctx, WF_I32, WF_SHAPE(1, 3), -1), *out = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
+    wf_graph *g = arrays ? wf_begin(ctx) : wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_val i = arrays ? wf_iota(g, WF_SHAPE(N), 0) : wf_index(g, 0), k = wf_cast(wf_mod(i, 3), WF_I32),
+           at = looked_up ? wf_in(g, index) : wf_const(g, WF_I32, 0);
+    wf_val value = wf_add(wf_read(g, read, at, k), wf_read_border(g, read, WF_BORDER_MIRROR, 0, wf_sub(at, 5), k));
+    wf_write_if(g, wf_eq(i, 500), last, value, at, k);
+    wf_accumulate_if(g, wf_lt(i, 900), WF_ADD | mode, sums, value, at, k);
+    wf_out(g, out, value);
+    ran();
+    OK(ctx, wf_run(g));
+    assert_int_equal(ran(), 1);
+    int32_t *x = contents(sums), *y = contents(last), *z = contents(out);
+    for (int n = 0; n < 3; ++n)
+        got[n] = x[n], got[3 + n] = y[n], got[6 + n] = z[n + N / 2];
+    free(x), free(y), free(z);
+    wf_release(read), wf_release(sums), wf_release(last), wf_release(out);
+    return info->nodes;
+}
+
+/* Along an axis of one element an index can only be 0, and what it is computed from is not even looked at. */
+static void test_one_place(void **state)
+{
+    (void)state;
+    wf_array *index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 0);
+    for (int mode = WF_AUTO; mode <= WF_EXPAND; mode += WF_DIRECT - WF_AUTO)
+        for (int arrays = 0; arrays < 2; ++arrays) {
+            int32_t got[9], want[9];
+            uint32_t size = at_one_place(true, arrays, mode, index, got);
+            assert_int_equal(size, at_one_place(false, arrays, mode, index, want));
+            assert_memory_equal(got, want, sizeof got);
+            const int32_t known[] = { 4200, 12000, 60000, -1, -1, 200, 200, 14, 40 };
+            assert_memory_equal(got, known, sizeof got);
+        }
+    wf_array *one = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
+    wf_release(index);
+    index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 1);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_accumulate(g, WF_ADD, one, 1, wf_in(g, index));
+    if (is_on_gpu())
+        wf_drop(g);
+    else
+        REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "index (1,) is outside");
+    wf_release(index), wf_release(one);
+}
+
 /* An array of `bins` f32 that 2^16 points meet in, in that mode; how many copies were made. */
 static int copies_of(int mode, int64_t bins)
 {
@@ -254,7 +306,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_many),         cmocka_unit_test(test_parts_together),
                                         cmocka_unit_test(test_no_conflict),  cmocka_unit_test(test_what_is_done),
-                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads) };
+                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads),
+                                        cmocka_unit_test(test_one_place) };
     return RUN_ON("cpu", tests, cpu) + RUN_ON("interp", tests, interpreter) + RUN_ON("cuda-emu", tests, emulator) +
            RUN_ON("cuda:0", tests, gpu);
 }

@@ -157,7 +157,7 @@ void wf__check_reductions(wf_graph *g)
         if (!check_node(&c, n))
             wf__ir_fail_at(
                 ir, n, WF_ERR_CONTRACT,
-                n->op == WF__STORE || wf__op_is_update(n->op)
+                wf__op_is_store(n->op)
                     ? "a reduced variable is stored before it is complete; store it in section WF_POST"
                     : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
                       "values that depend on no reduced variable: x = join(x, value), or wf_inc");

@@ -113,8 +113,7 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
     s.vary = vary;
     for (wf__ref r = 1; ok && r < body->n && places < MOST_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
-        bool touches = n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op);
-        if (touches && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
+        if (wf__op_is_access(n->op) && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
             places += record_place(&s, n);
     }
     wf__free(vary);

@@ -94,7 +94,7 @@ void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *i
             wf__str_addf(out, "  %sn%u -> %sn%u;\n", id, (unsigned)operand[i], id, (unsigned)r);
         if (n->op == WF__LOAD || n->op == WF__ATOMIC || n->op == WF__CAS)
             wf__str_addf(out, "  %ss%u -> %sn%u;\n", id, (unsigned)n->a, id, (unsigned)r);
-        if (n->op == WF__STORE || wf__op_is_update(n->op))
+        if (wf__op_is_store(n->op))
             wf__str_addf(out, "  %sn%u -> %ss%u;\n", id, (unsigned)r, id, (unsigned)n->a);
         if (n->op == WF__STATE || n->op == WF__END)
             wf__str_addf(out, "  %sn%u -> %sn%u [style=dotted];\n", id, (unsigned)n->a, id, (unsigned)r);

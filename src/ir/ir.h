@@ -94,9 +94,11 @@ extern const wf__op_info wf__op_table[WF__OP_COUNT];
 static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; } /* from the table, casts included */
 /* Changes memory that other points may change, too. */
 static inline bool wf__op_is_update(unsigned op) { return op == WF__ACCUM || op == WF__ATOMIC || op == WF__CAS; }
+static inline bool wf__op_is_store(unsigned op) { return op == WF__STORE || wf__op_is_update(op); }
+static inline bool wf__op_is_access(unsigned op) { return op == WF__LOAD || wf__op_is_store(op); }
 static inline bool wf__op_is_effect(unsigned op)
 {
-    return op == WF__STORE || op == WF__SETRED || op == WF__BARRIER || wf__op_is_update(op);
+    return wf__op_is_store(op) || op == WF__SETRED || op == WF__BARRIER;
 }
 static inline bool wf__op_has_value(unsigned op)
 {

@@ -254,7 +254,7 @@ static void next_turn(rewriter *w, wf__ref body, wf__ref end)
     memset(w->stored, 0, in->slot_n);
     for (wf__ref r = body; r < end; ++r) {
         const wf__node *n = &in->node[r];
-        bool stores = n->op == WF__STORE || wf__op_is_update(n->op);
+        bool stores = wf__op_is_store(n->op);
         uint32_t epoch = n->op == WF__STORE ? n->aux : n->d;
         if (!w->live[r] || (!stores && n->op != WF__LOAD))
             continue;

@@ -162,6 +162,32 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
     return wf__tuple(out, refs, n);
 }
 
+static wf__ref copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    wf__slot *slot = &out->slot[n->a];
+    switch (n->op) {
+    case WF__LOAD:
+        if (slot->epoch != n->d + slot->later) { /* memory that overlaps was stored to elsewhere */
+            slot->epoch = n->d + slot->later;
+            slot->last_store = 0;
+        }
+        return wf__load_when(out, n->a, tuple, (wf_border)n->aux, map[wf__otherwise(in, n)], map[wf__when(in, n)]);
+    case WF__STORE:
+        wf__store_again(out, n, tuple, map[n->c], n->d ? map[n->d] : 0);
+        return 0;
+    case WF__ACCUM:
+        wf__accum(out, n->a, tuple, wf__node_join(n), wf__node_mode(n), map[n->c], n->d ? map[n->d] : 0);
+        return 0;
+    case WF__ATOMIC:
+        return wf__atomic(out, n->a, tuple, wf__node_join(n), map[n->c], n->d ? map[n->d] : 0);
+    default: { /* WF__CAS */
+        const wf__ref *pair = wf__tuple_at(in, n->c);
+        return wf__cas(out, n->a, tuple, map[pair[0]], map[pair[1]], n->d ? map[n->d] : 0);
+    }
+    }
+}
+
 static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__node *n = &in->node[r];
@@ -177,26 +203,11 @@ static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir
     case WF__CONST:
         return wf__const_bits(out, n->dtype, wf__bits(n));
     case WF__LOAD:
-        if (out->slot[n->a].epoch != n->d + out->slot[n->a].later) { /* memory that overlaps was stored to elsewhere */
-            out->slot[n->a].epoch = n->d + out->slot[n->a].later;
-            out->slot[n->a].last_store = 0;
-        }
-        return wf__load_when(out, n->a, wf__copy_tuple(in, n->b, map, out), (wf_border)n->aux,
-                             map[wf__otherwise(in, n)], map[wf__when(in, n)]);
     case WF__STORE:
-        wf__store_again(out, n, wf__copy_tuple(in, n->b, map, out), map[n->c], n->d ? map[n->d] : 0);
-        return 0;
     case WF__ACCUM:
-        wf__accum(out, n->a, wf__copy_tuple(in, n->b, map, out), wf__node_join(n), wf__node_mode(n), map[n->c],
-                  n->d ? map[n->d] : 0);
-        return 0;
     case WF__ATOMIC:
-        return wf__atomic(out, n->a, wf__copy_tuple(in, n->b, map, out), wf__node_join(n), map[n->c],
-                          n->d ? map[n->d] : 0);
-    case WF__CAS: {
-        const wf__ref *pair = wf__tuple_at(in, n->c);
-        return wf__cas(out, n->a, wf__copy_tuple(in, n->b, map, out), map[pair[0]], map[pair[1]], n->d ? map[n->d] : 0);
-    }
+    case WF__CAS:
+        return copy_access(in, r, wf__copy_tuple(in, n->b, map, out), map, out);
     case WF__SETRED:
         wf__setred(out, n->a, n->b, map[n->c]);
         return 0;
@@ -243,6 +254,13 @@ static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     wf__ref copy = copy_node(in, r, map, out);
+    wf__copy_label(in, r, out, copy);
+    return copy;
+}
+
+wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out)
+{
+    wf__ref copy = copy_access(in, r, tuple, map, out);
     wf__copy_label(in, r, out, copy);
     return copy;
 }

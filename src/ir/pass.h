@@ -34,6 +34,8 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out);
 typedef wf__ref wf__rewrite(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
+/* The same of an access, whose index is to be `tuple` of `out`. */
+wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out);
 /* fast.c: node r rewritten as WF_FAST_MATH allows, recorded in `out`; 0: as it is. */
 wf__ref wf__fast(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 #endif

@@ -98,18 +98,6 @@ static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__r
     return found;
 }
 
-static bool touches(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op); }
-
-/* Is an index of an access used by it in another way, too? */
-static bool is_used_twice(const wf__ir *ir, wf__ref index, const wf__node *n)
-{
-    wf__ref operand[WF__MAX_OPERANDS];
-    uint32_t count = wf__operands(ir, n, operand), times = 0;
-    for (uint32_t i = 0; i < count; ++i)
-        times += operand[i] == index;
-    return times > 1;
-}
-
 /* The axis that all accesses of a slot count along in one place of their index; 0: there is none. */
 static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32_t slot, int place)
 {
@@ -118,12 +106,11 @@ static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         int64_t constant;
-        if (!touches(n) || n->a != slot)
+        if (!wf__op_is_access(n->op) || n->a != slot)
             continue;
         wf__ref index = wf__tuple_at(ir, n->b)[place];
         uint8_t along = counts_along(stage, block, index, &constant);
-        if (!along || (axis && along != axis) || (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) ||
-            is_used_twice(ir, index, n))
+        if (!along || (axis && along != axis) || (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
             return 0;
         axis = along;
     }
@@ -131,24 +118,22 @@ static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32
 }
 
 /* Copies an access; its indices count from the beginning of the space where its slot says so. */
-static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, wf__ref *map, wf__ir *out)
+static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__ir *in = &stage->proto;
     const wf__node *n = &in->node[r];
     const wf__ref *index = wf__tuple_at(in, n->b);
-    wf__ref before[WF_MAX_RANK], copy;
+    wf__ref anew[WF_MAX_RANK];
     uint32_t len = wf__tuple_len(in, n->b);
     for (uint32_t k = 0; k < len; ++k) {
         int64_t constant = 0;
-        before[k] = map[index[k]];
-        if (out->slot[n->a].shift[k] && counts_along(stage, block, index[k], &constant))
-            map[index[k]] = wf__op2(out, WF__OP_add, wf__index(out, out->slot[n->a].shift[k] - 1),
-                                    wf__const_bits(out, WF_I64, (uint64_t)constant));
+        uint8_t shift = out->slot[n->a].shift[k];
+        anew[k] = map[index[k]];
+        if (shift && counts_along(stage, block, index[k], &constant))
+            anew[k] =
+                wf__op2(out, WF__OP_add, wf__index(out, shift - 1), wf__const_bits(out, WF_I64, (uint64_t)constant));
     }
-    copy = wf__copy_node(in, r, map, out);
-    for (uint32_t k = len; k-- > 0;)
-        map[index[k]] = before[k];
-    return copy;
+    return wf__copy_access(in, r, wf__tuple(out, anew, len), map, out);
 }
 
 bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
@@ -167,7 +152,8 @@ bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     bool ok = map && wf__copy_tables(ir, &out);
     for (wf__ref r = 1; ok && r < ir->n && out.status == WF_OK; ++r) {
         const wf__node *n = &ir->node[r];
-        map[r] = touches(n) && n->b ? count_anew(stage, block, r, map, &out) : wf__copy_node(ir, r, map, &out);
+        map[r] =
+            wf__op_is_access(n->op) && n->b ? count_anew(stage, block, r, map, &out) : wf__copy_node(ir, r, map, &out);
     }
     wf__free(map);
     ok = ok && out.status == WF_OK;

@@ -225,8 +225,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
     bool found = false, known = true;
     for (wf__ref r = 1; r < body->n && known && !found; ++r) {
         const wf__node *n = &body->node[r];
-        bool touches = n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op);
-        if (!touches || body->slot[n->a].element || !counts(stage, n))
+        if (!wf__op_is_access(n->op) || body->slot[n->a].element || !counts(stage, n))
             continue;
         if (!vary) {
             vary = wf__alloc(body->n * sizeof *vary);

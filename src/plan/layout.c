@@ -114,7 +114,7 @@ static bool collect(layout *l)
     const wf__ir *ir = &l->stage->proto;
     uint32_t accesses = 0;
     for (wf__ref r = 1; r < ir->n; ++r)
-        accesses += ir->node[r].op == WF__LOAD || ir->node[r].op == WF__STORE || wf__op_is_update(ir->node[r].op);
+        accesses += wf__op_is_access(ir->node[r].op);
     l->at = wf__alloc0((accesses + 1) * sizeof *l->at);
     l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
     l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
@@ -131,7 +131,7 @@ static bool collect(layout *l)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op != WF__LOAD && n->op != WF__STORE && !wf__op_is_update(n->op))
+        if (!wf__op_is_access(n->op))
             continue;
         access *a = &l->at[l->access_n++];
         a->store = n->op == WF__STORE;
@@ -402,6 +402,20 @@ static void find_meetings(const layout *l, wf__ir *out)
         }
 }
 
+/* The index of an access. Along an axis of one element it is 0, whatever it is computed from, as others are out of range;
+ * debug mode is there to look at them. */
+static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    const int64_t *dim = l->bind[in->slot[n->a].object].dim;
+    bool known = !(in->flags & WF_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
+    wf__ref index[WF_MAX_RANK];
+    uint32_t rank = wf__tuple_len(in, n->b);
+    for (uint32_t k = 0; k < rank; ++k)
+        index[k] = known && dim[k] == 1 ? wf__const_bits(out, WF_I64, 0) : map[wf__tuple_at(in, n->b)[k]];
+    return wf__tuple(out, index, rank);
+}
+
 static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t everywhere, wf__ir *out)
 {
     const wf__ir *in = &l->stage->proto;
@@ -427,7 +441,8 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
     default:
         break;
     }
-    return wf__copy_node(in, r, map, out);
+    return wf__op_is_access(n->op) ? wf__copy_access(in, r, lay_index(l, n, map, out), map, out)
+                                   : wf__copy_node(in, r, map, out);
 }
 
 static bool lay_body(layout *l)

@@ -152,7 +152,7 @@ static bool settle(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scrat
 {
     for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
         wf__node *n = &ir->node[r];
-        bool memory = n->op == WF__LOAD || n->op == WF__STORE || wf__op_is_update(n->op);
+        bool memory = wf__op_is_access(n->op);
         if ((!memory && n->op != WF__DIM) || !ir->slot[n->a].scratch)
             continue;
         const placed *p = find(all, ir->slot[n->a].object);

@@ -18,7 +18,7 @@ static bool is_root(const splitter *s, wf__ref r)
     return op == WF__STORE || wf__op_is_update(op) || wf__has_result(s, r);
 }
 
-static bool writes(const wf__node *root) { return root->op == WF__STORE || wf__op_is_update(root->op); }
+static bool writes(const wf__node *root) { return wf__op_is_store(root->op); }
 
 /* ---- shapes, now that formals have extents ---- */
 static wf_shape bind_shape(const wf__bind *b)

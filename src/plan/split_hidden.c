@@ -71,7 +71,7 @@ static void visit(seen *w, wf__ref r, bool in_block)
         return;
     if (n->op == WF__LOAD || result)
         uncover(w, object_of(w, r));
-    else if (n->op == WF__STORE || wf__op_is_update(n->op)) {
+    else if (wf__op_is_store(n->op)) {
         uint32_t object = object_of(w, r);
         if (is_covered(w, object)) {
             s->live[r] = 0;

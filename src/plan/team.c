@@ -122,7 +122,7 @@ static bool renumber(wf__ir *section, wf__ir *out)
 {
     for (wf__ref r = 1; r < section->n; ++r) {
         wf__node *n = &section->node[r];
-        if (n->op != WF__DIM && n->op != WF__LOAD && n->op != WF__STORE && !wf__op_is_update(n->op))
+        if (n->op != WF__DIM && !wf__op_is_access(n->op))
             continue;
         const wf__slot *slot = &section->slot[n->a];
         uint32_t s = 0;

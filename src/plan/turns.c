@@ -32,8 +32,6 @@ typedef struct turns {
     int levels;
 } turns;
 
-static bool touches(const wf__node *n) { return n->op == WF__STORE || wf__op_is_update(n->op); }
-
 /* What a state holds that no turn changes is what it held before. */
 static wf__ref origin_of(const turns *t, wf__ref r)
 {
@@ -127,14 +125,14 @@ static wf__ref only_loop(const turns *t, wf__ref from, wf__ref to)
     for (wf__ref r = from; r < to; ++r) {
         if (!t->live[r])
             continue;
-        if (touches(&t->in->node[r]))
+        if (wf__op_is_store(t->in->node[r].op))
             return 0;
         if (t->in->node[r].op != WF__LOOP)
             continue;
         wf__ref end = wf__loop_end(t->in, r);
         bool effects = false;
         for (wf__ref q = r; q < end; ++q)
-            effects = effects || (t->live[q] && touches(&t->in->node[q]));
+            effects = effects || (t->live[q] && wf__op_is_store(t->in->node[q].op));
         if (effects && (found || t->in->node[r].aux))
             return 0;
         found = effects ? r : found;
@@ -311,7 +309,7 @@ static bool is_free(const turns *t, wf__ref r)
         return false;
     for (wf__ref q = 1; q < t->in->n; ++q) {
         const wf__node *m = &t->in->node[q];
-        if (t->live[q] && (touches(m) || m->op == WF__LOAD) && meet(t, n, m) && !is_same_element(t, n, m))
+        if (t->live[q] && wf__op_is_access(m->op) && meet(t, n, m) && !is_same_element(t, n, m))
             return false;
     }
     return true;
@@ -320,7 +318,7 @@ static bool is_free(const turns *t, wf__ref r)
 static bool are_free(const turns *t)
 {
     for (wf__ref r = 1; r < t->in->n; ++r)
-        if (t->live[r] && touches(&t->in->node[r]) && !is_free(t, r))
+        if (t->live[r] && wf__op_is_store(t->in->node[r].op) && !is_free(t, r))
             return false;
     return true;
 }

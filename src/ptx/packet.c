@@ -161,7 +161,7 @@ void wf__ptx_find_packets(gen *g)
     uint32_t n = 0;
     for (wf__ref r = 1; r < ir->n && g->status == WF_OK; ++r) {
         const wf__node *m = wf__at(ir, r);
-        bool touches = m->op == WF__LOAD || m->op == WF__STORE || wf__op_is_update(m->op);
+        bool touches = wf__op_is_access(m->op);
         if (m->op == WF__BARRIER || (wf__is_loop_op(m->op) && m->op != WF__STATE && m->op != WF__NEXT))
             close_all(g, open, &n);
         if (touches)
