@@ -73,14 +73,15 @@ static void test_block_counts(void **state)
 
 typedef struct several {
     job *j;
-    int64_t most;
+    int64_t least, most;
     atomic_int too_long;
 } several;
 
 static void blocks_of(void *user, int64_t first, int64_t end, int worker)
 {
     several *s = user;
-    if (first >= end || (s->j->workers > 1 && end - first > s->most))
+    int64_t most = s->most > 2 * s->least - 1 ? s->most : 2 * s->least - 1;
+    if (first >= end || (s->j->workers > 1 && end - first > most))
         atomic_fetch_add(&s->too_long, 1);
     for (int64_t b = first; b < end; b++)
         block(s->j, b, worker);
@@ -97,7 +98,8 @@ static void test_several(void **state)
         for (size_t i = 0; i < WF__COUNT(counts) * WF__COUNT(most) * 20; i++) {
             int64_t blocks = counts[i % WF__COUNT(counts)];
             s.most = most[i / WF__COUNT(counts) % WF__COUNT(most)];
-            wf__pool_run_several(pool, threads, blocks, s.most, blocks_of, &s);
+            s.least = i % 3 ? 1 : (s.most + 1) / 2;
+            wf__pool_run_several(pool, threads, blocks, s.least, s.most, blocks_of, &s);
             assert_true(ran_once(s.j, blocks));
             assert_int_equal(atomic_load(&s.too_long), 0);
         }
@@ -124,7 +126,7 @@ static void test_rounds(void **state)
         atomic_int_least64_t sum[2];
         atomic_init(&sum[0], 0);
         atomic_init(&sum[1], 0);
-        wf__pool_run_several(pool, 3, blocks, i % 2 ? 1 << 20 : blocks, add_range, sum);
+        wf__pool_run_several(pool, 3, blocks, 1, i % 2 ? 1 << 20 : blocks, add_range, sum);
         assert_int_equal(atomic_load(&sum[0]), blocks);
         assert_int_equal(atomic_load(&sum[1]), blocks * (blocks - 1) / 2);
     }

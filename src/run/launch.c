@@ -126,15 +126,15 @@ static void run_block(void *user, int64_t block, int worker) { wf__run_one(user,
 /* Consecutive blocks of a stage that is cut along one axis: one box. */
 static void run_slabs(void *user, int64_t first, int64_t end, int worker)
 {
-    const wf__launch *l = user;
-    const wf__stage *stage = l->stage;
+    const wf__prepared *p = user;
+    const wf__stage *stage = p->shared;
     int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK], *last = &hi[stage->slabs];
     (void)worker;
     memcpy(hi, stage->extent, sizeof hi);
     lo[stage->slabs] = first * stage->block[stage->slabs];
     if (end < stage->blocks)
         *last = end * stage->block[stage->slabs];
-    run_box(l, 0, lo, hi, NULL);
+    p->entry(&p->call, lo, hi, NULL);
 }
 
 /* Consecutive blocks that share a copy. */
@@ -169,11 +169,14 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-/* How many blocks are worth a call. */
-static int64_t together(const wf__stage *stage)
+/* What is cut along one axis, by all threads. A part of a short run is one call: what a call costs is more than what
+ * threads that do not come at the same time lose by that. */
+static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p)
 {
-    uint64_t each = stage->work / (uint64_t)stage->blocks;
-    return each < PARALLEL_WORK ? (int64_t)(PARALLEL_WORK / (each + 1)) + 1 : 1;
+    enum { CALL_WORK = 1 << 19, MOST = 4 };
+    const wf__stage *stage = p->shared;
+    int64_t least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
+    wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks, least, MOST * least, run_slabs, (void *)p);
 }
 
 static void run_blocks(wf__launch *l)
@@ -187,7 +190,8 @@ static void run_blocks(wf__launch *l)
     else if (l->parallel && l->entry && l->copies)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
     else if (l->parallel && l->entry && stage->slabs >= 0)
-        wf__pool_run_several(l->engine->pool, l->threads, stage->blocks, together(stage), run_slabs, l);
+        share_slabs(l->engine, &(wf__limits){ .threads = l->threads },
+                    &(wf__prepared){ .entry = l->entry, .shared = stage, .call = l->call });
     else if (l->parallel && l->entry)
         wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)
@@ -545,12 +549,11 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 
 void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits)
 {
-    const wf__stage *stage = p->shared;
-    p->call.param = param;
-    if (stage) {
-        wf__launch l = { .stage = stage, .entry = p->entry, .call = p->call };
-        wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks, together(stage), run_slabs, &l);
-    } else
+    if (p->call.param != param) /* what workers have in their caches is left as it is */
+        p->call.param = param;
+    if (p->shared)
+        share_slabs(e, limits, p);
+    else
         p->entry(&p->call, origin, p->extent, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
 }

@@ -74,7 +74,7 @@ struct wf__pool {
     wf__blocks_fn *fn;
     void *user;
     int64_t first, blocks;                /* what is divided: first .. blocks - 1 */
-    int64_t most;                         /* blocks of one call */
+    int64_t least, most;                  /* blocks of one call */
     unsigned width;                       /* workers of the run; after it, of the last one */
     worker **workers;                     /* [room], the first of them NULL: the caller */
     _Alignas(128) _Atomic uint64_t share; /* the caller's */
@@ -114,7 +114,7 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
         int64_t taken = (int64_t)(now & TAKEN), left = n - taken;
         if (left <= 0)
             return;
-        int64_t some = left / 2 < pool->most ? (left + 1) / 2 : pool->most;
+        int64_t some = left / 2 < pool->least ? left : left / 2 < pool->most ? (left + 1) / 2 : pool->most;
         uint64_t next = (now + (uint64_t)some) | (some == left ? ALL : 0);
         if (!atomic_compare_exchange_weak_explicit(share, &seen, next, memory_order_relaxed, memory_order_relaxed))
             continue;
@@ -481,7 +481,8 @@ static void wait_no_more(wf__pool *pool, bool *waits)
     *waits = false;
 }
 
-void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t most, wf__blocks_fn *fn, void *user)
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t least, int64_t most, wf__blocks_fn *fn,
+                          void *user)
 {
     int threads = wf__pool_threads(pool);
     if (workers > threads)
@@ -501,6 +502,7 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t m
             unsigned width = end - block < workers ? (unsigned)(end - block) : (unsigned)workers;
             pool->fn = fn;
             pool->user = user;
+            pool->least = least;
             pool->most = most;
             width = ready_workers(pool, width);
             if (width > 1)
@@ -531,7 +533,7 @@ static void run_one_by_one(void *user, int64_t first, int64_t end, int worker_in
 
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user)
 {
-    wf__pool_run_several(pool, workers, blocks, 1, run_one_by_one, &(one_by_one){ fn, user });
+    wf__pool_run_several(pool, workers, blocks, 1, 1, run_one_by_one, &(one_by_one){ fn, user });
 }
 
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user)

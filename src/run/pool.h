@@ -31,7 +31,9 @@ void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user);
 /* The same with at most `workers` workers (worker < workers), for callers that have set up that many of something. */
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user);
 
-/* The same for small blocks, of which one call does several, first .. end - 1: at most `most`, and half of what is left
- * of a part, so that the last ones are small again; all of them where there is one worker. */
-void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t most, wf__blocks_fn *fn, void *user);
+/* The same for small blocks, of which one call does several, first .. end - 1: half of what is left of a part, so that
+ * the last ones are small again, but `most` at most, and all that is left where that is less than twice `least`; all of
+ * them where there is one worker. 1 <= least <= most. */
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t least, int64_t most, wf__blocks_fn *fn,
+                          void *user);
 #endif
