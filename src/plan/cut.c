@@ -100,10 +100,11 @@ static bool cut_strips(wf__stage *stage)
 }
 
 /* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
- * into up to 64 parts that are worth a thread's while. */
+ * into up to 64 parts that are worth a thread's while; lines, of which a call does several, into what a first-level
+ * cache holds. */
 static void cut_blocks(wf__stage *stage)
 {
-    enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16 };
+    enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16, LINE_WORK = 1 << 15 };
     int64_t points = 1, left = CHAIN;
     int rank = stage->body.rank;
     stage->blocks = stage->parts = 1;
@@ -122,13 +123,15 @@ static void cut_blocks(wf__stage *stage)
     if (!stage->body.red_n && points) {
         if (cut_strips(stage))
             return;
-        int64_t least = (int64_t)((uint64_t)PART_WORK / (stage->work / (uint64_t)points));
+        int64_t least = (int64_t)((uint64_t)(rank > 1 ? PART_WORK : LINE_WORK) / (stage->work / (uint64_t)points));
         left = points / PARTS > least ? points / PARTS : least;
     }
     for (int d = rank - 1; d >= 0; --d) {
         int64_t n = stage->extent[d], unit = d == rank - 1 ? LANE_STEP : d == rank - 2 ? ROW_STEP : 1;
         int64_t size = left < 1 ? 1 : left;
         size = (size + unit - 1) / unit * unit;
+        while (d == rank - 1 && !stage->body.red_n && size < n && n % size && n % size < WF__LONG_ROW)
+            size += unit; /* rather than have a last part that is no long row */
         stage->block[d] = size < n ? size : n > 0 ? n : 1;
         left /= n > 0 ? n : 1;
         stage->blocks *= n > 0 ? (n + stage->block[d] - 1) / stage->block[d] : 0;

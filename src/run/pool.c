@@ -102,6 +102,20 @@ static _Atomic uint64_t *share_of(wf__pool *pool, unsigned index)
     return index ? &pool->workers[index]->share : &pool->share;
 }
 
+/* A whole part. Every second run turns its ends around: it begins where the one before has ended, whose last block is
+ * still in the first-level cache, and ends where the next one begins. */
+static void run_whole(wf__pool *pool, int64_t begin, int64_t end, uint32_t number, int worker_index)
+{
+    enum { WORTH_IT = 8 };
+    if (!(number & 1) || end - begin < WORTH_IT) {
+        pool->fn(pool->user, begin, end, worker_index);
+        return;
+    }
+    pool->fn(pool->user, end - 1, end, worker_index);
+    pool->fn(pool->user, begin + 1, end - 1, worker_index);
+    pool->fn(pool->user, begin, begin + 1, worker_index);
+}
+
 /* Does what is left of part `index`. */
 static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker_index)
 {
@@ -118,7 +132,10 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
         uint64_t next = (now + (uint64_t)some) | (some == left ? ALL : 0);
         if (!atomic_compare_exchange_weak_explicit(share, &seen, next, memory_order_relaxed, memory_order_relaxed))
             continue;
-        pool->fn(pool->user, begin + taken, begin + taken + some, worker_index);
+        if (some == n)
+            run_whole(pool, begin, begin + n, number, worker_index);
+        else
+            pool->fn(pool->user, begin + taken, begin + taken + some, worker_index);
         seen = atomic_load_explicit(share, memory_order_relaxed);
     }
 }
