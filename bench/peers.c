@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,6 +110,9 @@ double bench_peer_run(bench_peer *p, int64_t calls)
     if (fprintf(p->to, "run %lld\n", (long long)calls) < 0 || fflush(p->to) != 0 || !fgets(line, sizeof line, p->from))
         return NAN;
     double seconds = strtod(line, &end);
+    const struct timespec settle = { .tv_nsec =
+                                         6000000 }; /* its threads look out for more work for some milliseconds */
+    nanosleep(&settle, NULL);
     if (end != line)
         return seconds;
     fprintf(stderr, "weft-bench: %s: %s", p->name, line);
