@@ -96,8 +96,8 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     _Atomic int64_t refs;
     uint64_t id; /* of no other array of the context, before or after */
     wf_context *ctx;
-    char *name;        /* of a formal, a local array; else NULL */
-    wf_device device;  /* WF_CPU or a GPU; of a formal: 0 */
+    char *name;       /* of a formal, a local array; else NULL */
+    wf_device device; /* WF_CPU or a GPU; of a formal: 0 */
     wf_dtype dtype;
     _Atomic int state; /* wf_state */
     bool read_only;
@@ -106,15 +106,15 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     wf_shape shape; /* the rank, too */
     /* and what it does not */
     int64_t stride[WF_MAX_RANK];
-    wf__buffer *buffer;     /* NULL: a formal */
-    char *base;             /* element [0, ..., 0] */
-    const char *lo, *hi;    /* the bytes it spans */
-    uint64_t group;         /* of a copy that borrows, and its views; 0: it does not */
-    wf_array *next, *prev;  /* borrowers of the buffer */
-    int scratch;            /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
-    uint32_t local;         /* of a local array: 1 + the first of its variables; else 0 */
-    uint32_t number;        /* of a local array: how many were made before it */
-    wf__shown *shown;       /* of wf_watch; else NULL */
+    wf__buffer *buffer;    /* NULL: a formal */
+    char *base;            /* element [0, ..., 0] */
+    const char *lo, *hi;   /* the bytes it spans */
+    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
+    wf_array *next, *prev; /* borrowers of the buffer */
+    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
+    uint32_t number;       /* of a local array: how many were made before it */
+    wf__shown *shown;      /* of wf_watch; else NULL */
     wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
