@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct bench_peer {
@@ -106,13 +106,12 @@ bool bench_peer_prepare(bench_peer *p, const char *row)
 
 double bench_peer_run(bench_peer *p, int64_t calls)
 {
+    enum { SETTLE = 6000000 }; /* nanoseconds in which its threads look out for more work */
     char line[512], *end;
     if (fprintf(p->to, "run %lld\n", (long long)calls) < 0 || fflush(p->to) != 0 || !fgets(line, sizeof line, p->from))
         return NAN;
     double seconds = strtod(line, &end);
-    const struct timespec settle = { .tv_nsec =
-                                         6000000 }; /* its threads look out for more work for some milliseconds */
-    nanosleep(&settle, NULL);
+    nanosleep(&(struct timespec){ .tv_nsec = SETTLE }, NULL);
     if (end != line)
         return seconds;
     fprintf(stderr, "weft-bench: %s: %s", p->name, line);

@@ -123,7 +123,8 @@ static void cut_blocks(wf__stage *stage)
     if (!stage->body.red_n && points) {
         if (cut_strips(stage))
             return;
-        int64_t least = (int64_t)((uint64_t)(rank > 1 ? PART_WORK : LINE_WORK) / (stage->work / (uint64_t)points));
+        bool line = rank == 1 && !stage->copies_n && !stage->updates;
+        int64_t least = (int64_t)((uint64_t)(line ? LINE_WORK : PART_WORK) / (stage->work / (uint64_t)points));
         left = points / PARTS > least ? points / PARTS : least;
     }
     for (int d = rank - 1; d >= 0; --d) {
