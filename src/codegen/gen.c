@@ -84,7 +84,7 @@ val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value)
 
 val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t step)
 {
-    val lane[WF__LANES];
+    val lane[WF__LANES] = { NULL };
     for (int i = 0; i < w; i++)
         lane[i] =
             g->L->ConstInt(scalar, (unsigned long long)first + (unsigned long long)i * (unsigned long long)step, 0);
@@ -101,6 +101,14 @@ val wf__gen_splat(wf__gen *g, val scalar, int w)
     val undefined = g->L->GetPoison(type);
     val one = g->L->BuildInsertElement(g->b, undefined, scalar, g_i32(g, 0), "");
     return g->L->BuildShuffleVector(g->b, one, undefined, wf__gen_int(g, g->i32, w, 0), "");
+}
+
+val wf__gen_half(wf__gen *g, val v, int s, bool upper)
+{
+    if (s == 1)
+        return g->L->BuildExtractElement(g->b, v, g_i32(g, upper), "");
+    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)),
+                                    wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
 }
 
 /* LLVM finds an intrinsic by the text of its name and types; those that were asked for before are found faster. */

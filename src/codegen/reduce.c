@@ -214,15 +214,6 @@ static void join_all(wf__frame *f, int w, val *a, const val *b, val *value)
             a[joiner->node[i].a] = value[joiner->node[i].c];
 }
 
-/* Lanes s .. 2s-1 of a vector of 2s, or the first s. */
-static val half(wf__gen *g, val v, int s, bool upper)
-{
-    if (s == 1)
-        return g->L->BuildExtractElement(g->b, v, g_i32(g, upper), "");
-    return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)),
-                                    wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
-}
-
 /* The lanes of every reduction joined pairwise, as scalars in v[0 .. red_n-1]; v has room for all instances. */
 static void join_lanes(wf__frame *f, val *v, val *value)
 {
@@ -237,8 +228,8 @@ static void join_lanes(wf__frame *f, val *v, val *value)
     for (int s = g->width / 2; s; s /= 2) {
         for (uint32_t i = 0; i < n; i++) {
             val both = v[i];
-            v[i] = half(g, both, s, false);
-            v[n + i] = half(g, both, s, true);
+            v[i] = wf__gen_half(g, both, s, false);
+            v[n + i] = wf__gen_half(g, both, s, true);
         }
         join_all(f, s, v, v + n, value);
     }

@@ -313,20 +313,16 @@ val wf__neutral_where_off(const wf__change *u, val mask, val v)
     return mask ? g_select(g, mask, v, wf__gen_const(g, u->with, g->width, bits)) : v;
 }
 
-/* All lanes of v joined, pairwise, in lane 0. */
+/* All lanes of v joined, pairwise, as a scalar. (In vectors of one width, whose other lanes are of no use, LLVM 22 takes
+ * wrong lanes.) */
 static val joined_lanes(const wf__change *u, val v)
 {
     wf__gen *g = u->in->g;
     unsigned op = wf__join_op((wf_join)u->join);
-    for (int s = g->width / 2; s; s /= 2) {
-        val lane[WF__LANES];
-        for (int l = 0; l < g->width; l++)
-            lane[l] = g_i32(g, l < s ? l + s : l);
-        val high = g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)),
-                                            g->L->ConstVector(lane, (unsigned)g->width), "");
-        v = wf__gen_op(g, op, u->with, g->width, (val[]){ v, high, NULL }, NULL);
-    }
-    return g->L->BuildExtractElement(g->b, v, g_i32(g, 0), "");
+    for (int s = g->width / 2; s; s /= 2)
+        v = wf__gen_op(g, op, u->with, s, (val[]){ wf__gen_half(g, v, s, false), wf__gen_half(g, v, s, true), NULL },
+                       NULL);
+    return v;
 }
 
 static val somewhere(const wf__change *u)
