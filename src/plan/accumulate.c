@@ -20,7 +20,7 @@ enum {
     FEW_GROUPS = 16,
     MOST_GROUPS = 64,
     LEAST_GROUPS = 4,     /* of what follows */
-    UPDATES_OF_COPY = 16, /* for each element of all copies, so that clearing and joining them is little beside */
+    UPDATES_OF_COPY = 32, /* for each element of all copies, so that clearing and joining them is little beside */
     ALIGN = 16,           /* of copies in the memory of a block of threads */
     REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
 };
