@@ -28,6 +28,17 @@ static inline int on_default(void **state)
     return 0;
 }
 
+/* In debug mode; what the library has to say goes to `log`, if that is not NULL. */
+static inline int in_debug_mode(wf_device device, void (*log)(int level, const char *text, void *user))
+{
+    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
+                                       .device = device,
+                                       .threads = 2,
+                                       .flags_on = WF_NO_DISK_CACHE | WF_DEBUG,
+                                       .log = log });
+    return ctx == NULL;
+}
+
 static inline int off(void **state)
 {
     (void)state;

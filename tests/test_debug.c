@@ -10,18 +10,9 @@ static void keep_log(int level, const char *text, void *user)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-static int in_debug_mode(wf_device device)
-{
-    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
-                                       .device = device,
-                                       .threads = 2,
-                                       .flags_on = WF_NO_DISK_CACHE | WF_DEBUG,
-                                       .log = keep_log });
-    return ctx == NULL;
-}
-static int debug_cpu(void **state) { return (void)state, in_debug_mode(WF_CPU); }
-static int debug_emulator(void **state) { return (void)state, in_debug_mode(WF_GPU_EMU(0)); }
-static int debug_gpu(void **state) { return (void)state, in_debug_mode(WF_GPU(0)); }
+static int debug_cpu(void **state) { return (void)state, in_debug_mode(WF_CPU, keep_log); }
+static int debug_emulator(void **state) { return (void)state, in_debug_mode(WF_GPU_EMU(0), keep_log); }
+static int debug_gpu(void **state) { return (void)state, in_debug_mode(WF_GPU(0), keep_log); }
 
 /* Which of several findings is named is open on a GPU; the emulator goes through points in order. */
 static const char *in_order(const char *text) { return wf_context_device(ctx) == WF_GPU(0) ? "" : text; }

@@ -1,13 +1,7 @@
 /* test_debug_labels.c - debug mode calls values, arrays and formals what the user does. */
 #include "on_devices.h"
 
-static int in_debug_mode(void **state)
-{
-    (void)state;
-    ctx = wf_context_new(
-        &(wf_config){ .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE | WF_DEBUG });
-    return ctx == NULL;
-}
+static int debugging(void **state) { return (void)state, in_debug_mode(0, NULL); }
 
 /* Of an index space, which reads beyond the end; the labels, of which NULL is none. */
 static wf_graph *shifted(const wf_array *a, wf_array *out, const char *array, const char *value)
@@ -80,5 +74,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_reads), cmocka_unit_test(test_writes),
                                         cmocka_unit_test(test_formals) };
-    return cmocka_run_group_tests(tests, in_debug_mode, off);
+    return cmocka_run_group_tests(tests, debugging, off);
 }

@@ -52,17 +52,8 @@ static void keep_log(int level, const char *text, void *user)
     if (level == 2 && lines < 64)
         snprintf(logged[lines++], sizeof *logged, "%s", text);
 }
-static int debug_on(wf_device device)
-{
-    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
-                                       .device = device,
-                                       .threads = 2,
-                                       .flags_on = WF_NO_DISK_CACHE | WF_DEBUG,
-                                       .log = keep_log });
-    return ctx == NULL;
-}
-static int debugging(void **state) { return (void)state, debug_on(WF_CPU); }
-static int interpreting(void **state) { return (void)state, debug_on(WF_INTERP); }
+static int debugging(void **state) { return (void)state, in_debug_mode(WF_CPU, keep_log); }
+static int interpreting(void **state) { return (void)state, in_debug_mode(WF_INTERP, keep_log); }
 
 /* The Collatz steps of 1 .. n, n up to LANES; films of x and of the number of turns. */
 static wf_status collatz(bool space, int64_t n, film *x_film, film *turn_film, wf_array *steps)

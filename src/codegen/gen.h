@@ -51,8 +51,8 @@ val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value);
 val wf__gen_int(wf__gen *g, LLVMTypeRef scalar, int w, uint64_t value);
 val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t step);
 val wf__gen_splat(wf__gen *g, val scalar, int w);
-val wf__gen_half(wf__gen *g, val v, int s,
-                 bool upper); /* lanes s .. 2s - 1 of a vector of 2s, or the first s; s = 1: a scalar */
+/* Lanes s .. 2s - 1 of a vector of 2s, or the first s; s = 1: a scalar. */
+val wf__gen_half(wf__gen *g, val v, int s, bool upper);
 
 /* ---- calls ---- */
 val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
