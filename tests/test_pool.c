@@ -99,7 +99,7 @@ static void test_several(void **state)
             int64_t blocks = counts[i % WF__COUNT(counts)];
             s.most = most[i / WF__COUNT(counts) % WF__COUNT(most)];
             s.least = i % 3 ? 1 : (s.most + 1) / 2;
-            wf__pool_run_several(pool, threads, blocks, s.least, s.most, blocks_of, &s);
+            wf__pool_run_several(pool, threads, blocks, &(wf__several){ s.least, s.most, i / 2 % 2 }, blocks_of, &s);
             assert_true(ran_once(s.j, blocks));
             assert_int_equal(atomic_load(&s.too_long), 0);
         }
@@ -126,7 +126,7 @@ static void test_rounds(void **state)
         atomic_int_least64_t sum[2];
         atomic_init(&sum[0], 0);
         atomic_init(&sum[1], 0);
-        wf__pool_run_several(pool, 3, blocks, 1, i % 2 ? 1 << 20 : blocks, add_range, sum);
+        wf__pool_run_several(pool, 3, blocks, &(wf__several){ 1, i % 2 ? 1 << 20 : blocks, i / 2 % 2 }, add_range, sum);
         assert_int_equal(atomic_load(&sum[0]), blocks);
         assert_int_equal(atomic_load(&sum[1]), blocks * (blocks - 1) / 2);
     }

@@ -287,6 +287,7 @@ enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
 typedef struct wf__memo {
     _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
     _Atomic bool held;
+    bool turned; /* the latest launch was, see wf__engine_run_prepared */
     uint64_t id[WF__MEMO_ARRAYS];
     int64_t dim[WF_MAX_RANK];
     wf__plan_entry *entry; /* used */

@@ -50,8 +50,9 @@ struct wf_frozen {
     uint64_t *id;       /* of the inputs bound now; 0: none */
     expected *expected; /* the same */
     int64_t
-        *apart; /* of each two inputs, in the order of pair_of: bytes from one to the other; APART: no common ones */
-    bool bound; /* calls and addresses hold for these */
+        *apart;  /* of each two inputs, in the order of pair_of: bytes from one to the other; APART: no common ones */
+    bool bound;  /* calls and addresses hold for these */
+    bool turned; /* the latest replay was, see wf__engine_run_prepared */
     uint32_t array_n, array_cap, inputs;
     alias *alias;
     uint32_t alias_n, alias_cap;
@@ -587,10 +588,11 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
     wf__mutex_lock(&f->lock);
     wait_for_queued(f, inputs);
     if (is_bound(f, inputs)) {
+        f->turned = !f->turned;
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {
             step *s = &f->step[k];
             if (s->call.entry)
-                wf__engine_run_prepared(f->ctx->engine, &s->call, s->param, &(wf__limits){ 0 });
+                wf__engine_run_prepared(f->ctx->engine, &s->call, s->param, &(wf__limits){ 0 }, f->turned);
             else
                 status = run_step(f, s);
         }

@@ -266,6 +266,12 @@ static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_sha
     return k && k->program.object_n <= WF__MEMO_ARRAYS ? memo_tag(arrays, k->program.object_n, space) : 0;
 }
 
+static void run_memo(wf_context *ctx, wf__memo *m, const uint64_t *param, const wf__limits *limits)
+{
+    m->turned = !m->turned;
+    wf__engine_run_prepared(ctx->engine, &m->call, param, limits, m->turned);
+}
+
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
 {
     if (k->kept_n || atomic_load_explicit(&k->ctx->streaming, memory_order_acquire) || wf__is_noted(k->ctx) ||
@@ -275,7 +281,7 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
     wf__memo *memo = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
     bool done = memo && memo->call.entry;
     if (done)
-        wf__engine_run_prepared(k->ctx->engine, &memo->call, param, &k->program.limits);
+        run_memo(k->ctx, memo, param, &k->program.limits);
     if (memo)
         give_memo(memo);
     return done;
@@ -367,7 +373,7 @@ static wf_status run_now(wf_context *ctx, const wf__request *r)
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
     wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
-        wf__engine_run_prepared(ctx->engine, &memo->call, r->param, &r->limits);
+        run_memo(ctx, memo, r->param, &r->limits);
     else
         status = run_planned(ctx, r, memo, tag);
     if (memo)

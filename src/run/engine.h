@@ -70,8 +70,9 @@ typedef struct wf__prepared {
 } wf__prepared;
 /* For a plan that has run with these addresses; the plan must outlive `out`. */
 void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out);
+/* entry is not NULL; serial_below is 0. `turned` is to change from one run of it to the next: see wf__several. */
 void wf__engine_run_prepared(wf__engine *engine, wf__prepared *prepared, const uint64_t *param,
-                             const wf__limits *limits); /* entry is not NULL; serial_below is 0 */
+                             const wf__limits *limits, bool turned);
 void wf__prepared_free(wf__prepared *prepared);
 void wf__engine_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 

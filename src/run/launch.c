@@ -171,12 +171,13 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
 
 /* What is cut along one axis, by all threads. A part of a short run is one call: what a call costs is more than what
  * threads that do not come at the same time lose by that. */
-static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p)
+static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
 {
     enum { CALL_WORK = 1 << 19, MOST = 4 };
     const wf__stage *stage = p->shared;
     int64_t least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
-    wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks, least, MOST * least, run_slabs, (void *)p);
+    wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks,
+                         &(wf__several){ least, MOST * least, turned }, run_slabs, (void *)p);
 }
 
 static void run_blocks(wf__launch *l)
@@ -191,7 +192,8 @@ static void run_blocks(wf__launch *l)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
     else if (l->parallel && l->entry && stage->slabs >= 0)
         share_slabs(l->engine, &(wf__limits){ .threads = l->threads },
-                    &(wf__prepared){ .entry = l->entry, .shared = stage, .call = l->call });
+                    &(wf__prepared){ .entry = l->entry, .shared = stage, .call = l->call },
+                    atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
     else if (l->parallel && l->entry)
         wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)
@@ -547,12 +549,13 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
 
-void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits)
+void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits,
+                             bool turned)
 {
     if (p->call.param != param) /* what workers have in their caches is left as it is */
         p->call.param = param;
     if (p->shared)
-        share_slabs(e, limits, p);
+        share_slabs(e, limits, p, turned);
     else
         p->entry(&p->call, origin, p->extent, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);

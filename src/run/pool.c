@@ -76,6 +76,7 @@ struct wf__pool {
     int64_t first, blocks;                /* what is divided: first .. blocks - 1 */
     int64_t least, most;                  /* blocks of one call */
     unsigned width;                       /* workers of the run; after it, of the last one */
+    bool turned;                          /* whole parts from their end */
     worker **workers;                     /* [room], the first of them NULL: the caller */
     _Alignas(128) _Atomic uint64_t share; /* the caller's */
     /* Of the runs' owner, under `owner`. */
@@ -102,17 +103,20 @@ static _Atomic uint64_t *share_of(wf__pool *pool, unsigned index)
     return index ? &pool->workers[index]->share : &pool->share;
 }
 
-/* A whole part. Every second run turns its ends around: it begins where the one before has ended, whose last block is
- * still in the first-level cache, and ends where the next one begins. */
-static void run_whole(wf__pool *pool, int64_t begin, int64_t end, uint32_t number, int worker_index)
+/* A whole part. Turned: the last block, the rest of the second half, of the first half, the first block. What has come
+ * last is still in the first-level cache, and what does not quite fit into the second is not lost there every time, as it
+ * is where the least recently used goes first. */
+static void run_whole(wf__pool *pool, int64_t begin, int64_t end, int worker_index)
 {
     enum { WORTH_IT = 8 };
-    if (!(number & 1) || end - begin < WORTH_IT) {
+    if (!pool->turned || end - begin < WORTH_IT) {
         pool->fn(pool->user, begin, end, worker_index);
         return;
     }
+    int64_t middle = begin + (end - begin) / 2;
     pool->fn(pool->user, end - 1, end, worker_index);
-    pool->fn(pool->user, begin + 1, end - 1, worker_index);
+    pool->fn(pool->user, middle, end - 1, worker_index);
+    pool->fn(pool->user, begin + 1, middle, worker_index);
     pool->fn(pool->user, begin, begin + 1, worker_index);
 }
 
@@ -133,7 +137,7 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
         if (!atomic_compare_exchange_weak_explicit(share, &seen, next, memory_order_relaxed, memory_order_relaxed))
             continue;
         if (some == n)
-            run_whole(pool, begin, begin + n, number, worker_index);
+            run_whole(pool, begin, begin + n, worker_index);
         else
             pool->fn(pool->user, begin + taken, begin + taken + some, worker_index);
         seen = atomic_load_explicit(share, memory_order_relaxed);
@@ -498,7 +502,7 @@ static void wait_no_more(wf__pool *pool, bool *waits)
     *waits = false;
 }
 
-void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t least, int64_t most, wf__blocks_fn *fn,
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn,
                           void *user)
 {
     int threads = wf__pool_threads(pool);
@@ -519,8 +523,9 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t l
             unsigned width = end - block < workers ? (unsigned)(end - block) : (unsigned)workers;
             pool->fn = fn;
             pool->user = user;
-            pool->least = least;
-            pool->most = most;
+            pool->least = how->least;
+            pool->most = how->most;
+            pool->turned = how->turned;
             width = ready_workers(pool, width);
             if (width > 1)
                 run_parallel(pool, width, block, end);
@@ -550,7 +555,8 @@ static void run_one_by_one(void *user, int64_t first, int64_t end, int worker_in
 
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user)
 {
-    wf__pool_run_several(pool, workers, blocks, 1, 1, run_one_by_one, &(one_by_one){ fn, user });
+    wf__pool_run_several(pool, workers, blocks, &(wf__several){ 1, 1, false }, run_one_by_one,
+                         &(one_by_one){ fn, user });
 }
 
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user)

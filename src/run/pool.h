@@ -33,7 +33,12 @@ void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *
 
 /* The same for small blocks, of which one call does several, first .. end - 1: half of what is left of a part, so that
  * the last ones are small again, but `most` at most, and all that is left where that is less than twice `least`; all of
- * them where there is one worker. 1 <= least <= most. */
-void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, int64_t least, int64_t most, wf__blocks_fn *fn,
+ * them where there is one worker. 1 <= least <= most. `turned`: parts that are one call are done from their end, roughly;
+ * what turns every second time finds more in the caches. */
+typedef struct wf__several {
+    int64_t least, most; /* blocks of one call */
+    bool turned;
+} wf__several;
+void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn,
                           void *user);
 #endif
