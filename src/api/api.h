@@ -294,11 +294,20 @@ typedef struct wf__memo {
     wf__prepared call;
 } wf__memo;
 
+/* What binding has to know of an object or, after these, a parameter: side by side, as a launch finds little of what it
+ * needs in the first-level cache. */
+typedef struct wf__socket {
+    char name[8];    /* "": it has none, or a longer one, as the program says */
+    wf_array *array; /* the recording's own; NULL: a launch gives it */
+    uint8_t dtype, rank;
+} wf__socket;
+
 struct wf_kernel {
     wf_context *ctx;
-    wf__program program;
+    wf__socket *socket;
     wf_array **kept;
     uint32_t kept_n;
+    wf__program program;
     wf__str recording_key;
     wf__mutex lock;
     wf__plan_entry *last; /* under the lock: the plan of the latest launch that found no memo */
@@ -547,4 +556,5 @@ wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__st
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 void wf__memo_free(wf_context *ctx, wf__memo *memo);
+bool wf__kernel_sockets(wf_kernel *kernel); /* of its program; false: out of memory */
 #endif

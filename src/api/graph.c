@@ -369,7 +369,7 @@ wf_kernel *wf_compile(wf_graph *g)
         g->kept = NULL;
         g->kept_n = g->kept_cap = 0;
         wf__program_key(&k->program, &k->recording_key);
-        if (k->recording_key.failed) {
+        if (k->recording_key.failed || !wf__kernel_sockets(k)) {
             wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a kernel");
             wf_kernel_free(k);
             k = NULL;

@@ -9,27 +9,49 @@ static inline bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Is this object (they come first) or parameter of that name? */
-static inline bool is_named(const wf__program *p, uint32_t i, const char *name)
+static const char *name_of(const wf__program *p, uint32_t i)
 {
-    const char *own = i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
+    return i < p->object_n ? p->object[i].array->name : p->param[i - p->object_n].name;
+}
+
+bool wf__kernel_sockets(wf_kernel *k)
+{
+    const wf__program *p = &k->program;
+    k->socket = wf__alloc0((p->object_n + p->param_n + 1) * sizeof *k->socket);
+    for (uint32_t i = 0; k->socket && i < p->object_n + p->param_n; ++i) {
+        wf__socket *s = &k->socket[i];
+        const wf_array *a = i < p->object_n ? p->object[i].array : NULL;
+        const char *name = name_of(p, i);
+        if (name && strlen(name) < sizeof s->name)
+            strcpy(s->name, name);
+        s->array = name ? NULL : (wf_array *)a;
+        s->dtype = (uint8_t)(a ? a->dtype : p->rec.ir.param[i - p->object_n]);
+        s->rank = a ? (uint8_t)a->shape.rank : 0;
+    }
+    return k->socket;
+}
+
+/* Is this object (they come first) or parameter of that name? */
+static inline bool is_named(const wf_kernel *k, uint32_t i, const char *name)
+{
+    const char *own = k->socket[i].name[0] ? k->socket[i].name : name_of(&k->program, i);
     return own && same_name(own, name);
 }
 
 /* The object or parameter of that name; their number: none. */
-static uint32_t find_name(const wf__program *p, const char *name)
+static uint32_t find_name(const wf_kernel *k, const char *name)
 {
-    uint32_t n = p->object_n + p->param_n, i = 0;
-    while (i < n && !is_named(p, i, name))
+    uint32_t n = k->program.object_n + k->program.param_n, i = 0;
+    while (i < n && !is_named(k, i, name))
         ++i;
     return i;
 }
 
 /* The usual case, without the search for a reason. */
-static inline bool fits(const wf_kernel *k, const wf_array *formal, const wf_array *a)
+static inline bool fits(const wf_kernel *k, uint32_t object, const wf_array *a)
 {
-    return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == formal->dtype &&
-           a->shape.rank == formal->shape.rank && !a->read_only &&
+    return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == k->socket[object].dtype &&
+           a->shape.rank == k->socket[object].rank && !a->read_only &&
            atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
 }
 
@@ -61,7 +83,7 @@ static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf
 {
     wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
     *out = a;
-    return a && fits(k, k->program.object[object].array, a) ? WF_OK : bind_odd_array(k, object, a, function);
+    return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, a, function);
 }
 
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
@@ -70,7 +92,7 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
     if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
         return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
                          k->program.param[number].name);
-    unsigned dtype = k->program.rec.ir.param[number];
+    unsigned dtype = k->socket[k->program.object_n + number].dtype;
     if (!wf__number_fits(value, dtype))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %.17g does not fit parameter '%s' of dtype %s", function, value,
                          k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
@@ -92,7 +114,7 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
 {
     const wf__program *p = &k->program;
     for (uint32_t i = 0; i < p->object_n; ++i)
-        arrays[i] = p->object[i].array->name ? NULL : p->object[i].array;
+        arrays[i] = k->socket[i].array;
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
     uint32_t n = p->object_n + p->param_n, next = 0;
@@ -100,8 +122,8 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
     for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
         uint32_t at = next; /* things are often named in the order of declaration */
-        if (at >= n || !arg->name || !is_named(p, at, arg->name))
-            at = arg->name ? find_name(p, arg->name) : n;
+        if (at >= n || !arg->name || !is_named(k, at, arg->name))
+            at = arg->name ? find_name(k, arg->name) : n;
         next = at + 1;
         if (at == n)
             return wf__error(k->ctx, WF_ERR_ARG, "%s: the kernel has no formal or parameter '%s'", function,
@@ -224,6 +246,7 @@ void wf_kernel_free(wf_kernel *k)
     for (uint32_t i = 0; i < k->kept_n; ++i)
         wf_release(k->kept[i]);
     wf__free(k->kept);
+    wf__free(k->socket);
     for (int i = 0; i < WF__MEMOS; ++i)
         wf__memo_free(k->ctx, &k->memo[i]);
     wf__plan_release(k->ctx, k->last);

@@ -62,9 +62,9 @@ bool wf__engine_run(wf__engine *engine, wf__plan *plan, char *const *base, const
  * but the parameters. */
 typedef struct wf__prepared {
     wf__entry *entry; /* NULL: not such a plan, or not compiled yet */
-    const int64_t *extent;
-    const wf__stage *shared; /* its blocks are for all threads; NULL: one box */
     wf__call call;
+    int64_t blocks, each, least; /* for all threads, of so many points of the axis; of one call. 0: one box */
+    int axis;
     wf__mem *mem; /* call.mem; kept for the next use of this struct */
     uint32_t mem_cap;
 } wf__prepared;

@@ -127,13 +127,12 @@ static void run_block(void *user, int64_t block, int worker) { wf__run_one(user,
 static void run_slabs(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__prepared *p = user;
-    const wf__stage *stage = p->shared;
-    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK], *last = &hi[stage->slabs];
+    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
     (void)worker;
-    memcpy(hi, stage->extent, sizeof hi);
-    lo[stage->slabs] = first * stage->block[stage->slabs];
-    if (end < stage->blocks)
-        *last = end * stage->block[stage->slabs];
+    memcpy(hi, p->call.extent, sizeof hi);
+    lo[p->axis] = first * p->each;
+    if (end < p->blocks)
+        hi[p->axis] = end * p->each;
     p->entry(&p->call, lo, hi, NULL);
 }
 
@@ -169,15 +168,32 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-/* What is cut along one axis, by all threads. A part of a short run is one call: what a call costs is more than what
- * threads that do not come at the same time lose by that. */
+/* A stage that is cut along one axis. A part of a short run is one call: what a call costs is more than what threads that
+ * do not come at the same time lose by that. */
+static void cut_slabs(const wf__stage *stage, wf__prepared *out)
+{
+    enum { CALL_WORK = 1 << 19 };
+    out->axis = stage->slabs;
+    out->blocks = stage->blocks;
+    out->each = stage->block[stage->slabs];
+    out->least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
+}
+
+/* Its blocks, by all threads. */
 static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
 {
-    enum { CALL_WORK = 1 << 19, MOST = 4 };
-    const wf__stage *stage = p->shared;
-    int64_t least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
-    wf__pool_run_several(e->pool, wf__threads_of(e, limits), stage->blocks,
-                         &(wf__several){ least, MOST * least, turned }, run_slabs, (void *)p);
+    enum { MOST = 4 };
+    wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->blocks,
+                         &(wf__several){ p->least, MOST * p->least, turned }, run_slabs, (void *)p);
+}
+
+/* Every second time turned. */
+static void run_cut(const wf__launch *l)
+{
+    wf__prepared p = { .entry = l->entry, .call = l->call };
+    cut_slabs(l->stage, &p);
+    share_slabs(l->engine, &(wf__limits){ .threads = l->threads }, &p,
+                atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
 }
 
 static void run_blocks(wf__launch *l)
@@ -191,9 +207,7 @@ static void run_blocks(wf__launch *l)
     else if (l->parallel && l->entry && l->copies)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
     else if (l->parallel && l->entry && stage->slabs >= 0)
-        share_slabs(l->engine, &(wf__limits){ .threads = l->threads },
-                    &(wf__prepared){ .entry = l->entry, .shared = stage, .call = l->call },
-                    atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
+        run_cut(l);
     else if (l->parallel && l->entry)
         wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)
@@ -543,8 +557,9 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
-    out->extent = stage->extent;
-    out->shared = shared ? stage : NULL;
+    out->blocks = 0;
+    if (shared)
+        cut_slabs(stage, out);
     wf__variant which = wf__stage_variant(stage, out->mem, shared);
     out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
@@ -554,10 +569,10 @@ void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *par
 {
     if (p->call.param != param) /* what workers have in their caches is left as it is */
         p->call.param = param;
-    if (p->shared)
+    if (p->blocks)
         share_slabs(e, limits, p, turned);
     else
-        p->entry(&p->call, origin, p->extent, NULL);
+        p->entry(&p->call, origin, p->call.extent, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
 }
 
