@@ -284,10 +284,12 @@ struct wf_graph {
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
  * it at once (another thread is in it) goes the long way. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
-typedef struct wf__memo {
+typedef struct wf__hold { /* on a memo: what each launch changes, not beside what workers read */
     _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
     _Atomic bool held;
     bool turned; /* the latest launch was, see wf__engine_run_prepared */
+} wf__hold;
+typedef struct wf__memo {
     uint64_t id[WF__MEMO_ARRAYS];
     int64_t dim[WF_MAX_RANK];
     wf__plan_entry *entry; /* used */
@@ -307,6 +309,7 @@ struct wf_kernel {
     wf__socket *socket;
     wf_array **kept;
     uint32_t kept_n;
+    wf__hold hold[WF__MEMOS];
     wf__program program;
     wf__str recording_key;
     wf__mutex lock;

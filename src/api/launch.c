@@ -93,13 +93,13 @@ void wf__memo_free(wf_context *ctx, wf__memo *m)
     wf__prepared_free(&m->call);
 }
 
-static bool take_memo(wf__memo *m)
+static bool take_memo(wf__hold *h)
 {
-    return !atomic_load_explicit(&m->held, memory_order_relaxed) &&
-           !atomic_exchange_explicit(&m->held, true, memory_order_acquire);
+    return !atomic_load_explicit(&h->held, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&h->held, true, memory_order_acquire);
 }
 
-static void give_memo(wf__memo *m) { atomic_store_explicit(&m->held, false, memory_order_release); }
+static void give_memo(wf__hold *h) { atomic_store_explicit(&h->held, false, memory_order_release); }
 
 static uint64_t memo_tag(wf_array *const *arrays, uint32_t n, const wf_shape *space)
 {
@@ -121,16 +121,18 @@ static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, co
     return !differ;
 }
 
-/* The memo of a launch with these arrays, held; NULL: none, or it is in use. */
-static wf__memo *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
+static wf__memo *memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
+
+/* Of a launch with these arrays; NULL: there is none, or it is in use. */
+static wf__hold *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
 {
     for (int i = 0; i < WF__MEMOS; ++i) {
-        wf__memo *m = &k->memo[i];
-        if (atomic_load_explicit(&m->tag, memory_order_relaxed) != tag || !take_memo(m))
+        wf__hold *h = &k->hold[i];
+        if (atomic_load_explicit(&h->tag, memory_order_relaxed) != tag || !take_memo(h))
             continue;
-        if (memo_fits(m, arrays, n, space))
-            return m;
-        give_memo(m);
+        if (memo_fits(&k->memo[i], arrays, n, space))
+            return h;
+        give_memo(h);
     }
     return NULL;
 }
@@ -138,9 +140,10 @@ static wf__memo *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, co
 static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, const wf_shape *space, uint64_t tag,
                       wf__plan_entry *e)
 {
-    uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed);
-    wf__memo *m = &k->memo[at % WF__MEMOS];
-    if (!take_memo(m))
+    uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed) % WF__MEMOS;
+    wf__hold *h = &k->hold[at];
+    wf__memo *m = &k->memo[at];
+    if (!take_memo(h))
         return;
     wf__plan_entry *old = m->entry;
     m->entry = e;
@@ -152,8 +155,8 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
         m->call.entry = NULL;
     else
         wf__prepare(&e->plan, base, &m->call);
-    atomic_store_explicit(&m->tag, tag, memory_order_relaxed);
-    give_memo(m);
+    atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
+    give_memo(h);
     wf__plan_release(k->ctx, old);
 }
 
@@ -266,10 +269,10 @@ static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_sha
     return k && k->program.object_n <= WF__MEMO_ARRAYS ? memo_tag(arrays, k->program.object_n, space) : 0;
 }
 
-static void run_memo(wf_context *ctx, wf__memo *m, const uint64_t *param, const wf__limits *limits)
+static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf__limits *limits)
 {
-    m->turned = !m->turned;
-    wf__engine_run_prepared(ctx->engine, &m->call, param, limits, m->turned);
+    h->turned = !h->turned;
+    wf__engine_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
 }
 
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
@@ -278,12 +281,12 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
         wf__sharing(k->ctx))
         return false;
     uint64_t tag = tag_of(k, arrays, space);
-    wf__memo *memo = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
-    bool done = memo && memo->call.entry;
+    wf__hold *hold = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
+    bool done = hold && memo_of(k, hold)->call.entry;
     if (done)
-        run_memo(k->ctx, memo, param, &k->program.limits);
-    if (memo)
-        give_memo(memo);
+        run_memo(k, hold, param, &k->program.limits);
+    if (hold)
+        give_memo(hold);
     return done;
 }
 
@@ -311,13 +314,13 @@ wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__laun
     bool history = wf__has_history(ctx), made;
     double start = history ? wf__now() : 0;
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
-    wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
     wf__plan_entry *e;
     *note = (wf__launch_note){ 0 };
-    if (memo) {
-        e = memo->entry;
+    if (hold) {
+        e = memo_of(r->kernel, hold)->entry;
         atomic_fetch_add(&e->users, 1);
-        give_memo(memo);
+        give_memo(hold);
         return e;
     }
     e = find_plan(ctx, r->program, r->recording_key, r->arrays, r->space, r->kernel, &made, status);
@@ -337,7 +340,7 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
 }
 
 /* Without a memo that has it all. */
-static wf_status run_planned(wf_context *ctx, const wf__request *r, wf__memo *memo, uint64_t tag)
+static wf_status run_planned(wf_context *ctx, const wf__request *r, const wf__memo *memo, uint64_t tag)
 {
     const wf__program *p = r->program;
     char *few[FEW], **base = few;
@@ -371,13 +374,14 @@ static wf_status run_now(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
-    wf__memo *memo = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
-        run_memo(ctx, memo, r->param, &r->limits);
+        run_memo(r->kernel, hold, r->param, &r->limits);
     else
         status = run_planned(ctx, r, memo, tag);
-    if (memo)
-        give_memo(memo);
+    if (hold)
+        give_memo(hold);
     return status;
 }
 

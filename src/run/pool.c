@@ -79,10 +79,10 @@ struct wf__pool {
     bool turned;                          /* whole parts from their end */
     worker **workers;                     /* [room], the first of them NULL: the caller */
     _Alignas(128) _Atomic uint64_t share; /* the caller's */
-    /* Of the runs' owner, under `owner`. */
-    _Alignas(128) wf__mutex owner; /* held during a run */
-    atomic_int waiting;            /* callers that do their blocks alone and would like to have the workers */
-    _Atomic(const void *) last;    /* the thread that had the workers last, see this_thread */
+    /* Of the runs' owner. */
+    _Alignas(128) atomic_bool owned; /* during a run */
+    atomic_int waiting;              /* callers that do their blocks alone and would like to have the workers */
+    _Atomic(const void *) last;      /* the thread that had the workers last, see this_thread */
     /* The caller of the run, when it sleeps. */
     wf__mutex done_lock;
     wf__cond done;
@@ -91,7 +91,7 @@ struct wf__pool {
     atomic_int cores;
     atomic_bool no_more; /* the system refused a thread */
     atomic_bool quit;
-    unsigned room;    /* workers there are tables for; this and what follows under `owner` */
+    unsigned room;    /* workers there are tables for; this and what follows are the owner's */
     unsigned started; /* threads, so workers 1..started exist */
     int64_t process;
 };
@@ -120,12 +120,20 @@ static void run_whole(wf__pool *pool, int64_t begin, int64_t end, int worker_ind
     pool->fn(pool->user, begin, begin + 1, worker_index);
 }
 
-/* Does what is left of part `index`. */
+/* Does what is left of part `index`. The caller does its own at once if that is one call, so nobody else looks whether
+ * there is something left of it: its share stays where it is. */
 static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker_index)
 {
-    int64_t each = (pool->blocks - pool->first) / pool->width, more = (pool->blocks - pool->first) % pool->width;
-    int64_t begin = pool->first + index * each + (index < more ? index : more), n = each + (index < more);
+    unsigned blocks = (unsigned)(pool->blocks - pool->first), each = blocks / pool->width, more = blocks % pool->width;
+    int64_t begin = pool->first + (int64_t)index * each + (index < more ? index : more), n = each + (index < more);
     _Atomic uint64_t *share = share_of(pool, index);
+    if (!index && n / 2 < pool->least) {
+        if (!worker_index) {
+            atomic_store_explicit(share, (uint64_t)number << NUMBER_SHIFT | (uint64_t)n | ALL, memory_order_relaxed);
+            run_whole(pool, begin, begin + n, worker_index);
+        }
+        return;
+    }
     uint64_t seen = atomic_load_explicit(share, memory_order_relaxed);
     for (;;) {
         uint64_t now = number_of(seen) == number ? seen : (uint64_t)number << NUMBER_SHIFT;
@@ -330,8 +338,8 @@ wf__pool *wf__pool_new(int threads)
     atomic_init(&pool->cores, cores);
     atomic_init(&pool->quit, false);
     atomic_init(&pool->no_more, false);
+    atomic_init(&pool->owned, false);
     pool->process = wf__process_id();
-    wf__mutex_init(&pool->owner);
     wf__mutex_init(&pool->done_lock);
     wf__cond_init(&pool->done);
     return pool;
@@ -354,7 +362,6 @@ void wf__pool_free(wf__pool *pool)
         free(w);
     }
     if (ours) {
-        wf__mutex_free(&pool->owner);
         wf__mutex_free(&pool->done_lock);
         wf__cond_free(&pool->done);
     }
@@ -372,7 +379,7 @@ void wf__pool_set_threads(wf__pool *pool, int threads)
     atomic_store(&pool->no_more, false);
 }
 
-/* ---- runs; all under `owner` ---- */
+/* ---- runs; all of their owner ---- */
 
 /* Makes a table for `width` workers. */
 static bool make_room(wf__pool *pool, unsigned width)
@@ -485,7 +492,8 @@ static bool take_workers(wf__pool *pool, bool *waits)
 {
     bool others = atomic_load_explicit(&pool->waiting, memory_order_relaxed) > *waits;
     if (!(others && atomic_load_explicit(&pool->last, memory_order_relaxed) == this_thread()) &&
-        wf__mutex_try(&pool->owner)) {
+        !atomic_load_explicit(&pool->owned, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&pool->owned, true, memory_order_acquire)) {
         atomic_store_explicit(&pool->last, this_thread(), memory_order_relaxed);
         return true;
     }
@@ -529,7 +537,7 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf_
             width = ready_workers(pool, width);
             if (width > 1)
                 run_parallel(pool, width, block, end);
-            wf__mutex_unlock(&pool->owner);
+            atomic_store_explicit(&pool->owned, false, memory_order_release);
             if (width > 1) {
                 block = end - 1;
                 continue;
