@@ -38,15 +38,18 @@ typedef struct wf__history wf__history; /* history.c */
 typedef struct wf__current wf__current; /* stream.c */
 
 struct wf_context {
+    /* what each launch looks at */
+    wf__engine *engine;
+    _Atomic uint32_t flags;
+    _Atomic bool streaming;    /* there is a stream, or was: what launches and host access ask first */
+    _Atomic int64_t borrowers; /* arrays that share memory until it is written */
+    /* and what it does not */
     _Atomic int64_t refs;        /* the owner, arrays, graphs, kernels, streams and events */
     _Atomic uint64_t last_array; /* id */
-    wf__engine *engine;
     wf_device device;
-    _Atomic uint32_t flags;
     _Atomic uint64_t expand_bytes;
-    _Atomic bool streaming; /* there is a stream, or was: what launches and host access ask first */
-    wf__progress progress;  /* of queued work */
-    wf__mutex lock;         /* of what follows */
+    wf__progress progress; /* of queued work */
+    wf__mutex lock;        /* of what follows */
     wf_stream *streams;
     wf__current *current; /* streams that threads have chosen */
     wf__thread_error *errors;
@@ -55,12 +58,11 @@ struct wf_context {
     uint32_t spares;
     void (*log)(int level, const char *text, void *user);
     void *log_user;
-    _Atomic int64_t borrowers; /* arrays that share memory until it is written */
-    wf__mutex share_lock;      /* of what follows, and of everything about borrowers (share.c) */
-    wf__cond unread;           /* a buffer has no readers any more */
-    wf__history *history;      /* NULL: nothing was noted */
-    uint64_t launches;         /* noted */
-    wf_frozen *freezing;       /* sequences that are being noted (freeze.c) */
+    wf__mutex share_lock; /* of what follows, and of everything about borrowers (share.c) */
+    wf__cond unread;      /* a buffer has no readers any more */
+    wf__history *history; /* NULL: nothing was noted */
+    uint64_t launches;    /* noted */
+    wf_frozen *freezing;  /* sequences that are being noted (freeze.c) */
 };
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);

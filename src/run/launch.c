@@ -123,19 +123,6 @@ void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker)
 
 static void run_block(void *user, int64_t block, int worker) { wf__run_one(user, block, worker, worker); }
 
-/* Consecutive blocks of a stage that is cut along one axis: one box. */
-static void run_slabs(void *user, int64_t first, int64_t end, int worker)
-{
-    const wf__prepared *p = user;
-    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
-    (void)worker;
-    memcpy(hi, p->call.extent, sizeof hi);
-    lo[p->axis] = first * p->each;
-    if (end < p->blocks)
-        hi[p->axis] = end * p->each;
-    p->entry(&p->call, lo, hi, NULL);
-}
-
 /* Consecutive blocks that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
@@ -145,8 +132,6 @@ static void run_group(void *user, int64_t group, int worker)
     for (int64_t b = first; b < end; ++b)
         wf__run_one(l, b, group, worker);
 }
-
-static const int64_t origin[WF_MAX_RANK];
 
 int wf__threads_of(const wf__engine *e, const wf__limits *limits)
 {
@@ -168,34 +153,6 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-/* A stage that is cut along one axis. A part of a short run is one call: what a call costs is more than what threads that
- * do not come at the same time lose by that. */
-static void cut_slabs(const wf__stage *stage, wf__prepared *out)
-{
-    enum { CALL_WORK = 1 << 19 };
-    out->axis = stage->slabs;
-    out->blocks = stage->blocks;
-    out->each = stage->block[stage->slabs];
-    out->least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
-}
-
-/* Its blocks, by all threads. */
-static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
-{
-    enum { MOST = 4 };
-    wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->blocks,
-                         &(wf__several){ p->least, MOST * p->least, turned }, run_slabs, (void *)p);
-}
-
-/* Every second time turned. */
-static void run_cut(const wf__launch *l)
-{
-    wf__prepared p = { .entry = l->entry, .call = l->call };
-    cut_slabs(l->stage, &p);
-    share_slabs(l->engine, &(wf__limits){ .threads = l->threads }, &p,
-                atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
-}
-
 static void run_blocks(wf__launch *l)
 {
     const wf__stage *stage = l->stage;
@@ -207,7 +164,7 @@ static void run_blocks(wf__launch *l)
     else if (l->parallel && l->entry && l->copies)
         wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
     else if (l->parallel && l->entry && stage->slabs >= 0)
-        run_cut(l);
+        wf__run_slabs(l);
     else if (l->parallel && l->entry)
         wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
     else if (groups)
@@ -217,7 +174,7 @@ static void run_blocks(wf__launch *l)
         for (int64_t b = 0; b < stage->blocks; ++b)
             run_block(l, b, 0);
     else
-        run_box(l, 0, origin, stage->extent, NULL);
+        run_box(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, stage->extent, NULL);
 }
 
 /* ---- one stage ---- */
@@ -542,42 +499,4 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
     if (all != small_param)
         wf__free(all);
     return ok;
-}
-
-/* ---- the same again ---- */
-void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
-{
-    wf__stage *stage = plan->stage;
-    out->entry = NULL;
-    bool shared = wf__is_large(stage, &(wf__limits){ 0 });
-    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || stage->boxed ||
-        (shared && (stage->slabs < 0 || stage->updates)))
-        return;
-    if (!wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
-        return;
-    wf__stage_mem(stage, base, out->mem);
-    out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
-    out->blocks = 0;
-    if (shared)
-        cut_slabs(stage, out);
-    wf__variant which = wf__stage_variant(stage, out->mem, shared);
-    out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
-}
-
-void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits,
-                             bool turned)
-{
-    if (p->call.param != param) /* what workers have in their caches is left as it is */
-        p->call.param = param;
-    if (p->blocks)
-        share_slabs(e, limits, p, turned);
-    else
-        p->entry(&p->call, origin, p->call.extent, NULL);
-    atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
-}
-
-void wf__prepared_free(wf__prepared *p)
-{
-    wf__free(p->mem);
-    *p = (wf__prepared){ 0 };
 }

@@ -1,4 +1,5 @@
-/* launch.h - a stage in flight (launch.c), for what runs several together (chain.c). */
+/* launch.h - a stage in flight (launch.c), for what runs several together (chain.c) or one as quickly as can be
+ * (prepared.c). */
 #ifndef WEFT_LAUNCH_H
 #define WEFT_LAUNCH_H
 #include "run/copies.h"
@@ -36,6 +37,8 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
 /* Minus the seconds that compiling this stage, and the next one if it may be fused, has taken so far. */
 double wf__compiling(const wf__note *note, const wf__stage *next);
+/* prepared.c. A stage that is cut along one axis (stage->slabs) and has code, by all threads. */
+void wf__run_slabs(const wf__launch *l);
 /* chain.c. stage->chain stages from this one on. */
 bool wf__run_chain(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
                    const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f);
