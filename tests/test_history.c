@@ -183,6 +183,32 @@ static void test_lockstep(void **state)
     wf_set_flags(ctx, WF_LOOP_OPT, 0);
 }
 
+/* A plan for one device is not used on another, whichever comes first: the interpreter has no counters in lockstep. */
+static void test_devices_have_plans_of_their_own(void **state)
+{
+    (void)state;
+    const wf_device on[] = { WF_CPU, WF_INTERP, WF_CPU };
+    for (int64_t first = 0; first < 2 && wf_context_device(ctx) == WF_CPU; ++first) {
+        wf_array *b = wf_full(ctx, WF_I32, WF_SHAPE(110 + first), 0);
+        ran();
+        for (int64_t k = first; k < first + 2; ++k) {
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(110 + first), .device = on[k], .name = "turns");
+            wf_var n = wf_local(g, WF_I32, 0);
+            WF_WHILE (g, wf_lt(n, wf_cast(wf_index(g, 0), WF_I32)))
+                wf_inc(n, 1);
+            WF_END(g);
+            wf_out(g, b, n);
+            OK(ctx, wf_run(g));
+            assert_int_equal(ran(), 1);
+            assert_int_equal(info->plan_hit, 0);
+            assert_int_equal(info->in_lockstep, on[k] == WF_CPU);
+            if (k > first)
+                assert_non_null(strstr(info->why, "another device"));
+        }
+        wf_release(b);
+    }
+}
+
 static void test_scan(void **state)
 {
     (void)state;
@@ -567,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_flags_change_counts),
         cmocka_unit_test(test_loops_and_stores),
         cmocka_unit_test(test_lockstep),
+        cmocka_unit_test(test_devices_have_plans_of_their_own),
         cmocka_unit_test(test_scan),
         cmocka_unit_test(test_where_code_comes_from),
         cmocka_unit_test(test_stages),

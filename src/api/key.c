@@ -42,9 +42,8 @@ void wf__program_key(const wf__program *p, wf__str *key)
     const wf__recording *rec = &p->rec;
     uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
                         (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
-    sections |= (uint32_t)(rec->cpu && sections >> 2) << 8; /* blocks make a difference */
     sections |= (uint32_t)rec->columns << 9;
-    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8,
+    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8 | (uint32_t)rec->cpu << 16,
                         rec->objects,
                         rec->reduce,
                         sections,
@@ -279,7 +278,8 @@ bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__
     memcpy(now, a, sizeof now);
     memcpy(was_, b, sizeof was_);
     if (now[0] != was_[0]) {
-        wf__str_add(reason(out), "another kind of recording");
+        bool kind = (now[0] ^ was_[0]) & 255;
+        wf__str_add(reason(out), kind ? "another kind of recording" : "it runs on another device");
         return !strict;
     }
     uint32_t n = now[HEAD + 2], old_n = was_[HEAD + 2], least = n < old_n ? n : old_n;

@@ -36,7 +36,7 @@ typedef enum wf__kind_of_graph {
 
 /* A finished recording. slot.object: index into the binds. */
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
-typedef struct wf__recording {
+typedef struct wf__recording { /* what planning reads of it stands in wf__program_key */
     wf__kind_of_graph kind;
     wf__ir ir;
     wf__ir post; /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
