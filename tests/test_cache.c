@@ -553,22 +553,9 @@ static void test_disk_out_of_memory(void **state)
 #endif
 }
 
-static void test_read_file(void **state)
+static void test_publish(void **state)
 {
     (void)state;
-    char path[200];
-    snprintf(path, sizeof path, "%s/file", folder);
-    static char text[40000];
-    memset(text, 'x', sizeof text);
-    write_file(path, text, sizeof text);
-    wf__str s = { 0 };
-    assert_true(wf__read_file(path, sizeof text, &s));
-    assert_int_equal(s.len, sizeof text);
-    wf__str_free(&s);
-    assert_false(wf__read_file(path, sizeof text - 1, &s));
-    wf__str_free(&s);
-    assert_false(wf__read_file("/no/such/file", 100, &s));
-    wf__str_free(&s);
     assert_false(wf__make_dirs(""));
     assert_true(wf__make_dirs(folder));
     assert_true(wf__owns(folder));
@@ -576,10 +563,13 @@ static void test_read_file(void **state)
     wf__piece pieces[] = { { "ab", 2 }, { "", 0 }, { "c", 1 } };
     int dir = wf__dir_open(folder);
     assert_true(wf__publish(dir, "pieces", pieces, 3, true));
-    snprintf(path, sizeof path, "%s/pieces", folder);
-    assert_true(wf__read_file(path, 3, &s));
-    assert_string_equal(wf__str_get(&s), "abc");
-    wf__str_free(&s);
+    wf__dir_entry info;
+    int fd = wf__open_own(dir, "pieces", &info);
+    char text[4] = "";
+    assert_true(fd >= 0 && info.size == 3 && wf__read_exact(fd, text, 3));
+    assert_string_equal(text, "abc");
+    assert_false(wf__read_exact(fd, text, 1));
+    wf__fd_close(fd);
     assert_true(wf__unlink(dir, "pieces"));
     assert_false(wf__publish(dir, "no/such", pieces, 3, false));
     wf__fd_close(dir);
@@ -589,7 +579,7 @@ static void test_read_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        DISK_TEST(test_read_file),      DISK_TEST(test_disk_round_trip),        DISK_TEST(test_disk_damage),
+        DISK_TEST(test_publish),        DISK_TEST(test_disk_round_trip),        DISK_TEST(test_disk_damage),
         DISK_TEST(test_disk_lies),      DISK_TEST(test_disk_foreign),           DISK_TEST(test_disk_bound),
         DISK_TEST(test_disk_stamps),    DISK_TEST(test_disk_least_recent_goes), DISK_TEST(test_disk_read_only),
         DISK_TEST(test_disk_no_folder), DISK_TEST(test_disk_default_folder),    DISK_TEST(test_disk_full),

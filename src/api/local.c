@@ -67,6 +67,7 @@ static const char *name_of(const wf_array *array, char text[96])
 }
 
 /* ---- indices ---- */
+_Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
 /* An index that a border mode has brought into the array. */
 static wf__ref bordered(wf__ir *ir, wf_border border, wf__ref i, int64_t n)
 {

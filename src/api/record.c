@@ -319,7 +319,7 @@ wf_val wf_read_or_n(wf_graph *g, const wf_array *array, wf_val other, wf_vals in
 
 wf_val wf_read_border_n(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index)
 {
-    if (wf__is_recording(g) && (border < WF_BORDER_NONE || border > WF_BORDER_REFLECT))
+    if (wf__is_recording(g) && (border < WF_BORDER_NONE || border >= (int)WF__BORDERS))
         wf__poison(g, WF_ERR_ARG, "wf_read_border: there is no border mode %d", (int)border);
     return read_at(g, array, border, other, index, "wf_read_border");
 }

@@ -160,6 +160,7 @@ static const struct {
                 { "mirror", WF_BORDER_MIRROR },
                 { "reflect", WF_BORDER_REFLECT },
                 { "periodic", WF_BORDER_PERIODIC } };
+_Static_assert(WF__COUNT(borders) == WF_BORDER_REFLECT, "each border mode but none has a name");
 
 wf_border wf__text_border_named(const char *name, size_t len)
 {

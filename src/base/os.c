@@ -471,37 +471,6 @@ bool wf__read_exact(int fd, void *at, size_t n)
 
 bool wf__touch_fd(int fd) { return futimens(fd, NULL) == 0; }
 
-bool wf__read_file(const char *path, size_t limit, wf__str *out)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    char part[16384];
-    size_t total = 0;
-    bool ok = false;
-    for (;;) {
-        ssize_t got = read(fd, part, sizeof part);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        total += (size_t)got;
-        if (total > limit) {
-            errno = EFBIG;
-            break;
-        }
-        wf__str_addn(out, part, (size_t)got);
-        if (got == 0) {
-            ok = !out->failed;
-            break;
-        }
-    }
-    int error = errno;
-    close(fd);
-    errno = error;
-    return ok;
-}
-
 static bool write_exact(int fd, const void *at, size_t n)
 {
     const char *p = at;

@@ -110,9 +110,6 @@ int wf__open_own(int dir, const char *name, wf__dir_entry *info);
 bool wf__read_exact(int fd, void *at, size_t n);
 bool wf__touch_fd(int fd); /* modified now */
 
-/* Reads a whole file (any kind that can be read to its end) of at most `limit` bytes; appends it to `out`. */
-bool wf__read_file(const char *path, size_t limit, wf__str *out);
-
 typedef struct wf__piece {
     const void *at;
     size_t n;

@@ -169,6 +169,7 @@ static val at_least_one(wf__gen *g, val x)
     return g_select(g, g_icmp(g, LLVMIntSGT, x, g_i64(g, 1)), x, g_i64(g, 1));
 }
 
+_Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
 /* The index inside 0..dim-1 that i stands for; dim >= 1. */
 val wf__border_map(wf__gen *g, unsigned border, val i, val dim, int w)
 {

@@ -43,7 +43,6 @@ typedef enum emu_type {
 } emu_type;
 unsigned wf__emu_size(emu_type t); /* bytes; 1 for predicates */
 bool wf__emu_is_signed(emu_type t);
-bool wf__emu_is_unsigned(emu_type t);
 bool wf__emu_is_float(emu_type t);
 const char *wf__emu_type_name(emu_type t); /* as in PTX, without the dot */
 

@@ -26,7 +26,6 @@ unsigned wf__emu_size(emu_type t)
     return sizes[t];
 }
 bool wf__emu_is_signed(emu_type t) { return t >= EMU_S8 && t <= EMU_S64; }
-bool wf__emu_is_unsigned(emu_type t) { return t >= EMU_U8 && t <= EMU_U64; }
 bool wf__emu_is_float(emu_type t) { return t >= EMU_F16 && t <= EMU_F64; }
 const char *wf__emu_type_name(emu_type t)
 {

@@ -120,7 +120,6 @@ bool wf__emu_function(emu_parser *p, bool entry);
 
 /* decode.c: reads the modifiers and operands of p; appends to p->f->code */
 bool wf__emu_decode(emu_parser *p, uint32_t guard, bool negate);
-bool wf__emu_decode_call(emu_parser *p);
 
 /* What decoders are made of. Modifiers are taken in the order of the manual's grammar. */
 bool wf__emu_take(emu_parser *p, const char *mod);

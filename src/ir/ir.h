@@ -203,6 +203,10 @@ typedef struct wf__culprit {
     wf__node node; /* NOP: the error is about none */
 } wf__culprit;
 
+enum { WF__BORDERS = WF_BORDER_REFLECT + 1 }; /* modes */
+
+/* A field more: here, and in what makes keys of slots (add_ir in src/api/key.c, body_key in src/run/engine.c) and text
+ * (print.c, parse.c), if it means something there. wf__copy_tables copies all but what it resets. */
 typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;
     bool read, written;

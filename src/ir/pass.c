@@ -122,18 +122,14 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         uint32_t copy = wf__slot_new(out, slot->dtype, slot->rank, slot->element, slot->object);
         if (out->status != WF_OK)
             return false;
-        memcpy(out->slot[copy].step, slot->step, sizeof slot->step);
-        out->slot[copy].shape = slot->shape;
-        out->slot[copy].written = slot->written;
-        out->slot[copy].rows = slot->rows;
-        out->slot[copy].far = slot->far;
-        out->slot[copy].meets = slot->meets;
-        out->slot[copy].spread = slot->spread;
-        out->slot[copy].record = slot->record;
-        out->slot[copy].scratch = slot->scratch;
-        out->slot[copy].zeroed = slot->zeroed;
-        out->slot[copy].shared = slot->shared;
-        memcpy(out->slot[copy].shift, slot->shift, sizeof slot->shift);
+        wf__slot fresh = out->slot[copy], *new = &out->slot[copy];
+        *new = *slot;
+        new->read = fresh.read; /* what recording into `out` finds out by itself */
+        new->epoch = fresh.epoch;
+        new->later = fresh.later;
+        new->last_store = fresh.last_store;
+        new->flows = fresh.flows;
+        new->grows = fresh.grows;
         wf__copy_label(in, wf__array_ref(s), out, wf__array_ref(copy));
     }
     for (uint32_t k = 0; k < in->red_n; ++k) {

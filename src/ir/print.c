@@ -37,6 +37,7 @@ const char *const wf__border_names[] = {
     [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
     [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"
 };
+_Static_assert(WF__COUNT(wf__border_names) == WF__BORDERS, "each border mode has a name");
 const char *const wf__step_names[] = {
     [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit", [WF__STEP_BACK] = "back"
 };

@@ -62,8 +62,7 @@ static bool check_memory(const checker *c, const wf__node *n)
     if (!check_tuple(c, n->b, s->rank))
         return false;
     if (n->op == WF__LOAD)
-        return (n->aux <= WF_BORDER_REFLECT || bad(c, "border")) &&
-               (!wf__otherwise(ir, n) || value_of(c, n->c, n->dtype)) &&
+        return (n->aux < WF__BORDERS || bad(c, "border")) && (!wf__otherwise(ir, n) || value_of(c, n->c, n->dtype)) &&
                (!wf__when(ir, n) || value_of(c, wf__when(ir, n), WF_BOOL));
     return value_of(c, n->c, n->dtype) && (!n->d || value_of(c, n->d, WF_BOOL));
 }

@@ -445,6 +445,21 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
                                    : wf__copy_node(in, r, map, out);
 }
 
+/* The end of it; takes `laid` or leaves it. */
+static bool lower(layout *l, wf__ir *laid)
+{
+    wf__ir *body = &l->stage->body;
+    if (!wf__plan_verified(l->plan, laid, "accumulations"))
+        return false;
+    if (wf__pass_is_lowered(laid)) {
+        *body = *laid;
+        *laid = (wf__ir){ 0 };
+        return true;
+    }
+    return wf__pass_lower(laid, body) && wf__plan_verified(l->plan, body, "lowering") &&
+           (!l->plan->cpu || wf__pass_lockstep(body)) && wf__plan_verified(l->plan, body, "counters in lockstep");
+}
+
 static bool lay_body(layout *l)
 {
     const wf__ir *in = &l->stage->proto;
@@ -468,13 +483,9 @@ static bool lay_body(layout *l)
             map[r] = lay_node(l, r, map, everywhere, &laid);
         if (laid.status == WF_OK)
             wf__plan_records(&laid, l->bind);
-        ok = laid.status == WF_OK && wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
-        if (ok && wf__pass_is_lowered(&laid)) {
-            l->stage->body = laid;
-            laid = (wf__ir){ 0 };
-        } else if (ok) {
-            ok = wf__pass_lower(&laid, &l->stage->body) && (!l->plan->cpu || wf__pass_lockstep(&l->stage->body));
-        }
+        ok = laid.status == WF_OK && wf__plan_verified(l->plan, &laid, "laying out") &&
+             wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
+        ok = ok && lower(l, &laid);
     }
     if (!ok) {
         const wf__ir *failed = laid.status != WF_OK ? &laid : &l->stage->body;

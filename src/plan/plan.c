@@ -150,7 +150,7 @@ wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b)
     return WF__SAME;
 }
 
-static bool verified(wf__plan *plan, const wf__ir *ir, const char *pass)
+bool wf__plan_verified(wf__plan *plan, const wf__ir *ir, const char *pass)
 {
 #ifdef WEFT_DEBUG_CHECKS
     wf__str error = { 0 };
@@ -275,8 +275,7 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         if (!ok)
             break;
         wf__stage *stage = &plan->stage[s];
-        ok = verified(plan, &stage->proto, "splitting") && wf__plan_layout(plan, stage, all) &&
-             verified(plan, &stage->body, "lowering");
+        ok = wf__plan_verified(plan, &stage->proto, "splitting") && wf__plan_layout(plan, stage, all);
         if (stage->body.red_n > plan->most_reds)
             plan->most_reds = stage->body.red_n;
         for (uint32_t k = 0; ok && stage->reduce && k < stage->body.red_n; ++k) /* where they are is known now */
@@ -294,7 +293,8 @@ static bool name_numbers(wf__plan *plan)
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         bool full = stage->body.slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
-        if (!stage->scan.on && !full && !wf__plan_numbers(plan, stage))
+        if (!stage->scan.on && !full &&
+            !(wf__plan_numbers(plan, stage) && wf__plan_verified(plan, &stage->body, "naming of numbers")))
             return false;
     }
     return true;

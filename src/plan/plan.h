@@ -130,7 +130,7 @@ typedef struct wf__stage {
     bool boxed;       /* boxes are blocks, on a processor, of `box`; extents and block are those of the space */
     wf_shape box;     /* of a team's, or then: of a block */
     uint32_t numbers; /* not 0: 1 + the first of the parameters, one for each axis, that say which block a box is */
-    /* Not 0: so many stages (WF__MOST_CHAINED at most), from this one on, run block by block, with memory that is the
+    /* Not 0: so many stages, sections of the recording, from this one on, run block by block, with memory that is the
      * block's own. In such a chain: how far on in it the operator's stage is. */
     int8_t chain, chief;
     int8_t slabs;        /* the one axis that is cut, where consecutive blocks are as good as one; else -1 */
@@ -191,6 +191,8 @@ bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, w
 bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
     WF__PRINTF(5, 6);
 bool wf__plan_no_memory(wf__plan *plan); /* the same for want of memory; false */
+/* In debug builds: does the IR keep what ir.h says? If not, the plan fails, and says after what. */
+bool wf__plan_verified(wf__plan *plan, const wf__ir *ir, const char *pass);
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
 typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
@@ -222,7 +224,6 @@ uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
 /* numbers.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
 bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 /* fuse.c. `bind` has temps too. */
-enum { WF__MOST_CHAINED = 3 };   /* the sections of a recording */
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
 enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);

@@ -34,7 +34,8 @@ static val in_range(const place *p, val i, val dim)
     return r;
 }
 
-/* Index i of an axis of extent n as wf__border_index (src/run/interp.c) gives it. Where n is 0, anything. */
+_Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
+/* Index i of an axis of extent n as wf__border_index (src/run/interp_memory.c) gives it. Where n is 0, anything. */
 static val bordered(const place *p, val i, val n)
 {
     gen *g = p->g;

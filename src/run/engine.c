@@ -268,7 +268,6 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code
     return x;
 }
 
-wf__entry *wf__engine_entry(const wf__held *code) { return ((const wf__executable *)wf__held_value(code))->entry; }
 void wf__engine_limit_code(wf__engine *e, size_t idle_bytes) { wf__map_limit(e->code, idle_bytes); }
 size_t wf__engine_count_code(wf__engine *e) { return wf__map_count(e->code); }
 

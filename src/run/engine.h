@@ -85,7 +85,6 @@ wf__held *wf__engine_code(wf__engine *engine, const wf__ir *body, const wf__code
 /* The tile that code generation chooses; false: there is no code generator. */
 bool wf__engine_tile(const wf__engine *engine, const wf__ir *body, const wf__code_options *how, int *rows, int *columns,
                      int *lanes);
-wf__entry *wf__engine_entry(const wf__held *code);
 /* How much code is kept that no plan uses, in bytes; how many kernels there are, used or not. */
 void wf__engine_limit_code(wf__engine *engine, size_t idle_bytes);
 size_t wf__engine_count_code(wf__engine *engine);

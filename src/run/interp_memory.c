@@ -3,6 +3,7 @@
 #include "run/watch.h"
 
 /* ---- borders ---- */
+_Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
 int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
 {
     if (i >= 0 && i < n)

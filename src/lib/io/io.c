@@ -64,11 +64,17 @@ bool wf__io_suffix_is(const char *path, const char *suffix)
     return true;
 }
 
+/* The ith; NULL: there are fewer. */
+static const char *suffix_of(const wf__io_format *format, size_t i)
+{
+    return i < sizeof format->suffixes / sizeof *format->suffixes ? format->suffixes[i] : NULL;
+}
+
 static const wf__io_format *format_by_suffix(const char *path)
 {
     for (int f = 0; f < FORMATS; f++)
-        for (const char *const *suffix = formats[f]->suffixes; *suffix; suffix++)
-            if (wf__io_suffix_is(path, *suffix))
+        for (size_t i = 0; suffix_of(formats[f], i); i++)
+            if (wf__io_suffix_is(path, suffix_of(formats[f], i)))
                 return formats[f];
     return NULL;
 }
@@ -116,28 +122,38 @@ static wf_status check_arguments(wf_context *ctx, const char *path, const wf_met
     return WF_OK;
 }
 
-/* The names of all suffixes, ".mrc .mrcs ...". */
-static void list_suffixes(char *text, size_t cap)
+enum { LIST = 128 }; /* bytes of all names, or all suffixes */
+
+/* Adds a word to a list of LIST bytes, if it fits. */
+static void add_word(char *list, const char *between, const char *word)
 {
-    size_t used = 0;
-    text[0] = 0;
+    size_t used = strlen(list);
+    snprintf(list + used, LIST - used, "%s%s", used ? between : "", word);
+}
+
+/* The names of all suffixes, ".mrc .mrcs ...". */
+static const char *list_suffixes(char list[LIST])
+{
+    list[0] = 0;
     for (int f = 0; f < FORMATS; f++)
-        for (const char *const *suffix = formats[f]->suffixes; *suffix; suffix++) {
-            size_t n = strlen(*suffix);
-            if (used + n + 2 > cap)
-                return;
-            if (used)
-                text[used++] = ' ';
-            memcpy(text + used, *suffix, n + 1);
-            used += n;
-        }
+        for (size_t i = 0; suffix_of(formats[f], i); i++)
+            add_word(list, " ", suffix_of(formats[f], i));
+    return list;
+}
+
+/* "MRC, NPY, ..." */
+static const char *list_formats(char list[LIST])
+{
+    list[0] = 0;
+    for (int f = 0; f < FORMATS; f++)
+        add_word(list, ", ", formats[f]->name);
+    return list;
 }
 
 static wf_status fail_suffix(wf_context *ctx, const char *path)
 {
-    char known[128];
-    list_suffixes(known, sizeof known);
-    return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", known);
+    char known[LIST];
+    return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", list_suffixes(known));
 }
 
 /* What else people try. Unlike MRC, whose older files carry no mark, all these do. */
@@ -176,17 +192,16 @@ static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
     for (int f = 0; f < FORMATS && !found; f++)
         if (formats[f]->match(head, bytes))
             found = formats[f];
+    char known[LIST];
     const char *foreign = found ? NULL : foreign_content(head, bytes);
     if (foreign)
-        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
-                           "the file is %s (MRC, NPY, PNG, TIFF are read)", foreign);
+        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED, "the file is %s (%s are read)", foreign,
+                           list_formats(known));
     if (!found)
         found = named;
     if (!found) {
-        char known[128];
-        list_suffixes(known, sizeof known);
         return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
-                           "neither the content nor the suffix is of a known format (%s)", known);
+                           "neither the content nor the suffix is of a known format (%s)", list_suffixes(known));
     }
     *format = found;
     return WF_OK;

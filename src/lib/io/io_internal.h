@@ -181,7 +181,7 @@ typedef struct wf__io_image {
 typedef struct wf__io_format {
     wf_format format;
     const char *name;
-    const char *suffixes[8];
+    const char *suffixes[8];                          /* NULL behind the last, if there are fewer */
     bool (*match)(const uint8_t *head, size_t bytes); /* does a file beginning like this look like the format? */
     wf_status (*probe)(wf__io_reader *reader, wf__io_image *image);
     wf_array *(*load)(wf__io_reader *reader, wf__io_image *image);
