@@ -146,6 +146,93 @@ static void set_block(wf_graph *g, const wf_shape *block)
                have, rec->kind == WF__SPACE ? ", here " : "", rec->kind == WF__SPACE ? space : "");
 }
 
+/* As if nothing had been recorded in it before. */
+static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
+{
+    g->ctx = ctx;
+    g->here = g->program.here = given->here;
+    g->begun = wf__has_history(ctx) ? wf__now() : 0;
+    g->stream = given->stream;
+    g->var_n = g->block_n = g->state_n = 0;
+    g->surely_set = 0;
+    g->evaluated = g->accumulates = false;
+    g->settled = 0;
+    g->id_distance = 0;
+    g->section = WF_CALL;
+    g->reducing = given->reduce != 0;
+    g->program.limits = (wf__limits){ given->threads, given->serial_below, given->block_threads };
+    g->program.device = given->device ? given->device : given->stream ? given->stream->device : ctx->device;
+    g->program.placed = given->device || given->stream;
+}
+
+static bool is_ranked(const wf_space *given) { return given->shape.rank >= 0 && given->shape.rank <= WF_MAX_RANK; }
+
+static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed, wf__recording *rec)
+{
+    int rank = is_ranked(given) ? given->shape.rank : 0;
+    uint32_t flags = ((wf_get_flags(ctx) | given->flags_on) & ~given->flags_off) & WF__IR_FLAGS;
+    flags ^= WF__KEEP_DEAD;
+    if (wf__is_freezing(ctx))
+        flags &= ~(uint32_t)WF_TIERED;
+    rec->kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;
+    rec->space = (wf_shape){ .rank = given->shape.rank };
+    memcpy(rec->space.dim, given->shape.dim, (size_t)rank * sizeof *given->shape.dim);
+    rec->expand_bytes = wf_get_expand_bytes(ctx);
+    rec->expand_bytes += !rec->expand_bytes; /* no array fits into one byte, either */
+    wf__ir_reset(&rec->ir, rank, flags);
+    wf__ir_reset(&rec->init, rank, flags);
+    wf__ir_reset(&rec->deinit, rank, flags);
+    wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
+    wf__ir_reset(&rec->post, rank, flags);
+    rec->ir.arrays = rec->kind == WF__ARRAYS;
+    rec->reduce = given->reduce;
+    rec->block = (wf_shape){ 0 };
+    rec->columns = 0;
+}
+
+static void check_space(wf_graph *g, const wf_space *given, bool indexed)
+{
+    int64_t count;
+    char text[192];
+    bool ranked = is_ranked(given), bad = !ranked || (indexed && !wf__shape_count(&g->program.rec.space, &count));
+    bool beyond =
+        given->reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given->reduce, given->shape.rank));
+    if (bad || beyond)
+        wf__bad_shape_text(&given->shape, text, sizeof text);
+    if (bad)
+        wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape %s has a bad rank, a negative extent or too many points",
+                   text);
+    if (beyond)
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
+                   (unsigned)given->reduce, (int)given->shape.rank, text);
+}
+
+static void check_device(wf_graph *g, const wf_space *given)
+{
+    wf_device device = g->program.device;
+    if (device != WF_CPU && device != WF_INTERP && !wf__is_gpu(device))
+        wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)device);
+    const char *misfit = given->stream ? wf__stream_misfit(given->stream, g->ctx, device) : NULL;
+    if (misfit)
+        wf__poison(g, WF_ERR_DEVICE, "wf_begin: %s", misfit);
+}
+
+static void set_options(wf_graph *g, const wf_space *given)
+{
+    if (given->threads < 0 || given->serial_below < 0)
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
+    if (!wf__is_block_threads(given->block_threads))
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .block_threads must be a power of two from 32 to 256, or 0");
+    if (given->columns < 0 || given->columns > 8 || given->columns & (given->columns - 1))
+        wf__poison(g, WF_ERR_ARG, "wf_begin: .columns is %d; it must be 1, 2, 4, 8 or 0", (int)given->columns);
+    else
+        g->program.rec.columns = (uint8_t)given->columns;
+    if (given->block.rank && is_ranked(given))
+        set_block(g, &given->block);
+    if (given->name && !(g->program.name = wf__strdup(given->name)))
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
+}
+
 wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
 {
     if (!ctx)
@@ -163,72 +250,13 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
         wf__error(ctx, WF_ERR_UNSUPPORTED, "addresses with marks in their upper 16 bits (a memory tagging mode?)");
         return NULL;
     }
-    g->ctx = ctx;
-    g->here = g->program.here = given.here;
-    g->begun = wf__has_history(ctx) ? wf__now() : 0;
-    g->stream = given.stream;
-    g->var_n = g->block_n = g->state_n = 0;
-    g->surely_set = 0;
-    g->evaluated = g->accumulates = false;
-    g->settled = 0;
-    g->id_distance = 0;
-    g->section = WF_CALL;
-    g->reducing = given.reduce != 0;
     bool indexed = given.indexed || given.shape.rank > 0;
-    wf__recording *rec = &g->program.rec;
-    rec->kind = indexed ? WF__SPACE : g->reducing || given.elements ? WF__ELEMENTS : WF__ARRAYS;
-    rec->space = (wf_shape){ .rank = given.shape.rank };
-    rec->expand_bytes = wf_get_expand_bytes(ctx);
-    rec->expand_bytes += !rec->expand_bytes; /* no array fits into one byte, either */
-    bool ranked = given.shape.rank >= 0 && given.shape.rank <= WF_MAX_RANK;
-    if (ranked)
-        memcpy(rec->space.dim, given.shape.dim, (size_t)given.shape.rank * sizeof *given.shape.dim);
-    uint32_t flags = ((wf_get_flags(ctx) | given.flags_on) & ~given.flags_off) & WF__IR_FLAGS;
-    flags ^= WF__KEEP_DEAD;
-    if (wf__is_freezing(ctx))
-        flags &= ~(uint32_t)WF_TIERED;
-    wf__ir_reset(&rec->ir, ranked ? given.shape.rank : 0, flags);
-    wf__ir_reset(&rec->init, ranked ? given.shape.rank : 0, flags);
-    wf__ir_reset(&rec->deinit, ranked ? given.shape.rank : 0, flags);
-    wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
-    wf__ir_reset(&rec->post, ranked ? given.shape.rank : 0, flags);
-    rec->reduce = given.reduce;
-    rec->block = (wf_shape){ 0 };
-    g->program.limits = (wf__limits){ given.threads, given.serial_below, given.block_threads };
-    rec->ir.arrays = rec->kind == WF__ARRAYS;
-    g->program.device = given.device ? given.device : given.stream ? given.stream->device : ctx->device;
-    g->program.placed = given.device || given.stream;
+    reset_graph(g, ctx, &given);
+    reset_recording(ctx, &given, indexed, &g->program.rec);
     enlist(ctx, g);
-    int64_t count;
-    if (!ranked || (indexed && !wf__shape_count(&rec->space, &count))) {
-        char text[192];
-        wf__bad_shape_text(&given.shape, text, sizeof text);
-        wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape %s has a bad rank, a negative extent or too many points",
-                   text);
-    }
-    if (g->program.device != WF_CPU && g->program.device != WF_INTERP && !wf__is_gpu(g->program.device))
-        wf__poison(g, WF_ERR_DEVICE, "wf_begin: there is no device %d here", (int)g->program.device);
-    const char *misfit = given.stream ? wf__stream_misfit(given.stream, ctx, g->program.device) : NULL;
-    if (misfit)
-        wf__poison(g, WF_ERR_DEVICE, "wf_begin: %s", misfit);
-    if (given.reduce & ~WF_ALL_AXES || (ranked && indexed && wf__axes_beyond(given.reduce, given.shape.rank))) {
-        char text[192];
-        wf__bad_shape_text(&given.shape, text, sizeof text);
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
-                   (unsigned)given.reduce, (int)given.shape.rank, text);
-    }
-    if (given.threads < 0 || given.serial_below < 0)
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .threads and .serial_below must not be negative");
-    if (!wf__is_block_threads(given.block_threads))
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .block_threads must be a power of two from 32 to 256, or 0");
-    if (given.columns < 0 || given.columns > 8 || given.columns & (given.columns - 1))
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .columns is %d; it must be 1, 2, 4, 8 or 0", (int)given.columns);
-    else
-        rec->columns = (uint8_t)given.columns;
-    if (given.block.rank && ranked)
-        set_block(g, &given.block);
-    if (given.name && !(g->program.name = wf__strdup(given.name)))
-        wf__poison(g, WF_ERR_MEMORY, "out of memory for a name");
+    check_space(g, &given, indexed);
+    check_device(g, &given);
+    set_options(g, &given);
     return g;
 }
 
