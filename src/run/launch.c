@@ -123,6 +123,12 @@ void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker)
 
 static void run_block(void *user, int64_t block, int worker) { wf__run_one(user, block, worker, worker); }
 
+static void run_some(void *user, int64_t first, int64_t end, int worker)
+{
+    for (int64_t block = first; block < end; ++block)
+        wf__run_one(user, block, worker, worker);
+}
+
 /* Consecutive blocks that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
@@ -153,6 +159,22 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
+/* A part of a short run is one call: what a call costs is more than what threads that do not come at the same time lose
+ * by that. How long loops take nobody knows: then the threads share what there is as evenly as they can. */
+int64_t wf__least_of_call(const wf__stage *stage)
+{
+    enum { CALL_WORK = 1 << 19 };
+    uint64_t work = stage->work / (uint64_t)stage->blocks + 1;
+    return stage->body.loops ? 1 : (int64_t)(CALL_WORK / work) + 1;
+}
+
+static void run_parts(wf__launch *l)
+{
+    int64_t least = wf__least_of_call(l->stage);
+    wf__pool_run_several(l->engine->pool, l->threads, l->stage->blocks,
+                         &(wf__several){ least, WF__MOST_OF_CALL * least, false }, run_some, l);
+}
+
 static void run_blocks(wf__launch *l)
 {
     const wf__stage *stage = l->stage;
@@ -166,7 +188,7 @@ static void run_blocks(wf__launch *l)
     else if (l->parallel && l->entry && stage->slabs >= 0)
         wf__run_slabs(l);
     else if (l->parallel && l->entry)
-        wf__pool_run_on(l->engine->pool, l->threads, stage->blocks, run_block, l);
+        run_parts(l);
     else if (groups)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);

@@ -18,23 +18,19 @@ static void run_some(void *user, int64_t first, int64_t end, int worker)
     p->entry(&p->call, lo, hi, NULL);
 }
 
-/* A stage that is cut along one axis. A part of a short run is one call: what a call costs is more than what threads that
- * do not come at the same time lose by that. */
 static void cut_slabs(const wf__stage *stage, wf__prepared *out)
 {
-    enum { CALL_WORK = 1 << 19 };
     out->axis = stage->slabs;
     out->blocks = stage->blocks;
     out->each = stage->block[stage->slabs];
-    out->least = (int64_t)(CALL_WORK / (stage->work / (uint64_t)stage->blocks + 1)) + 1;
+    out->least = wf__least_of_call(stage);
 }
 
 /* Its blocks, by all threads. */
 static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
 {
-    enum { MOST = 4 };
     wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->blocks,
-                         &(wf__several){ p->least, MOST * p->least, turned }, run_some, (void *)p);
+                         &(wf__several){ p->least, WF__MOST_OF_CALL * p->least, turned }, run_some, (void *)p);
 }
 
 /* The stage's blocks, every second time turned. */
