@@ -299,29 +299,19 @@ wf_dtype parse_dtype(const char *text)
     return WF_NONE;
 }
 
-static const struct {
-    const char *name;
-    wf_stored stored;
-} stored_types[] = { { "bool", WF_STORED_BOOL }, { "i8", WF_STORED_I8 },     { "u8", WF_STORED_U8 },
-                     { "i16", WF_STORED_I16 },   { "u16", WF_STORED_U16 },   { "i32", WF_STORED_I32 },
-                     { "u32", WF_STORED_U32 },   { "i64", WF_STORED_I64 },   { "u64", WF_STORED_U64 },
-                     { "f16", WF_STORED_F16 },   { "f32", WF_STORED_F32 },   { "f64", WF_STORED_F64 },
-                     { "c64", WF_STORED_C64 },   { "c128", WF_STORED_C128 }, { "u4", WF_STORED_U4 } };
-enum { STORED_TYPES = sizeof stored_types / sizeof *stored_types };
-
 wf_stored parse_stored(const char *text)
 {
-    for (size_t i = 0; i < STORED_TYPES; i++)
-        if (strcmp(text, stored_types[i].name) == 0)
-            return stored_types[i].stored;
+    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
+        if (strcmp(text, wf_stored_name((wf_stored)s)) == 0)
+            return (wf_stored)s;
     return WF_STORED_DEFAULT;
 }
 
 int no_such_stored(const command *c, const char *text)
 {
     char *names = NULL;
-    for (size_t i = 0; i < STORED_TYPES; i++)
-        names = append(names, "%s%s", i ? " " : "", stored_types[i].name);
+    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
+        names = append(names, "%s%s", names ? " " : "", wf_stored_name((wf_stored)s));
     misused(c, "--dtype %s: no such type in files; there are %s", text, names);
     free(names);
     return EXIT_USAGE;

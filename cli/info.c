@@ -13,25 +13,6 @@ const char help_info[] =
 
 static const option options[] = { { NULL, 0, false } };
 
-static const char *format_name(wf_format f)
-{
-    static const char *const names[] = {
-        [WF_BY_NAME] = "?", [WF_MRC] = "MRC", [WF_NPY] = "NPY", [WF_PNG] = "PNG", [WF_TIFF] = "TIFF"
-    };
-    return (size_t)f < sizeof names / sizeof *names ? names[f] : "?";
-}
-
-static const char *stored_name(wf_stored s)
-{
-    static const char *const names[] = {
-        [WF_STORED_DEFAULT] = "?", [WF_STORED_BOOL] = "bool", [WF_STORED_I8] = "i8",     [WF_STORED_U8] = "u8",
-        [WF_STORED_I16] = "i16",   [WF_STORED_U16] = "u16",   [WF_STORED_I32] = "i32",   [WF_STORED_U32] = "u32",
-        [WF_STORED_I64] = "i64",   [WF_STORED_U64] = "u64",   [WF_STORED_F16] = "f16",   [WF_STORED_F32] = "f32",
-        [WF_STORED_F64] = "f64",   [WF_STORED_C64] = "c64",   [WF_STORED_C128] = "c128", [WF_STORED_U4] = "u4"
-    };
-    return (size_t)s < sizeof names / sizeof *names ? names[s] : "?";
-}
-
 static void print_gpus(wf_context *ctx)
 {
     wf_device_info g = { .size = sizeof g };
@@ -121,9 +102,9 @@ static int header(wf_context *ctx, const char *path)
         wf_clear(ctx);
         return EXIT_FAILED;
     }
-    printf("%s: %s, %s %s", path, format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));
-    if (strcmp(stored_name(m.stored), wf_dtype_name(dtype)) != 0)
-        printf(" (stored as %s)", stored_name(m.stored));
+    printf("%s: %s, %s %s", path, wf_format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));
+    if (strcmp(wf_stored_name(m.stored), wf_dtype_name(dtype)) != 0)
+        printf(" (stored as %s)", wf_stored_name(m.stored));
     printf("%s\n", kind_text(&m, shape, kind));
     if (m.spacing[0] > 0 || m.spacing[1] > 0 || m.spacing[2] > 0)
         printf("  spacing %.6g %.6g %.6g A (z y x)\n", m.spacing[0], m.spacing[1], m.spacing[2]);

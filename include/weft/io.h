@@ -113,6 +113,10 @@ WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta 
  * WF_ERR_UNSUPPORTED, with a message that lists the suffixes, if it names none; *format is untouched then. */
 WF_API wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format);
 
+/* "MRC", "u16". NULL: WF_BY_NAME, WF_STORED_DEFAULT, and numbers beyond the last. From any thread. */
+WF_API const char *wf_format_name(wf_format format);
+WF_API const char *wf_stored_name(wf_stored stored);
+
 #ifdef __cplusplus
 }
 #endif

@@ -313,3 +313,17 @@ wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
     *format = named->format;
     return WF_OK;
 }
+
+const char *wf_format_name(wf_format format)
+{
+    for (int f = 0; f < FORMATS; f++)
+        if (formats[f]->format == format)
+            return formats[f]->name;
+    return NULL;
+}
+
+const char *wf_stored_name(wf_stored stored)
+{
+    const wf__io_type *type = wf__io_type_of(stored);
+    return type ? type->name : NULL;
+}
