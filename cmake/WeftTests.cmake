@@ -109,7 +109,8 @@ if(WEFT_TESTS)
     endforeach()
 
     # The emulator in the driver's place, so that memory is used again and launches are not waited for, as on a GPU.
-    foreach(name copy eval freeze host kernel lazy_writes lib_product programs programs_steps reduce streams)
+    foreach(name copy eval freeze host kernel lazy_writes lib_devices lib_devices_reduce lib_product programs
+            programs_steps reduce streams)
         weft_test(cuda_driver_${name} test_${name})
         set_property(TEST cuda_driver_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda:0
                      WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)

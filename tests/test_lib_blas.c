@@ -116,6 +116,29 @@ static void test_missing(void **state)
     wf_release(a);
 }
 
+/* On the processor where a GPU is the default. */
+static void test_off_default(void **state)
+{
+    (void)state;
+    if (!is_chosen("cuda-emu"))
+        skip();
+    wf_context *usual = ctx;
+    ctx = test_context(WF_GPU_EMU(0), 1);
+    wf_array *there = numbers(WF_F32, WF_SHAPE(33, 33)), *a = wf_copy_to(there, WF_CPU);
+    setenv("WEFT_BLAS", WEFT_FAKE_BLAS, 1);
+    int before = *calls;
+    wf_array *c = wf_array_matmul(a, a);
+    if (!c)
+        fail_msg("%s", wf_message(ctx));
+    assert_int_equal(*calls - before, 1);
+    assert_int_equal(wf_array_device(c), WF_CPU);
+    wf_array *all[] = { there, a, c };
+    for (int i = 0; i < 3; ++i)
+        wf_release(all[i]);
+    wf_context_free(ctx);
+    ctx = usual;
+}
+
 int main(void)
 {
     void *library = dlopen(WEFT_FAKE_BLAS, RTLD_NOW);
@@ -123,6 +146,7 @@ int main(void)
     if (!calls)
         return 1;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_products), cmocka_unit_test(test_layouts),
-                                        cmocka_unit_test(test_not_frozen), cmocka_unit_test(test_missing) };
+                                        cmocka_unit_test(test_not_frozen), cmocka_unit_test(test_missing),
+                                        cmocka_unit_test(test_off_default) };
     return cmocka_run_group_tests(tests, on_cpu, off);
 }

@@ -25,8 +25,8 @@ WF_API wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, 
 WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
 /* Records and runs. */
 WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
-/* Records and runs; out[i] becomes a new array that holds the value assigned to want[i]; an argument of that name stays
- * as it was. All NULL on error. */
+/* Records and runs, on `device` (0: that of the arrays, else the context's default); out[i] becomes a new array there
+ * that holds the value assigned to want[i]; an argument of that name stays as it was. All NULL on error. */
 WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
                                 const char *const *want, size_t n, wf_array **out);
 /* The name assigned by statement `i`, copied to buf (cut to cap); false past the last one or on a syntax error. Parses

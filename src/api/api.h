@@ -124,6 +124,8 @@ void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
+/* fill.c: wf_full on a device (0: the context's). */
+wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
 /* Without memory, WF_FORMAL: plans find it a place. */
 wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                             wf_device device);

@@ -121,8 +121,8 @@ static wf_array *keep(wf__recorder *r, size_t w)
         wf_graph *graph = wf__graph_of(v.v);
         if (graph && !(r->fits && r->common.rank && is_literal(graph, v.v)))
             return wf_keep(v.v);
-        wf_array *array =
-            wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common, .device = r->device);
+        wf_array *array = wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common,
+                                   .device = wf__text_result_device(r));
         wf_out(r->graph, array, v.v); /* everywhere the same number */
         return array;
     }

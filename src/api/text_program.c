@@ -126,14 +126,25 @@ wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value)
     return wf__tval_is_number(value) ? t : wf_val_dtype(value.v);
 }
 
+/* That of the recording, which an array has decided, or else will decide. */
+wf_device wf__text_result_device(const wf__recorder *r)
+{
+    const wf__program *p = &r->graph->program;
+    for (size_t i = 0; i < r->args.n && !p->placed; i++)
+        if (r->args.at[i].kind == 1 && wf_array_device(r->args.at[i].as.array))
+            return wf_array_device(r->args.at[i].as.array);
+    return p->device;
+}
+
 /* A new array for the result of number `w`; `everywhere`: all of it is written at once. */
 static wf_array *make(wf__recorder *r, int w, uint32_t at, wf__tval value, bool everywhere)
 {
     wf_context *ctx = wf_graph_context(r->graph);
     wf_shape shape = r->graph->program.rec.space;
     wf_dtype t = wf__text_result_dtype(r, value);
+    wf_device device = wf__text_result_device(r);
     if (!r->made[w] && !r->failed)
-        r->made[w] = everywhere ? wf_empty(ctx, t, shape, .device = r->device) : wf_full(ctx, t, shape, 0);
+        r->made[w] = everywhere ? wf_empty(ctx, t, shape, .device = device) : wf__full_on(ctx, t, &shape, 0, device);
     if (!r->made[w] && !r->failed)
         wf__text_mistake(r, WF_ERR_MEMORY, at, "out of memory for a result");
     return r->failed ? NULL : r->made[w];

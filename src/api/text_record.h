@@ -31,7 +31,7 @@ typedef struct wf__recorder {
     const char *const *want; /* names whose assignments make new arrays, also where an argument has the name */
     size_t want_n;
     wf_array **made;  /* index spaces: per wanted name, or NULL until it is assigned. Owned by the caller */
-    wf_device device; /* for these */
+    wf_device device; /* asked for; 0: that of the arrays */
     bool indexed;     /* an index space: values are lanes */
     bool failed, stepping;
     wf__tctx convert;
@@ -56,7 +56,8 @@ wf__tval wf__text_poison(const wf__recorder *r);
 
 /* Records the nodes of a statement: r->value. */
 void wf__text_evaluate(wf__recorder *r, const wf__stmt *s);
-/* The dtype of a new array of this value. */
+/* The device and dtype of a new array of this value. */
+wf_device wf__text_result_device(const wf__recorder *r);
 wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
 /* Records all statements. Afterwards r->value and r->name have what was assigned last. */
 void wf__text_record(wf__recorder *r);

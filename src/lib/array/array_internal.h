@@ -37,6 +37,11 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes);
 static inline bool wf__on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
 /* order.c: false, with an error, for complex numbers, formals and scratch; false for NULL. */
 bool wf__array_ordered(const wf_array *array, const char *function);
+/* A new array of the same context on the same device, where results belong; or one of zeros. NULL: error. */
+wf_array *wf__array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
+wf_array *wf__array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
+/* On one device, for what does not begin with a recording of both; else, with WF_ERR_DEVICE, false. */
+bool wf__array_together(const wf_array *a, const wf_array *b, const char *function);
 /* No sequence with this is frozen, unless the array is on a GPU, where it is done by launches. */
 void wf__array_by_host(const wf_array *array, const char *function);
 /* Scratch memory of the processor, of n * size bytes in *data, which the array owns; so it counts and fails like all

@@ -149,7 +149,7 @@ static wf_array *by_blas(gemm *multiply, const operand *a, const operand *b, con
     static const double one[2] = { 1, 0 }, zero[2] = { 0, 0 };
     static const float short_one[2] = { 1, 0 }, short_zero[2] = { 0, 0 };
     bool wide = dtype == WF_F64 || dtype == WF_C128;
-    wf_array *c = wf_empty_with(wf_array_context(a->array), dtype, *out, NULL);
+    wf_array *c = wf__array_beside(a->array, dtype, out);
     void *data;
     if (!c || wf_map(c, &data, NULL) != WF_OK) {
         wf_release(c);

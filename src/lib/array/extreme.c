@@ -116,13 +116,11 @@ static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const 
     wf_shape kept = r.shape;
     for (int d = 0; d < kept.rank; ++d)
         kept.dim[d] = r.axes >> d & 1 ? 1 : kept.dim[d];
-    wf_array *out = wf_empty_with(r.ctx, WF_I64, kept, NULL);
-    if (!out || !kept.rank) {
-        if (out && wf_array_fill(out, 0) == WF_OK)
-            return out;
-        wf_release(out);
+    if (!kept.rank)
+        return wf__array_zeros_beside(array, WF_I64, &kept);
+    wf_array *out = wf__array_beside(array, WF_I64, &kept);
+    if (!out)
         return NULL;
-    }
     wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;
     r.g = wf__begin(r.ctx, function, .shape = r.shape, .reduce = r.axes);
     wf_val last = wf_const_i64(r.g, short_place, short_place == WF_I32 ? INT32_MAX : INT64_MAX);

@@ -26,7 +26,7 @@ wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, dou
         return NULL;
     }
     bool few = wf_array_count(array) <= UINT32_MAX; /* then half the memory is enough for the copies of threads */
-    wf_array *count = wf_full(ctx, few ? WF_U32 : WF_I64, WF_SHAPE(bins), 0), *out = NULL;
+    wf_array *count = wf__array_zeros_beside(array, few ? WF_U32 : WF_I64, &WF_SHAPE(bins)), *out = NULL;
     if (!count)
         return NULL;
     wf_graph *g = wf__begin(ctx, __func__, .flags_off = WF_FAST_MATH); /* the edges are exact */

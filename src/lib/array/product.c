@@ -121,13 +121,13 @@ static wf_array *pack(const wf_array *matrix, const wf_shape *out, wf_dtype work
 }
 
 /* c [batch, blocks * rows, panels * lanes] = packed a, packed b */
-static wf_status multiply(wf_context *ctx, wf_array *c, const wf_array *a, const wf_array *b)
+static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
 {
     wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b), sc = wf_array_shape(c);
     int64_t rows = sa.dim[3], lanes = sb.dim[3];
     wf_dtype work = wf_array_dtype(c), part = wf__part_dtype(work);
     bool pairs = part != work;
-    wf_graph *g = wf__begin(ctx, NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
+    wf_graph *g = wf__begin(wf_array_context(c), NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
     wf_val batch = wf_index(g, 0), panel = wf_index(g, 1), block = wf_index(g, 2), lane = wf_index(g, 3), k;
     wf_val none = wf_const(g, WF_I64, 0), at_a = sa.dim[0] == 1 ? none : batch, at_b = sb.dim[0] == 1 ? none : batch;
     wf_var sum[ROWS], imaginary[PAIR_ROWS];
@@ -160,7 +160,7 @@ static wf_status multiply(wf_context *ctx, wf_array *c, const wf_array *a, const
 }
 
 /* The product of nonempty matrices of a result of shape `out` and a dtype. */
-static wf_array *product(wf_context *ctx, const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
+static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
     wf_dtype work = dtype == WF_F16 || dtype == WF_BF16 ? WF_F32 : dtype == WF_C32 ? WF_C64 : dtype;
     int64_t m = out->dim[out->rank - 2], n = out->dim[out->rank - 1], batch = 1;
@@ -170,8 +170,8 @@ static wf_array *product(wf_context *ctx, const wf_array *a, const wf_array *b, 
     wf_array *columns = transposed(b);
     wf_array *left = pack(a, out, work, rows), *right = columns ? pack(columns, out, work, lanes) : NULL;
     wf_shape padded = WF_SHAPE(batch, (m + rows - 1) / rows * rows, (n + lanes - 1) / lanes * lanes);
-    wf_array *c = left && right ? wf_empty_with(ctx, work, padded, NULL) : NULL, *result = NULL;
-    if (c && multiply(ctx, c, left, right) == WF_OK) {
+    wf_array *c = left && right ? wf__array_beside(a, work, &padded) : NULL, *result = NULL;
+    if (c && multiply(c, left, right) == WF_OK) {
         wf_array *cut = wf_view_slice(c, 1, 0, m, 1), *part = cut ? wf_view_slice(cut, 2, 0, n, 1) : NULL;
         wf_array *packed = part ? (work == dtype ? wf_array_contiguous(part) : wf_array_cast(part, dtype)) : NULL;
         result = packed ? wf_view_reshape(packed, *out) : NULL;
@@ -205,7 +205,8 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     wf_dtype t;
     if (!ctx || !matrices(ctx, a, b, &out))
         return NULL;
-    wf_array *x = wf_empty(ctx, wf_array_dtype(a), WF_SCALAR), *y = wf_empty(ctx, wf_array_dtype(b), WF_SCALAR);
+    wf_array *x = wf__array_beside(a, wf_array_dtype(a), &WF_SCALAR),
+             *y = wf__array_beside(b, wf_array_dtype(b), &WF_SCALAR);
     bool ok = x && y && product_of(__func__, x, y, &t, &one);
     wf_release(x);
     wf_release(y);
@@ -215,7 +216,7 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
         return NULL;
     wf_shape sa = wf_array_shape(a);
     if (!wf__axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* nothing, or sums of nothing */
-        return wf_full(ctx, t, out, 0);
+        return wf__array_zeros_beside(a, t, &out);
     int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
     int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
     wf_array *by_blas;
@@ -224,11 +225,11 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     if (m == 1 || n == 1)
         return with_vector(a, b, &out, t);
     if (n >= lanes || n >= m)
-        return product(ctx, a, b, &out, t);
+        return product(a, b, &out, t);
     /* few columns: their transpose has lanes */
     out.dim[out.rank - 2] = n;
     out.dim[out.rank - 1] = m;
-    wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(ctx, tb, ta, &out, t) : NULL;
+    wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(tb, ta, &out, t) : NULL;
     wf_array *view = tc ? transposed(tc) : NULL, *result = view ? wf_array_contiguous(view) : NULL;
     wf_array *spent[] = { ta, tb, tc, view };
     for (int i = 0; i < 4; ++i)

@@ -209,7 +209,7 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     }
     selection s = { .ctx = ctx, .device = wf_array_device(array), .dtype = wf_array_dtype(array), .n = n };
     s.wide = wf__key_is_wide(s.dtype);
-    wf_array *out = wf_empty(ctx, wf__mean_dtype(s.dtype), result, .device = s.device);
+    wf_array *out = wf__array_beside(array, wf__mean_dtype(s.dtype), &result);
     wf_status status = out ? WF_OK : WF_ERR_MEMORY;
     if (out && wf_array_count(out))
         status = wf_array_count(array) ? find(&s, array, axes, q, out) : wf_array_fill(out, (double)NAN);

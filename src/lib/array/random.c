@@ -150,7 +150,7 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     }
     if (status != WF_OK || !rest)
         return status;
-    wf_array *spare = wf_empty(r->ctx, r->dtype, WF_SHAPE(per), .device = wf_array_device(flat)),
+    wf_array *spare = wf__array_beside(flat, r->dtype, &WF_SHAPE(per)),
              *block = spare ? blocks_of(spare, 1, r->values) : NULL;
     status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wf__array_error(r->ctx);
     wf_array *to = wf_view_slice(flat, 0, whole * per, n, 1),
@@ -170,9 +170,7 @@ static wf_status generate(generator *r, wf_array *array)
         r->kind == MAPPED || (r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128));
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
     /* The array itself, or another to be copied from. */
-    wf_array *packed = wf_array_is_packed(array)
-                           ? wf_retain(array)
-                           : wf_empty(r->ctx, r->dtype, wf_array_shape(array), .device = wf_array_device(array));
+    wf_array *packed = wf_array_is_packed(array) ? wf_retain(array) : wf_like(array);
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
     wf_status status = flat ? fill_flat(r, flat) : wf__array_error(r->ctx);
     if (status == WF_OK && packed != array)

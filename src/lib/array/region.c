@@ -56,7 +56,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
         return NULL;
     }
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wf_empty_with(ctx, t, *shape, NULL);
+    wf_array *out = wf__array_beside(array, t, shape);
     if (!out || is_empty(shape))
         return out;
     if (is_empty(&whole) && border != WF_BORDER_VALUE) {
@@ -101,6 +101,8 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         return wf__array_fail(ctx, region ? WF_ERR_SHAPE : WF_ERR_ARG,
                               "wf_array_insert: needs a region of the array's rank, %d, and an offset",
                               (int)whole.rank);
+    if (!wf__array_together(array, region, "wf_array_insert"))
+        return wf__array_error(ctx);
     int64_t to[WF_MAX_RANK], from[WF_MAX_RANK];
     for (int d = 0; d < whole.rank; ++d) {
         int64_t lo = offset[d] > 0 ? offset[d] : 0;
@@ -167,7 +169,7 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
         return NULL;
     }
     shape.dim[axis] *= times;
-    wf_array *out = wf_empty_with(ctx, wf_array_dtype(array), shape, NULL);
+    wf_array *out = wf__array_beside(array, wf_array_dtype(array), &shape);
     if (!out || is_empty(&shape))
         return out;
     wf_graph *g = wf__begin(ctx, __func__, .shape = shape);

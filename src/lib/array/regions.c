@@ -33,7 +33,7 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
             WF_MAX_RANK - 1, rank, (int)region->rank, rank);
     else if (t == WF_BOOL || t >= WF_F16)
         wf__array_fail(p->ctx, WF_ERR_DTYPE, "%s: offsets are integers, not %s", function, wf_dtype_name(t));
-    else
+    else if (wf__array_together(array, offsets, function))
         p->offsets = wf_array_cast(offsets, WF_I64);
     wf_freeze_refuse(p->ctx, function, "the offsets are read and checked by the processor");
     void *data = NULL;
@@ -79,7 +79,7 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
         return NULL;
     wf_shape all = all_regions(&p);
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wf_empty_with(p.ctx, t, all, NULL);
+    wf_array *out = wf__array_beside(array, t, &all);
     bool ok = out != NULL, nothing = ok && !wf_array_count(out);
     for (int64_t i = 0; ok && !nothing && border == WF_BORDER_NONE && i < p.n; ++i)
         if (!is_inside(&p, i)) {
@@ -169,9 +169,9 @@ static bool overlap(const wf_array *a, const wf_array *b)
 }
 
 /* For each element of the array the last region that has it, from 1 on; 0: none. */
-static wf_array *owners(const places *p, const wf_shape *all)
+static wf_array *owners(const places *p, const wf_array *array, const wf_shape *all)
 {
-    wf_array *owner = wf_full(p->ctx, p->n < INT32_MAX ? WF_I32 : WF_I64, p->whole, 0);
+    wf_array *owner = wf__array_zeros_beside(array, p->n < INT32_MAX ? WF_I32 : WF_I64, &p->whole);
     if (!owner)
         return NULL;
     wf_val index[WF_MAX_RANK];
@@ -217,9 +217,11 @@ wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, cons
     if (all.dim[0] != p.n)
         status = wf__array_fail(p.ctx, WF_ERR_SHAPE, "wf_array_insert_regions: %lld regions and %lld offsets",
                                 (long long)all.dim[0], (long long)p.n);
+    else if (!wf__array_together(array, regions, "wf_array_insert_regions"))
+        status = wf__array_error(p.ctx);
     else if (wf_array_count(regions) && wf_array_count(array)) {
         own = overlap(array, regions) ? wf_array_copy(regions) : wf_retain(regions);
-        owner = own && !apart(&p) ? owners(&p, &all) : NULL;
+        owner = own && !apart(&p) ? owners(&p, array, &all) : NULL;
         status = own && (owner || apart(&p)) ? insert(&p, array, own, owner) : wf__array_error(p.ctx);
     }
     wf_release(owner);

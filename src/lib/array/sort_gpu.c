@@ -255,7 +255,7 @@ static wf_status sort_many(sorter *s, int bits)
 /* ---- all ---- */
 static wf_array *make(const sorter *s, wf_dtype dtype, int64_t n)
 {
-    return wf_empty(s->ctx, dtype, WF_SHAPE(s->rows, n), .device = s->device);
+    return wf__array_beside(s->key[0], dtype, &WF_SHAPE(s->rows, n));
 }
 
 static wf_array *make_indices(const sorter *s)

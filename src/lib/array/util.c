@@ -82,6 +82,30 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes)
     return view;
 }
 
+wf_array *wf__array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
+{
+    return wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
+}
+
+wf_array *wf__array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
+{
+    wf_array *zeros = wf__array_beside(array, dtype, shape);
+    if (zeros && wf_array_fill(zeros, 0) == WF_OK)
+        return zeros;
+    wf_release(zeros);
+    return NULL;
+}
+
+bool wf__array_together(const wf_array *a, const wf_array *b, const char *function)
+{
+    if (wf_array_device(a) == wf_array_device(b))
+        return true;
+    wf_graph *g = wf__begin(wf_array_context(a), function); /* which knows the message */
+    wf_in(g, a);
+    wf_in(g, b);
+    return wf_run(g) == WF_OK;
+}
+
 void wf__array_by_host(const wf_array *array, const char *function)
 {
     if (array && !wf__on_gpu(array))
