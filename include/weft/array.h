@@ -2,10 +2,13 @@
  *
  * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may
  * be views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of
- * the input's context and on its default device, which the caller releases; NULL on error, which wf_message explains
- * (a NULL array has no context to keep a message: NULL or WF_ERR_ARG all the same). Functions that return wf_status
- * write into the array that they are given. All are synchronous, use all threads of the context, may be called from
- * any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless said.
+ * the input's context and on the device of the (first) input, else on the context's default one, which the caller
+ * releases; NULL on error, which wf_message explains (a NULL array has no context to keep a message: NULL or WF_ERR_ARG
+ * all the same). Functions that return wf_status write into the array that they are given. They are done when they
+ * return or, if the calling thread has a current stream for the device (wf_set_stream), queued in it; functions that
+ * need contents on the host, listed at wf_freeze_begin, wait for these. All use all threads of the context, may be
+ * called from any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless
+ * said.
  */
 #ifndef WEFT_ARRAY_H
 #define WEFT_ARRAY_H
