@@ -61,6 +61,9 @@ static int machine(wf_context *ctx)
         printf("LLVM      %d, %s\n", i.llvm_major, i.llvm_path);
     else if (*i.llvm_path)
         printf("LLVM      %s: cannot be used; the interpreter computes\n", i.llvm_path);
+    else if (!strcmp(i.isa, "none"))
+        printf("LLVM      not looked for: there is no code generation for this processor%s; the interpreter computes\n",
+               getenv("WEFT_ISA") ? " (WEFT_ISA=none)" : "");
     else if (named && *named)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
