@@ -70,8 +70,9 @@ WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 /* ---- reductions -------------------------------------------------------------------------------------------------
  * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes
  * stay with extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex:
- * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype, or that of its
- * parts where they are real. Sums run in an order that depends on shapes and strides alone. */
+ * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype (of f16 too, whose
+ * mean is f32 in operator text), or that of its parts where they are real. Sums run in an order that depends on shapes
+ * and strides alone. */
 #define WF_DROP 0x80000000u
 /* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
