@@ -50,7 +50,7 @@ static void print_gpus(wf_context *ctx)
 static int machine(wf_context *ctx)
 {
     wf_info i = { .size = sizeof i };
-    const char *named = getenv("WEFT_LLVM");
+    const char *named = getenv("WEFT_LLVM"), *isa = getenv("WEFT_ISA");
     if (wf_get_info(ctx, true, &i) != WF_OK)
         return failed_in(ctx);
     printf("weft      %s\n", wf_version());
@@ -63,7 +63,7 @@ static int machine(wf_context *ctx)
         printf("LLVM      %s: cannot be used; the interpreter computes\n", i.llvm_path);
     else if (!strcmp(i.isa, "none"))
         printf("LLVM      not looked for: there is no code generation for this processor%s; the interpreter computes\n",
-               getenv("WEFT_ISA") ? " (WEFT_ISA=none)" : "");
+               isa && !strcmp(isa, "none") ? " (WEFT_ISA=none)" : "");
     else if (named && *named)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
