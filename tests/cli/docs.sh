@@ -1,5 +1,6 @@
 # What docs/cli.md and docs/text.md show works: every command of the one, every text of the other. docs/guide.md begins
-# with an example; all other C in README.md, docs/guide.md and docs/gpu.md compiles. What tables list is all there is.
+# with an example; all other C in README.md, docs/guide.md and docs/gpu.md compiles. Every function and every
+# environment variable is on its page, and every function in weft.hpp.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
