@@ -13,7 +13,7 @@ const char help_dump[] =
     "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. A text may begin with '-', but -o and\n"
     "-h are options: then '--' comes before it.\n\n"
     "  --trace                what was recorded (the default)\n"
-    "  --passes               the kernels, after each pass\n"
+    "  --passes               the kernels, after splitting and after lowering\n"
     "  --llvm                 LLVM IR\n"
     "  --asm                  assembly for this machine\n"
     "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"

@@ -31,7 +31,7 @@ static void print_gpus(wf_context *ctx)
 static int machine(wf_context *ctx)
 {
     wf_info i = { .size = sizeof i };
-    const char *named = getenv("WEFT_LLVM");
+    const char *named = getenv("WEFT_LLVM"), *isa = getenv("WEFT_ISA");
     if (wf_get_info(ctx, true, &i) != WF_OK)
         return failed_in(ctx);
     printf("weft      %s\n", wf_version());
@@ -42,6 +42,9 @@ static int machine(wf_context *ctx)
         printf("LLVM      %d, %s\n", i.llvm_major, i.llvm_path);
     else if (*i.llvm_path)
         printf("LLVM      %s: cannot be used; the interpreter computes\n", i.llvm_path);
+    else if (!strcmp(i.isa, "none"))
+        printf("LLVM      not looked for: there is no code generation for this processor%s; the interpreter computes\n",
+               isa && !strcmp(isa, "none") ? " (WEFT_ISA=none)" : "");
     else if (named && *named)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else

@@ -2,10 +2,13 @@
  *
  * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may
  * be views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of
- * the input's context and on its default device, which the caller releases; NULL on error, which wf_message explains
- * (a NULL array has no context to keep a message: NULL or WF_ERR_ARG all the same). Functions that return wf_status
- * write into the array that they are given. All are synchronous, use all threads of the context, may be called from
- * any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless said.
+ * the input's context and on the device of the (first) input, else on the context's default one, which the caller
+ * releases; NULL on error, which wf_message explains (a NULL array has no context to keep a message: NULL or WF_ERR_ARG
+ * all the same). Functions that return wf_status write into the array that they are given. They are done when they
+ * return or, if the calling thread has a current stream for the device (wf_set_stream), queued in it; functions that
+ * need contents on the host, listed at wf_freeze_begin, wait for these. All use all threads of the context, may be
+ * called from any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless
+ * said.
  */
 #ifndef WEFT_ARRAY_H
 #define WEFT_ARRAY_H
@@ -67,8 +70,9 @@ WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 /* ---- reductions -------------------------------------------------------------------------------------------------
  * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes
  * stay with extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex:
- * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype, or that of its
- * parts where they are real. Sums run in an order that depends on shapes and strides alone. */
+ * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype (of f16 too, whose
+ * mean is f32 in operator text), or that of its parts where they are real. Sums run in an order that depends on shapes
+ * and strides alone. */
 #define WF_DROP 0x80000000u
 /* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);

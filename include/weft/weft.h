@@ -115,8 +115,8 @@ typedef int32_t wf_device; /* 0: the context's default */
 #define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
 /* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same
  * bits as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A
- * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. Work on one GPU
- * is done in order. */
+ * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. What is
+ * given to a GPU without a stream is done in order; streams run side by side (streams.h). */
 #define WF_GPU(n) ((wf_device)(256 + (n)))
 /* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine;
  * finds accesses out of bounds, reads of memory that nothing has written, data races. */
@@ -195,13 +195,19 @@ WF_API void wf_set_threads(wf_context *ctx, int threads);
  * order. */
 WF_API void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes);
 WF_API uint64_t wf_get_expand_bytes(const wf_context *ctx);
+/* Sets the flags `on`, then clears `off`. Of recordings begun later, by any thread; WF_NO_DISK_CACHE and WF_HISTORY at
+ * once. From any thread. A new context has WF_FOLD, WF_VALUE_NUMBERING, WF_LOOP_OPT, WF_PACKETS, WF_CALL_OPT,
+ * WF_DEAD_CODE and (unless WEFT_TIERED is 0 in the environment) WF_TIERED, changed by .flags_on and .flags_off of
+ * wf_config. */
 WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
-WF_API uint32_t wf_get_flags(const wf_context *ctx);
+WF_API uint32_t wf_get_flags(const wf_context *ctx); /* 0 for NULL */
 
 /* What this machine and context offer. */
 typedef struct wf_info {
-    size_t size;     /* sizeof(wf_info), set by the caller */
-    const char *isa; /* "avx512", "avx2", "sse4.2", "neon", "generic": instruction set of generated code */
+    size_t size; /* sizeof(wf_info), set by the caller */
+    /* "avx512", "avx2", "sse4.2", "neon": instruction set of generated code. "none": there is none for this processor,
+     * or WEFT_ISA says so; the interpreter computes. */
+    const char *isa;
     int32_t vector_bits;
     int32_t threads;
     const char *llvm_path;                                /* library that is or would be opened; "" if none was found */
@@ -371,9 +377,10 @@ typedef enum wf_mode {
     WF_AUTO,
     WF_DIRECT = 0x100, /* an atomic operation for each point */
     WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
-    WF_EXPAND = 0x300, /* private copies of the array (up to 512 MiB; else WF_DIRECT), joined at the end. Costs
-                          memory: up to wf_set_expand_bytes, then fewer threads. On a GPU: of each block of threads, in
-                          the memory that these share (up to 48 KiB, no more elements than points; else WF_DIRECT) */
+    WF_EXPAND = 0x300, /* private copies of the array (of up to half of wf_set_expand_bytes, 512 MiB unless it is set;
+                          else WF_DIRECT), joined at the end. Costs memory: up to wf_set_expand_bytes, then fewer
+                          threads. On a GPU: of each block of threads, in the memory that these share (up to 48 KiB,
+                          no more elements than points; else WF_DIRECT) */
     WF_NO_CONFLICT =
         0x400 /* no two points meet, as the caller knows (a permutation, say): elements are read, joined and
                               written, without atomic operations or copies. In debug mode WF_ERR_CONTRACT if points do */
@@ -402,10 +409,11 @@ WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf
                              wf_vals index); /* 0 where the condition does not hold */
 /* Where the element has the bits of `expected` it becomes `desired`; what it held before. Elements of up to 8 bytes. */
 WF_API wf_val wf_cas_n(wf_graph *graph, wf_array *array, wf_val expected, wf_val desired, wf_vals index);
+/* Negative axes count from the end. */
 WF_API wf_val wf_index(wf_graph *graph, int axis);                      /* i64: of the current point */
 WF_API wf_val wf_extent(wf_graph *graph, int axis);                     /* i64: of the space */
-WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64; negative axes count from the end */
-/* Array graphs only: i64 index along `axis` of an array of this shape. */
+WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis); /* i64: of the array */
+/* Array graphs only: i64 index along `axis` (negative: from the end) of an array of this shape. */
 WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
 
 /* Constants of a given dtype, and run-time parameters (changing one never recompiles). A name is one parameter of the
@@ -447,8 +455,9 @@ WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_joi
 typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_section_id;
 /* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
  * writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads such arrays,
- * wf_index is that of a kept axis, wf_extent that of any. With all axes reduced, arrays have one element. Values do not
- * cross sections; reduced variables do. */
+ * wf_index is that of a kept axis, wf_extent that of any. Access by index (wf_read, wf_write, wf_accumulate, wf_atomic
+ * and their kin) to other than local arrays, and control flow, are WF_ERR_UNSUPPORTED there. With all axes reduced,
+ * arrays have one element. Values do not cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
  * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make
@@ -553,9 +562,9 @@ typedef enum wf_dump {
 } wf_dump;
 /* The PTX for GPUs of compute capability arch/10 and later: 70, 75, 80, 86, 90, 100, ... */
 #define WF_DUMP_PTX_FOR(arch) ((wf_dump)(WF_DUMP_PTX + 256 * (arch)))
-/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR after each pass (PASSES), and of the code
- * made for the layouts of `args`. At most cap bytes with the final 0 are written to buf; *len is the full length
- * without it. */
+/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR of each kernel after splitting and after
+ * lowering (PASSES), and of the code made for the layouts of `args`. At most cap bytes with the final 0 are written to
+ * buf; *len is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
 

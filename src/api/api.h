@@ -468,10 +468,11 @@ wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed); /* graph.c: repo
 const wf__ir *wf__failed_section(const wf_graph *g);            /* graph.c: the section that failed; NULL: none */
 bool wf__graph_launchable(wf_graph *g, const char *function);
 void wf__release_kept(wf_graph *g);
-/* Effects on arrays that the program has released are none. `goes_on`: recording does, and may use any value. */
-void wf__settle(wf_graph *g); /* nodes that are out of use go */
+void wf__settle(wf_graph *g); /* settle.c: nodes that are out of use go */
 double wf__id_of(const wf_graph *g, wf__ref r);
 wf__ref wf__node_of(const wf_graph *g, double id);
+/* unseen.c. Effects on arrays that the program has released are none. `goes_on`: recording does, and may use any
+ * value. */
 void wf__drop_unseen(wf_graph *g, bool goes_on);
 
 /* ---- launching (launch.c) ---- */

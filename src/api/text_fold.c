@@ -1,5 +1,6 @@
 /* text_fold.c - functions of whole arrays in operator text, along all or some of the axes: recorded as wf_reduce. Means
- * and what is about them are computed in f64 and rounded once, as those of weft/array.h.
+ * and what is about them are computed in f64 and rounded once, as those of weft/array.h, but to other dtypes where
+ * elements have 16 bits: a mean of f16 is f32 here, as more is computed with it, and f16 there, as it is stored.
  */
 #include "api/text_record.h"
 #include "api/api.h"

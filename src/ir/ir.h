@@ -30,7 +30,8 @@ typedef enum wf__op {
     WF__STORE, /* a: slot, b: tuple (0: element-wise), c: value, d: bool predicate or 0 (always), aux: epoch of the slot
                    from then on, WF__EPOCH_LATE: that or later. Effect */
     WF__ACCUM, /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
-                   aux: join | mode << 4 (WF__MODE). The element becomes join(element, value). Effect */
+                   aux: join | mode << 4 (wf__node_join, wf__node_mode). The element becomes join(element, value).
+                   Effect */
     WF__ATOMIC, /* the same, aux: join or WF_EXCH. Effect whose value is what the element held before; 0 where off */
     WF__CAS,    /* a: slot, b: tuple, c: tuple of expected and desired, d: as before. Where the bits of the element are
                    the expected ones they become the desired ones. Effect; its value is as ATOMIC's */
@@ -501,9 +502,9 @@ bool wf__pass_lockstep(wf__ir *ir);
 /* ---- checking, printing, parsing ---- */
 bool wf__verify(const wf__ir *ir, wf__str *error); /* every invariant of this header; error->failed: no memory */
 void wf__print(const wf__ir *ir, wf__str *out);
+void wf__number_text(const wf__node *n, wf__str *out); /* of a CONST, as drawings and messages have it */
 /* The nodes and edges of a Graphviz graph. slot_name: [slot_n], NULL where there is none, or NULL; `id` begins every
  * name. */
-void wf__number_text(const wf__node *n, wf__str *out); /* of a CONST, as drawings and messages have it */
 void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *id, wf__str *out);
 bool wf__parse(const char *text, wf__ir *out, wf__str *error); /* print(parse(print(x))) == print(x) */
 

@@ -1,4 +1,5 @@
-/* verify.c - checks every invariant that ir.h states. Debug builds run it after each pass; the parser runs it always. */
+/* verify.c - checks every invariant that ir.h states. Debug builds run it at the stations of planning (plan.c); the
+ * parser runs it always. */
 #include "ir/pass.h"
 
 typedef struct checker {

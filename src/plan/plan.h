@@ -3,7 +3,7 @@
  *   recording --split--> stages over one index space each --layout--> loop axes, explicit addresses --lower--> bodies
  *
  * A plan depends on dtypes, shapes, strides and on which arrays overlap, never on addresses or parameter values; it is
- * cached under exactly that (src/run/launch.c) and run any number of times, from any thread.
+ * cached under exactly that (src/api/plans.c) and run any number of times, from any thread.
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
@@ -223,9 +223,10 @@ bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
 uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
 /* numbers.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
 bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
-/* fuse.c. `bind` has temps too. */
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
 enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
+/* fuse.c. Decides which stages follow the one before them box by box, or feed a scan or use its result part by part.
+ * `bind` has temps too. */
 void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */

@@ -1,6 +1,6 @@
 /* split.h - what the files that cut an array graph into stages share: split.c (everything but blocks) and
- * split_block.c (conditions and loops), split_scan.c, split_reduce.c, group.c (recording into a stage), reindex.c
- * (elements at other places; which those are is places.c's). */
+ * split_block.c (conditions and loops), split_scan.c, split_reduce.c, split_hidden.c (effects that nobody sees),
+ * group.c (recording into a stage), reindex.c (elements at other places; which those are is places.c's). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass.h"

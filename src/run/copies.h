@@ -1,4 +1,4 @@
-/* copies.h - private memory of a stage's accumulations (plan.h: wf__private), and joining it with the arrays. */
+/* copies.h - private memory of a stage's accumulations (plan/kernel.h: wf__private), and joining it with the arrays. */
 #ifndef WEFT_COPIES_H
 #define WEFT_COPIES_H
 #include "plan/plan.h"

@@ -1,4 +1,5 @@
-/* engine_internal.h - the engine's state, shared by engine.c (code) and launch.c (running). */
+/* engine_internal.h - the engine's state, shared by engine.c (code by key), stage_code.c (code of stages), sight.c,
+ * what runs stages (launch.h: launch.c, chain.c, prepared.c) and GPUs (gpu_internal.h). */
 #ifndef WEFT_ENGINE_INTERNAL_H
 #define WEFT_ENGINE_INTERNAL_H
 #include "base/os.h"

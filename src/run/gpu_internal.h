@@ -1,5 +1,6 @@
-/* gpu_internal.h - a GPU's state, shared by gpu.c (opening), gpu_stream.c, gpu_module.c, gpu_memory.c and gpu_run.c (running
- * plans). */
+/* gpu_internal.h - a GPU's state, shared by gpu.c (opening), gpu_stream.c, gpu_memory.c, gpu_foreign.c (memory that is
+ * not Weft's), gpu_module.c (assembled code), gpu_launch.c (kernels of a stage), gpu_run.c (running plans) and
+ * gpu_watch.c (debug mode). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
 #include "run/cuda_api.h"

@@ -89,4 +89,6 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     WEFT_LLVM=/no/such.so "$WEFT" info 2>&1 > out | grep -q 'WEFT_LLVM names /no/such.so, which is not there' ||
         die 'WEFT_LLVM: no such file'
 fi
+WEFT_ISA=none "$WEFT" info > out 2> err
+grep -q '^LLVM      not looked for: .* (WEFT_ISA=none)' out || die "info without code generation: $(cat out)"
 echo ok

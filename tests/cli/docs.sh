@@ -1,5 +1,6 @@
 # What docs/cli.md and docs/text.md show works: every command of the one, every text of the other. docs/guide.md begins
-# with an example.
+# with an example; all other C in README.md, docs/guide.md and docs/gpu.md compiles. Every function and every
+# environment variable is on its page, and every function in weft.hpp.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
@@ -35,6 +36,49 @@ done
 # the guide shows the first example, which is built and run, as it is
 awk '/^```/ { inside = $0 == "```c" && !n++; next } inside' "$WEFT_SOURCE/docs/guide.md" > first.c
 sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md: not examples/00_first.c'
+# other C: bodies of functions, with names that the text around them explains. Lines with ... are for the reader.
+cat > before.h << 'END'
+#include <math.h>
+#include <stdio.h>
+#include <weft/array.h>
+#include <weft/io.h>
+#include <weft/traced.h>
+extern wf_context *ctx;
+extern wf_graph *g;
+extern wf_array *a, *b, *count, *img, *mean, *out, *start, *top;
+extern wf_val i, j, material, x, y;
+extern wf_var n;
+extern int64_t h, w, mine;
+extern wf_look look;
+extern void *cuda_stream, *device_pointer, *owner;
+void give_back(void *user);
+END
+if command -v cc > cc.path; then
+    for page in README docs/guide docs/gpu; do
+        name=$(basename $page)
+        awk -v name="$name" '/^```/ { inside = $0 == "```c"; n += inside; next } inside { print > (name "." n) }' \
+            "$WEFT_SOURCE/$page.md"
+        for c in "$name".*; do
+            { echo '#include "before.h"'; grep '^static ' "$c" || true; echo 'void shown(void) {'
+                grep -v -e '^static ' -e '\.\.\.' "$c"; echo '}'; } > block.c
+            ! grep -q '^int main' "$c" || cp "$c" block.c
+            cc -std=c11 -fsyntax-only -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
+                -I. -I"$WEFT_SOURCE/include" block.c 2> errors || die "$page.md, block ${c##*.} of C: $(cat errors)"
+        done
+    done
+fi
+# every environment variable that the library, the tool and the tests look at is on a page
+variables() { (cd "$WEFT_SOURCE" && grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@") | tr -d '"' | sort -u; }
+variables src cli > for_users
+variables tests fuzz bench examples > for_tests
+[ "$(grep -c . for_users)" -gt 10 ] || die 'no environment variables found'
+while read -r v; do
+    grep -qw "$v" "$WEFT_SOURCE/docs/environment.md" || die "docs/environment.md does not name $v"
+done < for_users
+while read -r v; do
+    grep -qw "$v" "$WEFT_SOURCE/docs/environment.md" "$WEFT_SOURCE/CONTRIBUTING.md" ||
+        die "CONTRIBUTING.md does not name $v"
+done < for_tests
 # every function that the page names is there, and every function of the tool's table is named
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
@@ -44,5 +88,6 @@ done
 table=$(sed -nE 's/^WF_API wf_val wf_([a-z0-9_]+)\(wf_val.*/\1/p' "$WEFT_SOURCE/include/weft/ops.h")
 for f in $table; do
     grep -qw "$f" functions || [ "$f" = cast ] || [ "$f" = bitcast ] || die "docs/text.md does not name $f"
+    grep -qw "wf_$f" "$WEFT_SOURCE/include/weft/weft.hpp" || die "weft.hpp does not have $f"
 done
 echo ok
