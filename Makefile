@@ -29,7 +29,7 @@ deps:
 
 demo: deps
 	@$(MAKE) --no-print-directory all
-	@WEFT=$(CURDIR)/build/weft tools/demo.sh
+	@WEFT="$(CURDIR)/build/weft" tools/demo.sh
 
 test:
 	@tools/install_deps --test

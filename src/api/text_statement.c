@@ -393,7 +393,7 @@ static void name_it_out(wf__text *t, wf__stmt *s)
 }
 
 /* What is no statement may be the expression that the text ends with. Else of the two mistakes that of the expression is
- * told if it comes later. */
+ * told if it comes later, but for a name that is no type, and lines that others follow. */
 static void last_expression(wf__text *t, const wf__text *begin)
 {
     wf__text failed = *t;
@@ -409,12 +409,18 @@ static void last_expression(wf__text *t, const wf__text *begin)
     wf__stmt s = { .kind = WF__STMT_ASSIGN, .bare = true, .op_at = t->token.at, .first = t->n };
     s.value = wf__text_expression(t);
     s.last = t->n;
-    bool whole = t->status == WF_OK;
+    wf__token behind = t->token;
     while (t->status == WF_OK && (t->token.kind == ';' || t->token.kind == '\n'))
         wf__text_next(t);
-    if (t->status == WF_OK && t->token.kind == WF__TOK_END)
+    if (t->status == WF_OK && t->token.kind == WF__TOK_END) {
         name_it_out(t, &s);
-    else if (whole || t->error_at <= failed.error_at) {
+        return;
+    }
+    bool no_type = begin->token.kind == WF__TOK_NAME && failed.error_at == begin->token.at;
+    bool statement = behind.kind == ';' || behind.kind == '\n' || behind.kind == '='; /* but a wrong one */
+    if (!no_type && !statement && behind.at > failed.error_at)
+        wf__text_expected(t, "an operator or the end of the text");
+    if (t->status == WF_OK || t->error_at <= failed.error_at) {
         t->status = failed.status;
         t->error_at = failed.error_at;
         memcpy(t->error, failed.error, sizeof t->error);

@@ -10,6 +10,8 @@ for command in calc stats view sample info dump bench; do
     cmp one two || die "help of $command"
     grep -q "^  weft $command" one || die "no example in the help of $command"
     grep -q "weft $command" "$WEFT_SOURCE/cli/weft.1" || die "$command is not in the man page"
+    ! grep -nE '^\.' "$WEFT_SOURCE/cli/weft.1" | grep -vE ':\.([A-Z][A-Z]?|nf|fi|br|\\")( |$)' ||
+        die "the man page begins a line with a dot that is no macro"
     # every option that the help names is taken, and no other
     for option in $(grep -oE '^  (-[a-z], )?--[a-z-]+' one | grep -oE '\-\-[a-z-]+' | sort -u); do
         "$WEFT" "$command" "$option" none none none > out 2> err < /dev/null || true
