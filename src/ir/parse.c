@@ -257,7 +257,7 @@ static void fields(reader *r, wf__node *n)
         break;
     case WF__LOAD:
         n->a = slot(r), n->b = tuple(r);
-        n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, 6, "a border mode") : 0;
+        n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, WF__BORDERS, "a border mode") : 0;
         n->c = word(r, "other") ? ref(r) : 0;
         n->d = word(r, "epoch") ? number32(r) : 0;
         if ((!r->ir->arrays || wf__when_is_c(r->ir, n)) && word(r, "if"))
