@@ -216,16 +216,16 @@ static int name_results(calc *c)
     char last[NAME_CAP] = "";
     if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, last, sizeof last))
         *last = 0;
-    if (strlen(last) == NAME_CAP - 1)
-        return misused(c->self, "the name %.20s... is too long: %d characters at most", last, NAME_CAP - 2);
     if (c->outs == 0)
         c->outs = 1; /* printed */
     for (size_t k = 0; k < c->outs; k++) {
+        if (!c->out[k].name[0] && strlen(last) == NAME_CAP - 1) /* it may have been cut */
+            return misused(c->self, "the name %.20s... is too long: %d characters at most", last, NAME_CAP - 2);
         if (!c->out[k].name[0])
             snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
         if (*last && !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* a syntax error is told when it is computed */
-            return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name,
-                           c->out[k].path ? c->out[k].path : "", c->out[k].name);
+            return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
+                           c->out[k].name);
     }
     return EXIT_OK;
 }

@@ -120,6 +120,8 @@ static void run_whole(wf__pool *pool, int64_t begin, int64_t end, int worker_ind
     pool->fn(pool->user, begin, begin + 1, worker_index);
 }
 
+static bool is_one_call(const wf__pool *pool, int64_t left) { return left / 2 < pool->least; }
+
 /* Does what is left of part `index`. The caller does its own at once if that is one call, so nobody else looks whether
  * there is something left of it: its share stays where it is. */
 static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker_index)
@@ -127,7 +129,7 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
     unsigned blocks = (unsigned)(pool->blocks - pool->first), each = blocks / pool->width, more = blocks % pool->width;
     int64_t begin = pool->first + (int64_t)index * each + (index < more ? index : more), n = each + (index < more);
     _Atomic uint64_t *share = share_of(pool, index);
-    if (!index && n / 2 < pool->least) {
+    if (!index && is_one_call(pool, n)) {
         if (!worker_index) {
             atomic_store_explicit(share, (uint64_t)number << NUMBER_SHIFT | (uint64_t)n | ALL, memory_order_relaxed);
             run_whole(pool, begin, begin + n, worker_index);
@@ -140,7 +142,7 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
         int64_t taken = (int64_t)(now & TAKEN), left = n - taken;
         if (left <= 0)
             return;
-        int64_t some = left / 2 < pool->least ? left : left / 2 < pool->most ? (left + 1) / 2 : pool->most;
+        int64_t some = is_one_call(pool, left) ? left : left / 2 < pool->most ? (left + 1) / 2 : pool->most;
         uint64_t next = (now + (uint64_t)some) | (some == left ? ALL : 0);
         if (!atomic_compare_exchange_weak_explicit(share, &seen, next, memory_order_relaxed, memory_order_relaxed))
             continue;

@@ -33,7 +33,7 @@ static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepa
                          &(wf__several){ p->least, WF__MOST_OF_CALL * p->least, turned }, run_some, (void *)p);
 }
 
-/* The stage's blocks, every second time turned. */
+/* The stage's blocks; turned in every second run of whatever kernel, as nothing remembers this one's last. */
 void wf__run_slabs(const wf__launch *l)
 {
     wf__prepared p = { .entry = l->entry, .call = l->call };

@@ -91,4 +91,8 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
 fi
 WEFT_ISA=none "$WEFT" info > out 2> err
 grep -q '^LLVM      not looked for: .* (WEFT_ISA=none)' out || die "info without code generation: $(cat out)"
+long=$(printf 'v%.0s' $(seq 130))
+! "$WEFT" calc "$long = 1" > out 2> err || die 'a name of 130 characters is taken'
+grep -q 'the name vvvvvvvvvvvvvvvvvvvv\.\.\. is too long: 126 characters at most' err || die "a long name: $(cat err)"
+[ "$("$WEFT" calc "${long:0:126} = 1")" = 1 ] || die 'a name of 126 characters'
 echo ok
