@@ -33,7 +33,7 @@ endfunction()
 # weft_internal(target): a program of ours that may look inside the library.
 function(weft_internal target)
     weft_flags(${target})
-    target_include_directories(${target} PRIVATE ${source}/src ${XXHASH_INCLUDE_DIR})
+    target_include_directories(${target} PRIVATE ${source}/src ${source} ${XXHASH_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE weft_static m)
 endfunction()
 
@@ -55,7 +55,7 @@ if(WEFT_TESTS)
         set_target_properties(ulp PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     endif()
 
-    weft_glob(helpers FOLDERS tests)
+    weft_glob(helpers FOLDERS tests emu/tests)
     if(NOT WEFT_WITH_LLVM)
         list(FILTER helpers EXCLUDE REGEX "/(test_)?codegen[^/]*\\.c$")
     endif()
@@ -139,7 +139,7 @@ if(WEFT_TESTS)
     endif()
 
     # What the source itself must keep.
-    add_test(NAME layers COMMAND ${source}/tools/check_layers)
+    add_test(NAME layers COMMAND ${source}/tools/check_layers ${source} ${CMAKE_BINARY_DIR})
     add_test(NAME layers_selftest COMMAND ${source}/tools/check_layers --selftest)
     if(NOT WEFT_SANITIZE)
         add_test(NAME exported_symbols COMMAND ${source}/tools/check_symbols $<TARGET_FILE:weft_shared>)

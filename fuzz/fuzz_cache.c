@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/os.h"
-#include "run/cache.h"
+#include "run/cache/disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

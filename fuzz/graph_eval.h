@@ -11,7 +11,7 @@
  */
 #ifndef WEFT_GRAPH_EVAL_H
 #define WEFT_GRAPH_EVAL_H
-#include "api/api.h"
+#include "launch/launch.h"
 #include "graph_blocks.h"
 #include "graph_memory.h"
 #include "graph_views.h"
@@ -364,7 +364,7 @@ static void forget_values(recorder *r, int n, int vars)
 
 enum { MOST_ON_GPU = 8 }; /* turns: each adds arrays of loops' variables, and a kernel has so many parameters */
 
-/* Values that are of no use to anybody, so many that some tens of turns make a graph forget them (settle.c). */
+/* Values that are of no use to anybody, so many that some tens of turns make a graph forget them (compact.c). */
 static void litter(recorder *r, int k)
 {
     wf_val zero = wf_eq(wf_in(r->g, named(r, k)), 0);

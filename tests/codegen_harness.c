@@ -1,8 +1,8 @@
 /* codegen_harness.c - see codegen_harness.h. */
 #include "codegen_harness.h"
-#include "run/llvm_find.h"
-#include "run/loader.h"
-#include "run/target.h"
+#include "run/cache/llvm_find.h"
+#include "run/memory/loader.h"
+#include "run/cache/target.h"
 #include "weft_test.h"
 #include <assert.h>
 #include <setjmp.h>

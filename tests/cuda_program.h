@@ -1,8 +1,8 @@
 /* cuda_program.h - a host program that uses CUDA itself, beside Weft: through the PTX emulator's driver API. */
 #ifndef WEFT_CUDA_PROGRAM_H
 #define WEFT_CUDA_PROGRAM_H
-#include "api/api.h"
-#include "emu_test.h"
+#include "launch/launch.h"
+#include "emu/tests/emu_test.h"
 #include "memory_fails.h"
 #include "side_by_side.h"
 

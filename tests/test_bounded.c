@@ -2,14 +2,14 @@
  * not used for long leave, what kernels and launches in flight use stays, and what has left is made again.
  */
 #include "side_by_side.h"
-#include "api/api.h"
+#include "launch/launch.h"
 
 enum { PLANS = 20 * 6000, CODE = 20 * 512, LEAST = 256 /* bytes of a code */ };
 
 static wf_context *bounded(wf_device device)
 {
     wf_context *ctx = test_context(device, 2);
-    ctx->plans.most_bytes = PLANS;
+    ctx->launcher->plans.most_bytes = PLANS;
     wf__engine_limit_code(ctx->engine, CODE);
     return ctx;
 }
@@ -45,10 +45,10 @@ static void within(wf_context *ctx, size_t in_use)
 {
     size_t bytes = 0;
     uint32_t n = 0;
-    for (const wf__plan_entry *e = ctx->plans.oldest; e; e = e->newer, ++n)
+    for (const wf__plan_entry *e = ctx->launcher->plans.oldest; e; e = e->newer, ++n)
         bytes += e->bytes;
-    assert_int_equal(n, ctx->plans.n);
-    assert_int_equal(bytes, ctx->plans.bytes);
+    assert_int_equal(n, ctx->launcher->plans.n);
+    assert_int_equal(bytes, ctx->launcher->plans.bytes);
     assert_true(bytes <= PLANS);
     assert_true(n >= 3);
     assert_true(wf__engine_count_code(ctx->engine) <= n + in_use + CODE / LEAST);

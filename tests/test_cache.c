@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/os.h"
-#include "run/cache.h"
+#include "run/cache/disk.h"
 
 /* ---- disk: every test has a folder of its own ---- */
 

@@ -6,7 +6,7 @@
 #include "ptx/ptx.h"
 #include "ptxas.h"
 #include "run/engine.h"
-#include "run/gpu.h"
+#include "run/gpu/gpu.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_control_arrays.c - conditions and loops over whole arrays: shapes that broadcast and grow, memory in blocks,
  * what becomes of states that are not needed or have other shapes, mistakes.
  */
-#include "api/api.h"
+#include "launch/launch.h"
 #include "nested_loops.h"
 #include "on_devices.h"
 

@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <dirent.h>
 #include <unistd.h>
-#include "api/api.h"
-#include "run/gpu_internal.h"
+#include "launch/launch.h"
+#include "run/gpu/internal.h"
 #include "weft_test.h"
 
 enum { MIB = 1 << 20 };

@@ -2,7 +2,7 @@
  * all work at once, so the order of streams is looked at in the calls that the library makes.
  */
 #include "cuda_program.h"
-#include "run/gpu_internal.h"
+#include "run/gpu/internal.h"
 
 /* What the library has the driver do, and which of its work is surely over before a stream goes on. */
 enum { MOST_STREAMS = 8 };

@@ -2,9 +2,9 @@
  * number of boxes and parts is joined in the processor's order, by kernels; a launch waits for nothing and brings
  * nothing to the host.
  */
-#include "api/api.h"
+#include "launch/launch.h"
 #include "on_devices.h"
-#include "run/gpu_launch.h"
+#include "run/gpu/launch.h"
 
 static wf_array *noisy(wf_device device, wf_dtype dtype, wf_shape shape)
 {

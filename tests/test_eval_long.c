@@ -1,7 +1,7 @@
 /* test_eval_long.c - a graph that is evaluated thousands of times: it stays small, values that are in use stay what they
  * are, whatever has become of others in between, and those that are not are still refused.
  */
-#include "api/api.h"
+#include "launch/launch.h"
 #include "on_devices.h"
 
 enum { N = 64, TURNS = 400 };

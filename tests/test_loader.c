@@ -1,7 +1,7 @@
 /* test_loader.c - the object loader on good, truncated and corrupted objects, its memory; target detection; the search for LLVM. */
-#include "run/llvm_find.h"
-#include "run/loader.h"
-#include "run/target.h"
+#include "run/cache/llvm_find.h"
+#include "run/memory/loader.h"
+#include "run/cache/target.h"
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/os.h"
-#include "run/map.h"
+#include "run/cache/map.h"
 
 static atomic_int values_freed;
 static void count_free(void *value)

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include "base/os.h"
-#include "run/memory.h"
+#include "run/memory/array_memory.h"
 
 static void test_sizes(void **state)
 {

@@ -1,6 +1,6 @@
 /* test_parallel_compile.c - the stages of a plan get their code by several threads at once; two contexts share no lock. */
 #include "weft_test.h"
-#include "api/api.h"
+#include "launch/launch.h"
 #include "run/engine_internal.h"
 #include "side_by_side.h"
 

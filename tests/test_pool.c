@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/os.h"
-#include "run/pool.h"
+#include "run/thread/pool.h"
 
 enum { MOST_BLOCKS = 20000 };
 

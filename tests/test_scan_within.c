@@ -2,7 +2,7 @@
  * device: the interpreter's bits for any dtype, join, axis, direction and shape; and where GPUs do so within the scan's
  * own kernels, how many there are.
  */
-#include "api/api.h"
+#include "launch/launch.h"
 #include "on_devices.h"
 #include "ptxas.h"
 #include "weft/array.h"

@@ -8,7 +8,7 @@
  * are there.
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 enum { POINTS_AHEAD = 64, MOST_PLACES = 8, MOST_NODES = 16, LINE = 64, MOST_LINES = 4 };
 

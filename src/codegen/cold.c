@@ -2,7 +2,7 @@
  * branch skips the call unless some lane needs it. Neighbouring sites of the same path share the branch.
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 static val pure_node(wf__gen *g, const wf__ir *ir, const wf__node *n, const val *value, int w)
 {

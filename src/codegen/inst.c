@@ -2,7 +2,7 @@
  * affine ones when and as they are asked for.
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32 };
 

@@ -6,7 +6,7 @@
  */
 #include "base/os.h"
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 #include <setjmp.h>
 
 struct wf__codegen {

@@ -5,7 +5,7 @@
  *                    header -> after
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 static bool is_scalar(const wf__inst *in, wf__ref r) { return in->vary[r].kind != WF__VARYING; }
 

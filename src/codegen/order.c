@@ -11,7 +11,7 @@
  * and their users hides.
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE: not a varying value of the loop */
 

@@ -10,7 +10,7 @@
  * masked lanes cost next to nothing.
  */
 #include "codegen/body.h"
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 #include <stdlib.h>
 
 enum {

@@ -7,7 +7,7 @@
  * in a format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64);
  * those of c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect.
  */
-#include "ir/math.h"
+#include "ir/math/math.h"
 #include <math.h>
 
 typedef struct pair {

@@ -4,7 +4,7 @@
  * +0.0 is no identity of float addition (-0.0 is), x*0 is 0 only for integers. Constants stand right of commutative
  * operations already. The rules are grouped by operation; each returns the simpler equal node, or 0.
  */
-#include "ir/builder.h"
+#include "ir/build.h"
 
 typedef struct view { /* the operation under consideration, unpacked */
     wf__ir *ir;

@@ -206,7 +206,7 @@ typedef struct wf__culprit {
 
 enum { WF__BORDERS = WF_BORDER_REFLECT + 1 }; /* modes */
 
-/* A field more: here, and in what makes keys of slots (add_ir in src/api/key.c, body_key in src/run/engine.c) and text
+/* A field more: here, and in what makes keys of slots (add_ir in src/launch/key.c, body_key in src/run/engine.c) and text
  * (print.c, parse.c), if it means something there. wf__copy_tables copies all but what it resets. */
 typedef struct wf__slot { /* memory that a recording names */
     uint8_t dtype, rank;
@@ -260,7 +260,7 @@ static inline wf__ref wf__array_ref(uint32_t slot) { return (uint32_t)1 << 31 | 
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
-    uint32_t *table;                /* value numbering: builder.c */
+    uint32_t *table;                /* value numbering: build.c */
     uint32_t table_size, table_cap; /* entries in use, a power of two or 0; allocated */
     uint32_t table_most;            /* nodes beyond which it grows; 0: nothing is numbered, or recording has failed */
     uint32_t *tuple;                /* interned lists: tuple[t] = length, then the refs. Id 0 is reserved */

@@ -1,6 +1,6 @@
 /* literal.c - constants that are broadcast to a shape, in array graphs: literals like those without one.
  */
-#include "ir/builder.h"
+#include "ir/build.h"
 
 wf__ref wf__as_literal(const wf__ir *ir, wf__ref r)
 {

@@ -3,7 +3,7 @@
  * A condition is a loop that runs once at most. States are the only values that leave a loop, and what a body computes
  * is found again by value numbering inside it only: elsewhere it may not have been computed.
  */
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 wf__ref wf__loop(wf__ir *ir, bool once)
 {

@@ -1,6 +1,6 @@
 /* shape.c - shapes of array graphs: each is stored once and has a number, 0 for scalars; an extent below 0 is not
  * known yet. */
-#include "ir/builder.h"
+#include "ir/build.h"
 #include <stdio.h>
 
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)

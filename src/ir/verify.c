@@ -1,6 +1,6 @@
 /* verify.c - checks every invariant that ir.h states. Debug builds run it at the stations of planning (plan.c); the
  * parser runs it always. */
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 
 typedef struct checker {
     const wf__ir *ir;

@@ -1,5 +1,5 @@
 /* view.c - values made of elements of another value: slices, permutations, reshapes, repetitions, gathers. Here is
- * which shape they have; the planner re-indexes what makes the elements (src/plan/reindex.c), so that nothing is moved.
+ * which shape they have; the planner re-indexes what makes the elements (src/plan/split/inline_views.c), so that nothing is moved.
  */
 #include "ir/ir.h"
 #include <stdio.h>

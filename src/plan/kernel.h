@@ -35,7 +35,7 @@ typedef struct wf__call {
     const wf__mem *mem;      /* one per slot */
     const uint64_t *param;   /* one per parameter: the value in its low bytes */
     const int64_t *extent;   /* of each loop axis of the whole space */
-    struct wf__watch *watch; /* the interpreter's, in debug mode (src/run/watch.h); else NULL */
+    struct wf__watch *watch; /* the interpreter's, in debug mode (src/run/debug/watch.h); else NULL */
 } wf__call;
 
 /* Runs the points lo[d] <= index[d] < hi[d]. acc: one entry per reduction, out: the box's joined value in the low

@@ -3,7 +3,7 @@
  *   recording --split--> stages over one index space each --layout--> loop axes, explicit addresses --lower--> bodies
  *
  * A plan depends on dtypes, shapes, strides and on which arrays overlap, never on addresses or parameter values; it is
- * cached under exactly that (src/api/plans.c) and run any number of times, from any thread.
+ * cached under exactly that (src/launch/plans.c) and run any number of times, from any thread.
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
@@ -53,7 +53,7 @@ typedef struct wf__recording { /* what planning reads of it stands in wf__progra
     uint8_t
         gpu; /* 0: for the processor; else for the GPU of this mark: private copies are of blocks of threads, updates are atomic */
     uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
-    /* For compiled code of the processor: blocks may be boxes, loops of sections axes (boxes.c, turns.c), counters of
+    /* For compiled code of the processor: blocks may be boxes, loops of sections axes (block_boxes.c, loop_axes.c), counters of
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
     bool cpu;
 } wf__recording;
@@ -207,21 +207,21 @@ static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
  * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
 bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
-/* turns.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
+/* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
  * changes the section and says their extents, of which there may be none. `bind` has the recording's objects only. */
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* cut.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
+/* partition.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
 void wf__plan_cut(wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. `bind`
  * has temps too. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
-/* reindex.c. What a node costs to compute, in plain operations. */
+/* inline_views.c. What a node costs to compute, in plain operations. */
 uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
-/* numbers.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
+/* open_extents.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
 bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
 enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */

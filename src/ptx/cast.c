@@ -1,4 +1,4 @@
-/* cast.c - conversions, as src/ir/eval.c means them. */
+/* cast.c - conversions, as src/ir/meaning.c means them. */
 #include "ptx/gen.h"
 
 void wf__ptx_normalise(gen *g, unsigned dtype, val r)

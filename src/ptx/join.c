@@ -1,5 +1,5 @@
 /* join.c - the kernel that joins what boxes or parts of reductions gave, [rows][cells], in the order of the processor
- * (src/run/partials.c): the rows up to the middle with those from it on, and each half likewise.
+ * (src/run/cpu/partials.c): the rows up to the middle with those from it on, and each half likewise.
  *
  * At depth d of that tree there are 2^d ranges of rows; bits of a range's number say, from the highest on, which half
  * was taken at each depth. A thread has one range and one cell: one row or none, as the tree is so deep, and where a

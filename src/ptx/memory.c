@@ -35,7 +35,7 @@ static val in_range(const place *p, val i, val dim)
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
-/* Index i of an axis of extent n as wf__border_index (src/run/interp_memory.c) gives it. Where n is 0, anything. */
+/* Index i of an axis of extent n as wf__border_index (src/run/interp/memory.c) gives it. Where n is 0, anything. */
 static val bordered(const place *p, val i, val n)
 {
     gen *g = p->g;

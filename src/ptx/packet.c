@@ -1,5 +1,5 @@
 /* packet.c - reads, writes and sums by index that differ in a constant last index alone: parts of a record
- * (plan/records.c), moved by one access of up to 16 bytes, or 32 where the GPU has such. The launch says whether the
+ * (plan/kernel/records.c), moved by one access of up to 16 bytes, or 32 where the GPU has such. The launch says whether the
  * records of an array are aligned for that; where not, parts are moved one by one, as ever.
  *
  * Parts belong together between what touches the same memory in a way that would be seen, and within one level of

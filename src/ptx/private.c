@@ -1,7 +1,7 @@
 /* private.c - kernels whose blocks of threads have copies, in the memory that these share, of arrays that all points
  * accumulate into. Threads of a block fill the copies, do the points, and join what came together with the arrays, by
  * an atomic operation for each element that is not neutral any more. There are fewer blocks than the points would
- * fill, which take turns, so that filling and joining cost little (gpu_launch.c).
+ * fill, which take turns, so that filling and joining cost little (gpu/launch.c).
  */
 #include "ptx/gen.h"
 

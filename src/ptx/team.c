@@ -1,8 +1,8 @@
-/* team.c - kernels whose blocks of threads are blocks of points (plan/team.c): what runs before the points, the points,
+/* team.c - kernels whose blocks of threads are blocks of points (plan/space/thread_block.c): what runs before the points, the points,
  * what runs after them. Sections see the indices of the block's first point. Barriers are where all threads come: none
  * has left but those without a point, which left first.
  */
-#include "ir/pass.h"
+#include "ir/pass/pass.h"
 #include "ptx/gen.h"
 
 /* The first barrier of that kind from node r on; the end. */

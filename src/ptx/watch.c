@@ -1,6 +1,6 @@
 /* watch.c - debug mode: kernels look at every index, and at who writes which element. The first finding takes the
  * report in device memory by a compare-and-swap and says there what it is about; the host makes text of it
- * (run/gpu_watch.c). The access itself does not take place.
+ * (run/gpu/watch.c). The access itself does not take place.
  */
 #include "ptx/gen.h"
 

@@ -4,9 +4,9 @@
 #include "run/engine.h"
 #include "base/os.h"
 #include "run/engine_internal.h"
-#include "run/gpu_launch.h"
-#include "run/llvm_find.h"
-#include "run/loader.h"
+#include "run/gpu/launch.h"
+#include "run/cache/llvm_find.h"
+#include "run/memory/loader.h"
 #include <limits.h>
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID

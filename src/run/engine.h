@@ -3,12 +3,12 @@
 #define WEFT_ENGINE_H
 #include "plan/plan.h"
 #include "ptx/ptx.h"
-#include "run/cache.h"
-#include "run/map.h"
-#include "run/memory.h"
+#include "run/cache/disk.h"
+#include "run/cache/map.h"
+#include "run/memory/array_memory.h"
 #include "run/note.h"
-#include "run/pool.h"
-#include "run/target.h"
+#include "run/thread/pool.h"
+#include "run/cache/target.h"
 
 typedef struct wf__engine wf__engine;
 

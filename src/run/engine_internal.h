@@ -1,12 +1,12 @@
-/* engine_internal.h - the engine's state, shared by engine.c (code by key), stage_code.c (code of stages), sight.c,
- * what runs stages (launch.h: launch.c, chain.c, prepared.c) and GPUs (gpu_internal.h). */
+/* engine_internal.h - the engine's state, shared by engine.c (code by key), stage_code.c (code of stages), show.c,
+ * what runs stages (launch.h: launch.c, per_block.c, prepared.c) and GPUs (internal.h). */
 #ifndef WEFT_ENGINE_INTERNAL_H
 #define WEFT_ENGINE_INTERNAL_H
 #include "base/os.h"
-#include "run/cuda_api.h"
+#include "run/gpu/cuda_api.h"
 #include "run/engine.h"
-#include "run/gpu.h"
-#include "run/loader.h"
+#include "run/gpu/gpu.h"
+#include "run/memory/loader.h"
 #include <stdatomic.h>
 
 typedef struct wf__executable {
@@ -32,7 +32,7 @@ struct wf__engine {
     uint64_t llvm_identity;
     wf__cuda *cuda[2]; /* the machine's, the emulator's; NULL: not open */
     wf__gpu *gpu[2][WF__MOST_GPUS];
-    struct wf__sight *sights;         /* sight.h */
+    struct wf__sight *sights;         /* show.h */
     _Atomic bool use_disk, told_disk; /* told_disk: the log knows that nothing is kept */
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);

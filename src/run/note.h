@@ -1,4 +1,4 @@
-/* note.h - what became of one stage in one run: for the history of a context (src/api/history.c). */
+/* note.h - what became of one stage in one run: for the history of a context (src/launch/history.c). */
 #ifndef WEFT_NOTE_H
 #define WEFT_NOTE_H
 #include "weft/weft.h"

@@ -69,7 +69,7 @@ if command -v cc > cc.path; then
 fi
 # every environment variable that the library, the tool and the tests look at is on a page
 variables() { (cd "$WEFT_SOURCE" && grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@") | tr -d '"' | sort -u; }
-variables src cli > for_users
+variables src emu cli > for_users
 variables tests fuzz bench examples > for_tests
 [ "$(grep -c . for_users)" -gt 10 ] || die 'no environment variables found'
 while read -r v; do

@@ -1,0 +1,194 @@
+/* gamma.c - tgamma and lgamma.
+ *
+ * With c = x + 1/4 rounded and u = x - c, which is exact: gamma(x) = gamma(2 + u) (x-1)(x-2)...(2+u) for c > 2, and
+ * gamma(2 + u) / x or gamma(2 + u) / (x (x + 1)) for c = 1 and 0; log gamma(2 + u) is u times a polynomial. From 8 on
+ * Stirling's series. In f64 tgamma carries its logarithm as a sum of two; f32 is computed in f64. Negative arguments,
+ * by reflection, are a rare path.
+ */
+#include "ir/math/math.h"
+#include <math.h>
+
+/* log gamma(2 + u) / u on [-3/4, 1/4], relative: 2^-32.205 and 2^-56.169; the long ones for f64 (tools/minimax.py,
+ * as all here) */
+static const wf__poly lgamma_poly[2] = {
+    { 11,
+      { 0x1.b0ee607238657p-2, 0x1.4a34cc6dcadaap-2, -0x1.13e001b8b2438p-4, 0x1.513151356a104p-6, -0x1.e40b695064c28p-8,
+        0x1.7b7ede4aa25ebp-9, -0x1.343b67c539805p-10, 0x1.02709592ed79p-11, -0x1.94264fd59a933p-12,
+        -0x1.8ae30d3a7edd9p-13, -0x1.eec24424dac45p-13 } },
+    { 20, { 0x1.b0ee6072093cep-2,   0x1.4a34cc4a60fa7p-2,  -0x1.13e001a557591p-4,  0x1.51322ac7d74cp-6,
+            -0x1.e404fc21c3d17p-8,  0x1.7add6eb074fd9p-9,  -0x1.38ac5bf7bd4fp-10,  0x1.0b36ae2458cefp-11,
+            -0x1.d3fd896339d1fp-13, 0x1.a127e73cf9f75p-14, -0x1.78cb9d35b540cp-15, 0x1.584eabd222577p-16,
+            -0x1.3f03ecd1cd197p-17, 0x1.12583076b8b2bp-18, -0x1.286fa439b3fa6p-19, 0x1.1ef8e1e637eaap-19,
+            0x1.94cc72de6653p-19,   0x1.3ae953be82daap-18, 0x1.88ef3b077348dp-19,  0x1.029db80200af6p-20 } }
+};
+/* x (log gamma(x) - (x - 1/2) log x + x - log(2 pi)/2) in 1/x^2, x >= 8: 2^-33.777 and 2^-57.586 */
+static const wf__poly stirling_poly[2] = {
+    { 3, { 0x1.55555550a8f57p-4, -0x1.6c141beccf1cfp-9, 0x1.98f9a03c3c9a6p-11 } },
+    { 8,
+      { 0x1.5555555555555p-4, -0x1.6c16c16c107e6p-9, 0x1.a01a015be340cp-11, -0x1.38132f0305b62p-11,
+        0x1.b91eb3e9aa12bp-11, -0x1.ee06424430c2ep-10, 0x1.41d309cbb1e4cp-8, 0x1.513e6ea9af40bp-10 } }
+};
+
+static const double log2e_hi = 0x1.71547652b82fep+0, log2e_lo = 0x1.777d0ffda0d24p-56;
+static const double half_log2_2pi = 0x1.536439a4c6efcp+0,
+                    half_log2_2pi_lo = -0x1.49e49a361efebp-54; /* log2(2 pi) / 2 */
+
+typedef struct shifted { /* of x >= 0; in f64 */
+    wf__ref large;       /* x >= 8: only then is `series` right, and only else the others */
+    wf__ref log_gamma;   /* of 2 + u */
+    wf__ref few, none;   /* c < 2, c < 1 */
+    wf__ref up, down;    /* gamma(x) = gamma(2 + u) * up / down */
+    wf__ref up_lost;     /* what the products of `up` lost, where that is asked for */
+    wf__ref series;
+} shifted;
+
+static shifted shift(const wf__math *m, bool wide, bool careful, wf__ref x)
+{
+    shifted a = { .large = m_op2(m, WF__OP_ge, x, m_k(m, 8)), .up_lost = m_k(m, 0) };
+    wf__ref c = m_op1(m, WF__OP_round, m_addk(m, x, 0.25)), u = m_sub(m, x, c), one = m_k(m, 1);
+    a.log_gamma = m_mul(m, u, wf__m_poly(m, &lgamma_poly[wide], u, 0));
+    a.up = one;
+    for (int i = 1; i <= 6; ++i) {
+        wf__ref factor = m_subk(m, x, i), counts = m_gt(m, c, i + 1.5);
+        factor = m_select(m, counts, factor, one);
+        wf__ref up = m_mul(m, a.up, factor);
+        if (careful)
+            a.up_lost = m_fma(m, a.up_lost, factor, m_fma(m, a.up, factor, m_neg(m, up)));
+        a.up = up;
+    }
+    wf__ref both = m_op2(m, WF__OP_copysign, m_fma(m, x, x, x), x);
+    a.none = m_lt(m, c, 0.5);
+    a.few = m_lt(m, c, 1.5);
+    a.down = m_select(m, a.few, m_select(m, a.none, both, x), one);
+    wf__ref inverse = m_div(m, one, m_max(m, x, 8)), z = m_mul(m, inverse, inverse);
+    a.series = m_mul(m, inverse, wf__m_poly(m, &stirling_poly[wide], z, 0));
+    return a;
+}
+
+/* log2 gamma(x) for x >= 8, else log2 gamma(2 + u), as a sum of two */
+static wf__m_pair log2_gamma(const wf__math *m, wf__ref x, const shifted *a)
+{
+    wf__ref b = m_max(m, x, 8);
+    b = m_min(m, b, 200);
+    wf__m_pair l = wf__m_log2_pair(m, b);
+    wf__ref half_less = m_subk(m, b, 0.5), v = m_mul(m, half_less, l.hi), v_lo = m_fma(m, half_less, l.hi, m_neg(m, v));
+    v_lo = m_fma(m, half_less, l.lo, v_lo);
+    wf__ref w = m_mulk(m, b, log2e_hi), w_lo = m_fmak(m, b, log2e_hi, m_neg(m, w));
+    w_lo = m_fmak(m, b, log2e_lo, w_lo);
+    v_lo = m_sub(m, v_lo, w_lo);
+    v_lo = m_fmak(m, a->series, log2e_hi, m_addk(m, v_lo, half_log2_2pi_lo));
+    wf__ref s = m_sub(m, v, w), lost = m_sub(m, m_sub(m, v, s), w), sum = m_addk(m, s, half_log2_2pi);
+    v_lo = m_add(m, v_lo, lost);
+    lost = m_addk(m, m_sub(m, s, sum), half_log2_2pi);
+    v_lo = m_add(m, v_lo, lost);
+    wf__ref near = m_mulk(m, a->log_gamma, log2e_hi), near_lo = m_fmak(m, a->log_gamma, log2e_hi, m_neg(m, near));
+    return (wf__m_pair){ .hi = m_select(m, a->large, sum, near), .lo = m_select(m, a->large, v_lo, near_lo) };
+}
+
+/* The same for f32: one float of f64 is enough. */
+static wf__ref log2_gamma_short(const wf__math *m, wf__ref x, const shifted *a)
+{
+    wf__ref b = m_max(m, x, 8);
+    b = m_min(m, b, 200);
+    wf__ref v = m_mul(m, m_subk(m, b, 0.5), wf__m_log2_short(m, b));
+    v = m_add(m, m_fmak(m, b, -log2e_hi, v), m_fmak(m, a->series, log2e_hi, m_k(m, half_log2_2pi)));
+    return m_select(m, a->large, v, m_mulk(m, a->log_gamma, log2e_hi));
+}
+
+static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
+{
+    shifted a = shift(m, wide, wide, x);
+    wf__ref one = m_k(m, 1), factor = m_select(m, a.large, one, m_div(m, a.up, a.down)), power;
+    if (wide) {
+        wf__m_pair v = log2_gamma(m, x, &a);
+        power = wf__m_exp2_sum(m, v.hi, v.lo);
+    } else
+        power = wf__m_exp2_short(m, log2_gamma_short(m, x, &a));
+    wf__ref lost = m_select(m, a.large, m_k(m, 0), m_mul(m, power, a.up_lost)); /* 0 unless down is 1 */
+    wf__ref y = wide ? m_fma(m, power, factor, lost) : m_mul(m, power, factor), number = m_op2(m, WF__OP_eq, x, x);
+    return m_select(m, number, y, x);
+}
+
+/* gamma(-y) = -pi / (y sin(pi y) gamma(y)). 2^128 times as much until the end: gamma(y) may overflow where this does
+ * not vanish. */
+static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
+{
+    wf__ref y = m_neg(m, x), sine = wf__m_trigpi(m, WF__OP_sinpi, y), power, whole = m_eq(m, sine, 0);
+    shifted a = shift(m, wide, wide, y);
+    if (wide) {
+        wf__m_pair v = log2_gamma(m, y, &a);
+        wf__ref raised = m_sub(m, m_k(m, 128), v.hi), back = m_sub(m, raised, m_k(m, 128)), lost = m_add(m, back, v.hi);
+        wf__ref rest = m_sub(m, raised, back); /* Knuth's sum of two: which is larger is not known */
+        lost = m_sub(m, m_sub(m, m_k(m, 128), rest), lost);
+        power = wf__m_exp2_sum(m, raised, m_sub(m, lost, v.lo));
+    } else
+        power = wf__m_exp2_short(m, m_sub(m, m_k(m, 128), log2_gamma_short(m, y, &a)));
+    wf__ref near = m_lt(m, y, 0x1p-60), one = m_k(m, 1),
+            den = m_mul(m, m_select(m, a.few, one, y), sine); /* y / down: 1 for c = 1, 1 / (y + 1) for c = 0 */
+    wf__ref lost = m_mul(m, den, m_select(m, a.large, m_k(m, 0), a.up_lost));
+    den = m_fma(m, den, m_select(m, a.large, one, a.up), lost);
+    wf__ref num = m_select(m, a.none, m_addk(m, y, 1), one), num_lo = m_mulk(m, num, -0x1.1a62633145c07p-53);
+    num = m_fmak(m, num, -0x1.921fb54442d18p+1, num_lo); /* times pi */
+    wf__ref result = m_mulk(m, m_mul(m, power, m_div(m, num, den)), 0x1p-128);
+    result = m_select(m, near, m_div(m, one, x), result); /* y sin(pi y) may vanish */
+    wf__ref nan = m_k(m, NAN), pole = m_both(m, whole, m_op2(m, WF__OP_ge, y, m_k(m, 1)));
+    wf__ref below = m_gt(m, y, 190), integral = m_op2(m, WF__OP_eq, m_op1(m, WF__OP_trunc, y), y), zero = m_k(m, 0);
+    wf__ref signed_zero = wf__m_flip_sign(m, zero, m_bits(m, m_neg(m, sine)));
+    result = m_select(m, below, signed_zero, result);
+    pole = m_op2(m, WF__OP_or, pole, m_both(m, integral, m_gt(m, y, 0.5)));
+    return m_select(m, pole, nan, result);
+}
+
+static wf__math as_f64(const wf__math *m, wf__ref x, wf__ref *wide)
+{
+    *wide = m->wide ? x : wf__cast(m->ir, x, WF_F64);
+    return wf__math_of(m->ir, *wide);
+}
+static wf__ref back(const wf__math *m, wf__ref y) { return m->wide ? y : wf__cast(m->ir, y, WF_F32); }
+
+wf__ref wf__m_tgamma(const wf__math *m, wf__ref x)
+{
+    wf__ref v;
+    wf__math d = as_f64(m, x, &v);
+    wf__ref y = back(m, not_negative(&d, m->wide, v)), negative = m_lt(m, x, 0);
+    return wf__cold(m->ir, negative, y, m->wide ? WF__COLD_TGAMMA_F64 : WF__COLD_TGAMMA_F32, &x, 1);
+}
+
+wf__ref wf__m_tgamma_negative(const wf__math *m, wf__ref x)
+{
+    wf__ref v;
+    wf__math d = as_f64(m, x, &v);
+    return back(m, reflected(&d, m->wide, v));
+}
+
+/* ---- lgamma ---- */
+static wf__ref log_gamma(const wf__math *m, bool wide, wf__ref x)
+{
+    shifted a = shift(m, wide, false, x);
+    wf__ref l = wf__m_log(m, m_select(m, a.large, x, m_mul(m, a.up, a.down))), few = m_lt(m, x, 1.5),
+            minus = m_neg(m, l);
+    wf__ref near = m_add(m, a.log_gamma, m_select(m, few, minus, l));
+    wf__ref far = m_mul(m, m_subk(m, x, 0.5), m_subk(m, l, 1)), rest = m_addk(m, a.series, 0x1.acfe390c97d69p-2);
+    return m_select(m, a.large, m_add(m, far, rest), near); /* log(2 pi)/2 - 1/2 */
+}
+
+wf__ref wf__m_lgamma(const wf__math *m, wf__ref x)
+{
+    wf__ref v;
+    wf__math d = as_f64(m, x, &v);
+    wf__ref y = back(m, log_gamma(&d, m->wide, v)), negative = m_lt(m, x, 0);
+    return wf__cold(m->ir, negative, y, m->wide ? WF__COLD_LGAMMA_F64 : WF__COLD_LGAMMA_F32, &x, 1);
+}
+
+/* log(pi / (y |sin(pi y)|)) - lgamma(y); inf at the poles */
+wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x)
+{
+    wf__ref v;
+    wf__math d = as_f64(m, x, &v), *w = &d;
+    wf__ref y = m_neg(w, v), sine = m_abs(w, wf__m_trigpi(w, WF__OP_sinpi, y)), infinity = m_k(w, INFINITY);
+    wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), l = m_add(w, wf__m_log(w, sine), wf__m_log(w, y));
+    wf__ref r = m_sub(w, m_sub(w, log_pi, l), log_gamma(w, m->wide, y)), infinite = m_eq(w, y, INFINITY);
+    wf__ref pole = m_both(w, m_eq(w, sine, 0), m_gt(w, y, 0.5));
+    infinite = m_op2(w, WF__OP_or, infinite, pole);
+    return back(m, m_select(w, infinite, infinity, r));
+}

@@ -1,0 +1,326 @@
+/* lockstep.c - what the running lanes of a loop hold alike.
+ *
+ * A loop goes on while any lane does, and its body steps variables for the lanes that run. A counter that begins alike
+ * and is stepped alike is one number for all of them; it differs only in lanes that have left, which keep theirs:
+ *
+ *     while (n < 256 && x*x + y*y < 4) { ...; n = n + 1; }        n = select(runs, n + 1, n)
+ *
+ * Such a state gets a twin that is stepped for all lanes, without a select: twin = twin + 1. It is uniform. Where only
+ * running lanes matter it takes the state's place: tests of it are scalars, and what it indexes is read once for all
+ * lanes. The state itself stays for what lanes have when they leave, and is dead if nobody asks for that.
+ *
+ * A lane runs where the loop's guard is true. A value "stops" if it is false in all other lanes, as the guard is, and
+ * what it has been and-ed into; where such a value is the condition of a select or an access, other lanes do not matter.
+ */
+#include "ir/pass/pass.h"
+
+/* What is known of a node. */
+typedef struct known {
+    uint64_t all;            /* in which loops around it all lanes matter, by depth */
+    uint64_t off;            /* in which loops its condition stops */
+    wf__ref next;            /* of a state: its NEXT */
+    wf__ref twin, own;       /* of a state, in the copy; in the analysis twin is 1 for one that may have a twin */
+    uint8_t depth;           /* of a state that gets a twin: how many loops are around it, its own included */
+    bool stops, goes, alike; /* in the loop that is looked at */
+} known;
+
+typedef struct lockstep {
+    const wf__ir *ir;
+    wf__vary *vary; /* [node] */
+    known *of;      /* [node] */
+    bool found;
+} lockstep;
+
+/* ---- one loop ---- */
+typedef struct part {                      /* of a recording */
+    wf__ref loop, guard, body, first, end; /* first: of the NEXTs */
+    unsigned depth;
+} part;
+
+static bool stops(const lockstep *l, const part *p, wf__ref r)
+{
+    const wf__node *n = &l->ir->node[r];
+    switch (n->op) {
+    case WF__CONST:
+        return n->dtype == WF_BOOL && !wf__bits(n);
+    case WF__OP_and:
+        return n->dtype == WF_BOOL && (l->of[n->a].stops || l->of[n->b].stops);
+    case WF__OP_select:
+        return n->dtype == WF_BOOL && l->of[n->c].stops && (l->of[n->a].stops || l->of[n->b].stops);
+    case WF__STATE: /* of a loop inside; its NEXT must be such a value, too */
+        return r == p->guard || (r > p->body && n->aux && l->of[n->b].stops);
+    default:
+        return false;
+    }
+}
+
+/* False: a loop inside has a guard that may come on where this loop's is off. */
+static bool find_stops(lockstep *l, const part *p)
+{
+    for (wf__ref r = 1; r < p->end; ++r)
+        l->of[r].stops = r < p->loop ? l->ir->node[r].op == WF__CONST && stops(l, p, r) : stops(l, p, r);
+    for (wf__ref r = p->body; r < p->first; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__NEXT && l->of[n->a].stops && !l->of[n->b].stops)
+            return false;
+    }
+    return true;
+}
+
+static void matter(lockstep *l, const part *p, wf__ref r) { l->of[r].all |= (uint64_t)1 << p->depth; }
+
+static bool matters(const lockstep *l, const part *p, wf__ref r) { return l->of[r].all >> p->depth & 1; }
+
+static wf__ref when_of(const wf__ir *ir, const wf__node *n)
+{
+    return n->op == WF__LOAD ? wf__when(ir, n) : wf__op_is_store(n->op) ? n->d : 0;
+}
+
+/* Of a select or an access whose condition is off: is this operand looked at? */
+static bool is_looked_at(const wf__ir *ir, const wf__node *n, wf__ref operand)
+{
+    if (n->op == WF__OP_select)
+        return operand == n->a || operand == n->c;
+    return operand == when_of(ir, n) || (n->op == WF__LOAD && operand == wf__otherwise(ir, n));
+}
+
+/* Marks the operands of r that matter in lanes that do not run. */
+static void mark_operands(lockstep *l, const part *p, wf__ref r)
+{
+    const wf__ir *ir = l->ir;
+    const wf__node *n = &ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS], when = n->op == WF__OP_select ? n->a : when_of(ir, n);
+    uint32_t count = wf__operands(ir, n, operand);
+    bool off = when && l->of[when].stops;
+    if (off)
+        l->of[r].off |= (uint64_t)1 << p->depth;
+    if (n->op == WF__STATE || n->op == WF__NEXT || (wf__op_is_effect(n->op) && !off))
+        matter(l, p, r);
+    if (n->op == WF__OP_and && n->dtype == WF_BOOL && matters(l, p, r) && (l->of[n->a].stops || l->of[n->b].stops)) {
+        matter(l, p, l->of[n->a].stops ? n->a : n->b);
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i)
+        if (off ? is_looked_at(ir, n, operand[i]) : matters(l, p, r))
+            matter(l, p, operand[i]);
+}
+
+/* Marks what is true wherever a lane goes on. */
+static void find_goes(lockstep *l, const part *p)
+{
+    for (wf__ref r = 1; r < l->ir->n; ++r)
+        l->of[r].goes = false;
+    l->of[l->ir->node[l->of[p->guard].next].b].goes = true;
+    for (wf__ref r = p->first; r-- > 1;) {
+        const wf__node *n = &l->ir->node[r];
+        if (l->of[r].goes && n->op == WF__OP_and && n->dtype == WF_BOOL)
+            l->of[n->a].goes = l->of[n->b].goes = true;
+    }
+}
+
+/* The value a state is stepped to in all lanes that go on; 0: there is no such one. */
+static wf__ref step_of(const lockstep *l, wf__ref state)
+{
+    const wf__node *next = &l->ir->node[l->of[state].next], *value = &l->ir->node[next->b];
+    bool steps = value->op == WF__OP_select && value->c == state;
+    return steps && l->of[value->a].goes ? value->b : 0;
+}
+
+/* Alike in all running lanes, if the states are that still may have a twin. */
+static void find_alike(lockstep *l, const part *p)
+{
+    for (wf__ref r = 1; r < p->first; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        l->of[r].alike = l->vary[r].kind == WF__UNIFORM || (r > p->loop && r < p->body && l->of[r].twin);
+        if (l->of[r].alike || r < p->body || !wf__op_is_pure(n->op) || matters(l, p, r))
+            continue;
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(l->ir, n, operand);
+        l->of[r].alike = true;
+        for (uint32_t i = 0; i < count; ++i)
+            l->of[r].alike &= l->of[operand[i]].alike;
+    }
+}
+
+/* Does node r look at the operand in running lanes only? */
+static bool runs_only(const lockstep *l, unsigned depth, wf__ref r, wf__ref operand)
+{
+    return !(l->of[r].all >> depth & 1) ||
+           (l->of[r].off >> depth & 1 && !is_looked_at(l->ir, &l->ir->node[r], operand));
+}
+
+/* Is a state of use to running lanes, beyond its own step? */
+static bool is_used(const lockstep *l, const part *p, wf__ref state, wf__ref step)
+{
+    for (wf__ref r = p->body; r < p->first; ++r) {
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = r != step ? wf__operands(l->ir, &l->ir->node[r], operand) : 0;
+        for (uint32_t i = 0; i < count; ++i)
+            if (operand[i] == state && runs_only(l, p->depth, r, state))
+                return true;
+    }
+    return false;
+}
+
+static void find_twins(lockstep *l, const part *p)
+{
+    find_goes(l, p);
+    for (wf__ref r = p->end; r-- > p->body;)
+        mark_operands(l, p, r);
+    for (wf__ref s = p->loop + 1; s < p->body; ++s) {
+        wf__ref step = l->of[s].next && s != p->guard && l->vary[s].kind == WF__VARYING &&
+                               l->vary[l->ir->node[s].b].kind == WF__UNIFORM
+                           ? step_of(l, s)
+                           : 0;
+        l->of[s].twin = step && is_used(l, p, s, step);
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        find_alike(l, p);
+        for (wf__ref s = p->loop + 1; s < p->body; ++s)
+            if (l->of[s].twin && !l->of[step_of(l, s)].alike) {
+                l->of[s].twin = 0;
+                changed = true;
+            }
+    }
+    for (wf__ref s = p->loop + 1; s < p->body; ++s)
+        if (l->of[s].twin) {
+            l->of[s].depth = (uint8_t)(p->depth + 1);
+            l->found = true;
+        }
+}
+
+static void look_at(lockstep *l, wf__ref loop, unsigned depth)
+{
+    const wf__ir *ir = l->ir;
+    part p = { .loop = loop, .body = wf__loop_body(ir, loop), .end = wf__loop_end(ir, loop), .depth = depth };
+    p.first = p.end;
+    while (ir->node[p.first - 1].op == WF__NEXT)
+        --p.first;
+    for (wf__ref s = loop + 1; s < p.body; ++s)
+        if (ir->node[s].aux) {
+            if (p.guard) /* a lane has left where all are false */
+                return;
+            p.guard = s;
+        }
+    if (p.guard && l->vary[p.guard].kind == WF__VARYING && l->of[p.guard].next && find_stops(l, &p))
+        find_twins(l, &p);
+}
+
+static void look_at_loops(lockstep *l)
+{
+    unsigned depth = 0;
+    for (wf__ref r = 1; r < l->ir->n; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__NEXT)
+            l->of[n->a].next = r;
+    }
+    for (wf__ref r = 1; r < l->ir->n; ++r) {
+        const wf__node *n = &l->ir->node[r];
+        if (n->op == WF__LOOP && !n->aux)
+            look_at(l, r, depth);
+        depth += n->op == WF__LOOP;
+        depth -= n->op == WF__END;
+    }
+}
+
+/* ---- the copy ---- */
+typedef struct copying {
+    const lockstep *l;
+    wf__ir *out;
+    wf__ref *map;                  /* [node]; of a state itself or its twin */
+    wf__ref open[WF__MOST_NESTED]; /* loops around */
+    unsigned depth;
+} copying;
+
+static bool takes_twin(const copying *c, wf__ref r, wf__ref state)
+{
+    unsigned depth = c->l->of[state].depth;
+    bool inside = depth && depth <= c->depth && c->open[depth - 1] == c->l->ir->node[state].a;
+    return inside && runs_only(c->l, depth - 1, r, state);
+}
+
+static void choose_operands(copying *c, wf__ref r)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(c->l->ir, &c->l->ir->node[r], operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (c->l->of[operand[i]].depth)
+            c->map[operand[i]] = takes_twin(c, r, operand[i]) ? c->l->of[operand[i]].twin : c->l->of[operand[i]].own;
+}
+
+/* A state's NEXT, and that of its twin: what it is stepped to. */
+static void copy_next(copying *c, const wf__node *next)
+{
+    const lockstep *l = c->l;
+    wf__ref step = l->ir->node[next->b].b;
+    wf__next(c->out, c->l->of[next->a].own, l->of[next->b].depth ? c->l->of[next->b].own : c->map[next->b]);
+    if (l->of[next->a].depth)
+        wf__next(c->out, l->of[next->a].twin, l->of[step].depth ? l->of[step].twin : c->map[step]);
+}
+
+static void copy(copying *c)
+{
+    const lockstep *l = c->l;
+    const wf__ir *ir = l->ir;
+    for (wf__ref r = 1; r < ir->n && c->out->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__NEXT) {
+            copy_next(c, n);
+            continue;
+        }
+        c->depth -= n->op == WF__END;
+        choose_operands(c, r);
+        c->l->of[r].own = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
+        if (l->of[r].depth) {
+            l->of[r].twin = wf__state(c->out, c->map[n->a], c->map[n->b], false);
+            ++c->out->in_lockstep;
+        }
+        if (n->op == WF__LOOP)
+            c->open[c->depth++] = r;
+    }
+}
+
+static bool find(lockstep *l)
+{
+    size_t n = l->ir->n;
+    l->vary = wf__alloc(n * sizeof *l->vary);
+    l->of = wf__alloc0(n * sizeof *l->of);
+    if (!l->vary || !l->of)
+        return false;
+    wf__analyse(l->ir, l->vary);
+    look_at_loops(l);
+    return true;
+}
+
+static bool copy_with_twins(const lockstep *l, wf__ir *out)
+{
+    copying c = { .l = l, .out = out };
+    c.map = wf__alloc0(l->ir->n * sizeof *c.map);
+    if (c.map)
+        copy(&c);
+    wf__free(c.map);
+    return c.map != NULL;
+}
+
+bool wf__pass_lockstep(wf__ir *ir)
+{
+    if (!ir->loops || !(ir->flags & WF_LOOP_OPT) || ir->flags & WF__KEEP_DEAD)
+        return true;
+    lockstep l = { .ir = ir };
+    wf__ir out = { 0 };
+    bool ok = find(&l), copied = false;
+    if (ok && l.found) {
+        copied = wf__pass_begin(ir, &out);
+        ok = copied && copy_with_twins(&l, &out);
+    }
+    wf__free(l.vary);
+    wf__free(l.of);
+    if (ok && !copied)
+        return true;
+    if (!ok)
+        wf__ir_fail(&out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    wf__ir_free(ir);
+    *ir = out;
+    return out.status == WF_OK && wf__pass_settle(ir);
+}

@@ -1,0 +1,490 @@
+/* lower.c - a recording as backends get it: operations expanded, dead nodes and dead stores dropped, loops made simple.
+ *
+ * Loops: a state that no turn changes is its initial value; dead states go; a loop that never runs goes; one whose
+ * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. What
+ * that uncovers is folded by the builder, and found by the next sweep.
+ */
+#include "ir/pass/pass.h"
+
+enum {
+    MOST_TURNS = 256,    /* of a loop that is written out */
+    MOST_WRITTEN = 4096, /* nodes that writing out may lead to */
+    CHEAPER = 24,        /* cost of a condition's body that is done for all lanes */
+    MOST_SWEEPS = 16
+};
+
+static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    if (!wf__op_is_pure(n->op))
+        return wf__copy_node(in, r, map, out);
+    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+    if (fast) {
+        wf__copy_label(in, r, out, fast);
+        return fast;
+    }
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = wf__op_table[n->op].arity;
+    if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
+        return wf__copy_node(in, r, map, out);
+    wf__ref x[3] = { 0 };
+    for (unsigned i = 0; i < arity; ++i)
+        x[i] = map[operand[i]];
+    wf__ref expanded = wf__expand(out, n->op, n->dtype, x);
+    wf__copy_label(in, r, out, expanded);
+    return expanded;
+}
+
+/* ---- loops ---- */
+typedef struct rewriter {
+    const wf__ir *in;
+    wf__ir *out;
+    const uint8_t *live;
+    wf__rewrite *rewrite;
+    wf__ref *map;   /* [node] */
+    wf__ref *next;  /* [state]: its NEXT */
+    uint8_t *known; /* [node]: scratch of count_turns */
+    uint8_t *fate;  /* [node]: of what a loop may be written out to */
+    uint64_t *bits;
+    wf__vary *vary;  /* [node] */
+    uint8_t *stored; /* [slot]: scratch of next_turn */
+    uint64_t size;   /* of the whole, as far as it is known, and of what has been written out */
+} rewriter;
+
+static void copy_range(rewriter *w, wf__ref from, wf__ref to);
+
+static bool known_outside(const rewriter *w, wf__ref r, uint64_t *bits)
+{
+    const wf__node *n = &w->out->node[w->map[r]];
+    *bits = wf__bits(n);
+    return n->op == WF__CONST;
+}
+
+static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
+{
+    const wf__ir *in = w->in;
+    const wf__node *n = &in->node[r];
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    uint64_t x[3] = { 0 }, out = 0;
+    if (n->op == WF__CONST) {
+        w->bits[r] = wf__bits(n);
+        return true;
+    }
+    if (!wf__op_is_pure(n->op) || wf__is_complex(n->dtype) || wf__is_half(n->dtype))
+        return false;
+    unsigned arity = wf__op_table[n->op].arity, from = wf__dtype(in, operand[arity - 1]);
+    if (wf__expands(n->op, from, n->dtype) || wf__is_complex(from) || wf__is_half(from))
+        return false;
+    for (unsigned i = 0; i < arity; ++i) {
+        wf__ref a = operand[i];
+        if (a < loop ? !known_outside(w, a, &x[i]) : !w->known[a])
+            return false;
+        if (a > loop)
+            x[i] = w->bits[a];
+    }
+    if (n->op == WF__CHECK && !x[0]) /* it is still to be told */
+        return false;
+    if (n->op == WF__CAST)
+        wf__eval_cast(n->dtype, from, &out, &x[0], 1);
+    else if (n->op == WF__CHECK)
+        out = x[1];
+    else if (n->op == WF__BITCAST)
+        out = x[0];
+    else
+        wf__eval(n->op, from, &out, &x[0], &x[1], &x[2], 1);
+    w->bits[r] = out;
+    return true;
+}
+
+/* Do the lanes of an access have places of their own, not side by side? */
+static bool is_scattered(const rewriter *w, const wf__node *n)
+{
+    const wf__slot *slot = &w->in->slot[n->a];
+    for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
+        const wf__vary *v = &w->vary[wf__tuple_at(w->in, n->b)[k]];
+        bool beside = v->kind == WF__AFFINE && v->coef == 1 && slot->step[k] == WF__STEP_UNIT;
+        if (v->kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO && !beside)
+            return true;
+    }
+    return false;
+}
+
+/* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
+ * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
+static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf__ref to)
+{
+    enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
+    uint64_t size = 0;
+    for (wf__ref r = from; r < to; ++r) {
+        const wf__node *n = &w->in->node[r];
+        bool pure = wf__op_is_pure(n->op), memory = n->op == WF__LOAD || n->op == WF__STORE;
+        bool divides = n->op == WF__OP_idiv || n->op == WF__OP_mod;
+        if (!w->live[r] || (fate && fate[r]))
+            continue;
+        if (pure)
+            size += wf__op_table[n->op].flags & WF__EXPAND ? FUNCTION : divides && wf__is_int(n->dtype) ? DIVISION : 1;
+        else if (wf__op_is_update(n->op))
+            size += UPDATE;
+        else if (memory && is_scattered(w, n))
+            size += wf__size(n->dtype) < 4 ? APART_NARROW : APART;
+        else
+            ++size;
+    }
+    return size;
+}
+
+/* What becomes of a node when the loop is written out, as far as this can be seen without doing it. */
+enum { STAYS, MELTS, FIXED }; /* MELTS: folds into its operands in most turns */
+
+static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
+{
+    const wf__node *n = &w->in->node[r];
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = wf__op_table[n->op].arity, least = FIXED, most = STAYS, first = STAYS;
+    if (!wf__op_is_pure(n->op))
+        return n->op == WF__CONST ? FIXED : STAYS;
+    for (unsigned i = 0; i < arity; ++i) {
+        uint64_t bits;
+        unsigned fate = operand[i] > loop ? w->fate[operand[i]] : known_outside(w, operand[i], &bits) ? FIXED : STAYS;
+        least = fate < least ? fate : least;
+        most = fate > most ? fate : most;
+        first = i ? first : fate;
+    }
+    bool logic = n->dtype == WF_BOOL && (n->op == WF__OP_and || n->op == WF__OP_or);
+    bool melts = n->op == WF__OP_select ? first != STAYS : logic && most != STAYS;
+    return least == FIXED ? FIXED : melts ? MELTS : STAYS;
+}
+
+/* Of all nodes of a body, loops in it included: a state is fixed if what it begins with is, and all it ever becomes. */
+static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    uint64_t bits;
+    for (wf__ref r = loop + 1; r < end; ++r)
+        w->fate[r] = in->node[r].op == WF__STATE ? FIXED : STAYS;
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->fate[s] = known_outside(w, in->node[s].b, &bits) ? FIXED : STAYS;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (wf__ref r = body; r < end; ++r) {
+            const wf__node *n = &in->node[r];
+            bool carries = n->op == WF__STATE || n->op == WF__NEXT;
+            unsigned from = !carries                        ? STAYS
+                            : n->b > loop                   ? w->fate[n->b]
+                            : known_outside(w, n->b, &bits) ? FIXED
+                                                            : STAYS;
+            if (!carries)
+                w->fate[r] = (uint8_t)fate_of(w, loop, r);
+            else if (w->fate[n->op == WF__STATE ? r : n->a] == FIXED && from != FIXED) {
+                w->fate[n->op == WF__STATE ? r : n->a] = STAYS;
+                changed = true;
+            }
+        }
+    }
+    for (wf__ref r = body; r < end; ++r) { /* a state that mostly stays what it is, goes */
+        const wf__node *n = &in->node[r];
+        bool goes = n->op == WF__NEXT && (n->b == n->a || (n->b > loop && w->fate[n->b]));
+        if (goes && n->a > body)
+            w->fate[r] = w->fate[n->a] = FIXED;
+        else if (goes)
+            w->fate[r] = FIXED;
+    }
+}
+
+/* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. *all: what that
+ * comes to. */
+static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
+{
+    const wf__ir *in = w->in;
+    find_fates(w, loop, body, end);
+    uint64_t size = size_of(w, w->fate, body, end);
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
+    for (int turns = 0; turns <= MOST_TURNS; ++turns) {
+        if (turns > 1 && (uint64_t)turns * size + w->size > MOST_WRITTEN)
+            return -1;
+        bool runs = false;
+        for (wf__ref s = loop + 1; s < body; ++s)
+            if (in->node[s].aux) {
+                if (!w->known[s])
+                    return -1;
+                runs = runs || w->bits[s];
+            }
+        *all = (uint64_t)turns * size;
+        if (!runs || (turns && in->node[loop].aux))
+            return turns;
+        for (wf__ref r = body; r < end; ++r)
+            w->known[r] = w->live[r] && evaluate(w, loop, r);
+        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) { /* in order, so that none sees another's */
+            w->known[r] = in->node[r].b < loop ? known_outside(w, in->node[r].b, &w->bits[r]) : w->known[in->node[r].b];
+            if (in->node[r].b > loop)
+                w->bits[r] = w->bits[in->node[r].b];
+        }
+        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) {
+            w->known[in->node[r].a] = w->known[r];
+            w->bits[in->node[r].a] = w->bits[r];
+        }
+    }
+    return -1;
+}
+
+/* Is doing it for all lanes cheaper than a branch? */
+static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
+{
+    uint32_t cost = 0;
+    for (wf__ref r = body; r < end && cost <= CHEAPER; ++r) {
+        const wf__node *n = &w->in->node[r];
+        if (!w->live[r] || n->op == WF__CONST || n->op == WF__NEXT)
+            continue;
+        if (n->op == WF__LOOP)
+            return false;
+        bool slow = n->op == WF__OP_div || n->op == WF__OP_sqrt || n->op == WF__OP_idiv || n->op == WF__OP_mod;
+        bool long_one = wf__op_is_pure(n->op) && wf__op_table[n->op].flags & WF__EXPAND;
+        cost += long_one ? CHEAPER : slow ? 6 : 1;
+    }
+    return cost <= CHEAPER;
+}
+
+/* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
+static void next_turn(rewriter *w, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    uint32_t least = UINT32_MAX, most = 0;
+    bool meets = false;
+    memset(w->stored, 0, in->slot_n);
+    for (wf__ref r = body; r < end; ++r) {
+        const wf__node *n = &in->node[r];
+        bool stores = wf__op_is_store(n->op);
+        uint32_t epoch = n->op == WF__STORE ? n->aux : n->d;
+        if (!w->live[r] || (!stores && n->op != WF__LOAD))
+            continue;
+        if (stores) {
+            w->stored[n->a] = true;
+            meets = meets || in->slot[n->a].meets;
+        }
+        if (!wf__op_is_update(n->op)) {
+            least = epoch < least ? epoch : least;
+            most = epoch > most ? epoch : most;
+        }
+    }
+    for (uint32_t s = 0; s < in->slot_n && least <= most; ++s)
+        if (w->stored[s] || (meets && in->slot[s].meets))
+            w->out->slot[s].later += most - least + 1;
+}
+
+/* The body `turns` times, one after the other. */
+static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
+{
+    const wf__ir *in = w->in;
+    wf__ref first = end;
+    while (in->node[first - 1].op == WF__NEXT)
+        --first;
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->map[s] = w->map[in->node[s].b];
+    for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
+        if (t)
+            next_turn(w, body, first);
+        copy_range(w, body, first);
+        for (wf__ref r = first; r < end; ++r) /* all at once */
+            w->map[r] = w->map[in->node[r].b];
+        for (wf__ref r = first; r < end; ++r)
+            w->map[in->node[r].a] = w->map[r];
+    }
+}
+
+static bool is_invariant(const rewriter *w, wf__ref state)
+{
+    return !w->in->node[state].aux && w->next[state] && w->in->node[w->next[state]].b == state;
+}
+
+static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+{
+    const wf__ir *in = w->in;
+    bool simple = in->flags & WF_LOOP_OPT;
+    w->map[loop] = wf__loop(w->out, in->node[loop].aux);
+    for (wf__ref s = loop + 1; s < body; ++s) {
+        bool same = simple && is_invariant(w, s);
+        w->out->unused += !w->live[s];
+        w->out->invariant += w->live[s] && same;
+        if (w->live[s])
+            w->map[s] =
+                same ? w->map[in->node[s].b] : wf__state(w->out, w->map[loop], w->map[in->node[s].b], in->node[s].aux);
+    }
+    wf__ref first = end;
+    while (in->node[first - 1].op == WF__NEXT)
+        --first;
+    copy_range(w, body, first);
+    for (wf__ref r = first; r < end; ++r)
+        if (w->live[r] && !(simple && is_invariant(w, in->node[r].a)))
+            wf__next(w->out, w->map[in->node[r].a], w->map[in->node[r].b]);
+    wf__end(w->out, w->map[loop]);
+}
+
+/* Returns the loop's END. */
+static wf__ref copy_loop(rewriter *w, wf__ref loop)
+{
+    wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
+    int turns = -1;
+    uint64_t all = 0;
+    if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
+        turns = count_turns(w, loop, body, end, &all);
+        if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
+            turns = 1;
+    }
+    w->out->written_out += turns >= 0;
+    w->size += turns > 1 ? all : 0;
+    if (turns >= 0)
+        write_out(w, loop, body, end, turns);
+    else
+        keep_loop(w, loop, body, end);
+    return end;
+}
+
+static void copy_range(rewriter *w, wf__ref from, wf__ref to)
+{
+    for (wf__ref r = from; r < to && w->out->status == WF_OK; ++r) {
+        if (!w->live[r])
+            continue;
+        if (w->in->node[r].op == WF__LOOP)
+            r = copy_loop(w, r);
+        else
+            w->map[r] = w->rewrite(w->in, r, w->map, w->out);
+    }
+}
+
+/* ---- sweeps ---- */
+/* Records the live nodes of `in` again, each by `rewrite`. */
+static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
+{
+    rewriter w = { .in = in, .out = out, .live = live, .rewrite = rewrite };
+    uint32_t n = in->loops ? in->n : 1;
+    w.map = wf__alloc0(in->n * sizeof *w.map);
+    w.next = wf__alloc0(n * sizeof *w.next);
+    w.known = wf__alloc0(n);
+    w.fate = wf__alloc0(n);
+    w.bits = wf__alloc0(n * sizeof *w.bits);
+    w.vary = wf__alloc0(n * sizeof *w.vary);
+    w.stored = wf__alloc0(in->slot_n + 1);
+    if (w.map && w.next && w.known && w.fate && w.bits && w.vary && w.stored) {
+        if (in->loops) {
+            wf__analyse(in, w.vary);
+            w.size = size_of(&w, NULL, 1, n);
+        }
+        for (wf__ref r = 1; r < n; ++r)
+            if (in->node[r].op == WF__NEXT)
+                w.next[in->node[r].a] = r;
+        copy_range(&w, 1, in->n);
+    } else
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    wf__free(w.map);
+    wf__free(w.next);
+    wf__free(w.known);
+    wf__free(w.fate);
+    wf__free(w.bits);
+    wf__free(w.vary);
+    wf__free(w.stored);
+    return out->status == WF_OK;
+}
+
+static void mark(const wf__ir *ir, uint8_t *live)
+{
+    if (ir->flags & WF__KEEP_DEAD) {
+        memset(live, 1, ir->n);
+        return;
+    }
+    wf__mark_effects(ir, live);
+    wf__mark_live(ir, live);
+}
+
+static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
+{
+    uint32_t n = 0;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        n += ir->node[r].op == WF__STORE && !live[r];
+    return n;
+}
+
+bool wf__pass_begin(const wf__ir *in, wf__ir *out)
+{
+    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_reserve(out, in->n);
+    out->hidden = in->hidden;
+    out->unused = in->unused;
+    out->invariant = in->invariant;
+    out->written_out = in->written_out;
+    out->in_lockstep = in->in_lockstep;
+    return wf__copy_tables(in, out);
+}
+
+static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+{
+    bool ok = wf__pass_begin(in, out);
+    uint8_t *live = wf__alloc0(in->n);
+    if (!live)
+        wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
+    if (ok && live) {
+        mark(in, live);
+        out->hidden += hidden_stores(in, live);
+        ok = rewrite_live(in, out, live, rewrite);
+    }
+    wf__free(live);
+    return ok && out->status == WF_OK;
+}
+
+/* Is every node live? Then there is nothing to sweep. */
+static bool all_live(const wf__ir *ir)
+{
+    uint8_t *live = wf__alloc0(ir->n);
+    bool all = live != NULL;
+    if (live) {
+        mark(ir, live);
+        for (wf__ref r = 1; r < ir->n && all; ++r)
+            all = live[r];
+    }
+    wf__free(live);
+    return all;
+}
+
+/* Is there a state left that no turn changes? */
+static bool has_invariant(const wf__ir *ir)
+{
+    for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
+        if (ir->node[r].op == WF__NEXT && ir->node[r].a == ir->node[r].b && !ir->node[ir->node[r].a].aux)
+            return ir->flags & WF_LOOP_OPT;
+    return false;
+}
+
+static bool settle(wf__ir *ir, bool changed)
+{
+    bool ok = true;
+    for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(ir) || has_invariant(ir)); ++turn) {
+        wf__ir before = *ir;
+        ok = sweep(&before, ir, wf__copy_node);
+        changed = ir->loops && ir->n != before.n;
+        wf__ir_free(&before);
+    }
+    return ok;
+}
+
+bool wf__pass_settle(wf__ir *ir) { return settle(ir, false); }
+
+bool wf__pass_lower(const wf__ir *in, wf__ir *out)
+{
+    /* Drops what expansion left unused; a loop with fewer states may be one to write out. */
+    return sweep(in, out, lower_node) && settle(out, in->loops && out->n != in->n);
+}
+
+bool wf__pass_is_lowered(const wf__ir *ir)
+{
+    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING) || ir->loops)
+        return false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (!wf__op_is_pure(n->op))
+            continue;
+        const wf__ref operand[3] = { n->a, n->b, n->c };
+        if (wf__expands(n->op, wf__dtype(ir, operand[wf__op_table[n->op].arity - 1]), n->dtype))
+            return false;
+    }
+    return all_live(ir);
+}

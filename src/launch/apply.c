@@ -1,0 +1,190 @@
+/* apply.c - operators as hooks: a thin layer over recording, for functions that are handed an operator. Hooks run while
+ * wf_apply records; what they see of an operand is a variable, and what they leave in it goes back to memory.
+ *
+ * The contract (vectorize): inputs are only read; outputs are set on every path and not read before. It is checked
+ * while recording; so that both branches of a condition count, outputs that are set for certain are a set of bits,
+ * which blocks keep (control.c).
+ */
+#include "launch/launch.h"
+
+enum { MOST = 32 };
+
+typedef struct application {
+    wf_graph *g;
+    const wf_op *op;
+    wf_arrays in, out;
+    wf_var vi[MOST], vo[MOST], red[MOST], other[MOST];
+    wf_val index[WF_MAX_RANK];
+    wf_site site;
+} application;
+
+/* Outputs become variables that hold what the array holds; under the contract nobody may look. */
+static void open_outputs(application *a)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->out.n; ++i) {
+        wf_dtype t = wf_array_dtype(a->out.at[i]);
+        wf_val before = a->op->vectorize ? (wf_val){ { 0, NULL } } : wf_in(g, a->out.at[i]);
+        a->vo[i] = (wf_local)(g, t, before);
+        wf__set_contract(a->vo[i], a->op->vectorize ? WF__CONTRACT_OUTPUT : 0, (uint32_t)i);
+    }
+}
+
+static void close_outputs(application *a)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->out.n; ++i) {
+        if (a->op->vectorize && !wf__surely_set(a->vo[i]))
+            wf__poison(g, WF_ERR_CONTRACT, "the operator leaves output %u unset on some path", (unsigned)i);
+        if (wf__was_set(a->vo[i]))
+            wf_out(g, a->out.at[i], wf_get(a->vo[i]));
+    }
+}
+
+/* Likewise inputs, and in a recording that does not reduce outputs. */
+static void open_operands(application *a, bool outputs)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->in.n; ++i) {
+        a->vi[i] = (wf_local)(g, wf_array_dtype(a->in.at[i]), wf_in(g, a->in.at[i]));
+        wf__set_contract(a->vi[i], a->op->vectorize ? WF__CONTRACT_INPUT : 0, (uint32_t)i);
+    }
+    if (outputs)
+        open_outputs(a);
+}
+
+static void close_operands(application *a, bool outputs)
+{
+    wf_graph *g = a->g;
+    for (size_t i = 0; i < a->in.n; ++i)
+        if (wf__was_set(a->vi[i]))
+            wf_out(g, a->in.at[i], wf_get(a->vi[i]));
+    if (outputs)
+        close_outputs(a);
+}
+
+/* Without a join, the call merges: other partial results in place of the inputs. */
+static void record_join(application *a)
+{
+    const wf_op *op = a->op;
+    bool custom = false;
+    for (int r = 0; r < op->n_reduced; ++r)
+        custom = custom || op->reduced[r].join == WF_JOIN_CUSTOM;
+    if (!op->join && (!custom || a->in.n != (size_t)op->n_reduced))
+        return; /* not needed, or said to be missing */
+    wf_section(a->g, WF_JOIN);
+    for (int r = 0; r < op->n_reduced; ++r)
+        if (op->reduced[r].join == WF_JOIN_CUSTOM)
+            a->other[r] = wf_other(a->red[r]);
+    wf_site site = a->site;
+    site.in = op->join ? NULL : a->other;
+    site.n_in = op->join ? 0 : op->n_reduced;
+    (op->join ? op->join : op->call)(&site);
+}
+
+/* Of a block or a result: those of kept axes. Others are what WF_CALL has, which is refused elsewhere. */
+static void get_indices(const application *a, wf_val index[WF_MAX_RANK])
+{
+    const wf__recording *rec = &a->g->program.rec;
+    for (int d = 0; d < WF_MAX_RANK; ++d) {
+        bool kept = a->g->reducing && d < a->site.rank && rec->kind == WF__SPACE && !(rec->reduce >> d & 1);
+        index[d] = kept ? wf_index(a->g, d) : a->index[d];
+    }
+}
+
+static void record_post(application *a)
+{
+    wf_graph *g = a->g;
+    const wf_op *op = a->op;
+    wf_val index[WF_MAX_RANK];
+    wf_section(g, WF_POST);
+    open_outputs(a);
+    get_indices(a, index);
+    wf_site site = a->site;
+    site.index = index;
+    if (op->post)
+        op->post(&site);
+    for (size_t i = 0; !op->post && i < a->out.n && i < (size_t)op->n_reduced; ++i)
+        (wf_set)(a->vo[i], wf_get(a->red[i]));
+    close_outputs(a);
+}
+
+/* A hook that runs once a block: there are no operands. */
+static void call_once(application *a, wf_hook *hook)
+{
+    wf_val index[WF_MAX_RANK];
+    get_indices(a, index);
+    wf_site site = { .graph = a->g, .user = a->op->user, .index = index, .rank = a->site.rank };
+    hook(&site);
+}
+
+static void record(application *a)
+{
+    wf_graph *g = a->g;
+    const wf_op *op = a->op;
+    bool reduces = g->reducing;
+    for (int r = 0; r < op->n_reduced; ++r) {
+        wf_val initial = { { op->reduced[r].initial, NULL } };
+        a->red[r] = (wf_reduced)(g, op->reduced[r].dtype, initial, op->reduced[r].join);
+    }
+    if (g->program.rec.kind == WF__SPACE)
+        for (int d = 0; d < a->site.rank; ++d)
+            a->index[d] = wf_index(g, d);
+    if (op->init) {
+        wf_section(g, WF_INIT);
+        call_once(a, op->init);
+        wf_section(g, WF_CALL);
+    }
+    open_operands(a, !reduces);
+    op->call(&a->site);
+    close_operands(a, !reduces);
+    if (op->deinit) {
+        wf_section(g, WF_DEINIT);
+        call_once(a, op->deinit);
+    }
+    if (reduces)
+        record_join(a);
+    if (reduces && (a->out.n || op->post))
+        record_post(a);
+}
+
+wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *given, const wf_space *space)
+{
+    if (!ctx)
+        return WF_ERR_ARG;
+    wf_op op = { .size = sizeof op };
+    if (given)
+        memcpy(&op, given, given->size < sizeof op ? given->size : sizeof op);
+    if (!op.call)
+        return wf__error(ctx, WF_ERR_ARG, "wf_apply: the operator has no call");
+    if (in.n > MOST || out.n > MOST || op.n_reduced < 0 || op.n_reduced > MOST || (op.n_reduced && !op.reduced))
+        return wf__error(ctx, WF_ERR_ARG, "wf_apply: at most %d inputs, outputs and reduced values", (int)MOST);
+    wf_space own = { .size = sizeof own };
+    if (space)
+        memcpy(&own, space, space->size < sizeof own ? space->size : sizeof own);
+    own.size = sizeof own;
+    own.elements = !own.indexed && !own.shape.rank;
+    application *a = wf__alloc0(sizeof *a);
+    if (!a)
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a recording");
+    a->g = wf_begin_with(ctx, &own);
+    a->op = &op;
+    a->in = in;
+    a->out = out;
+    a->site = (wf_site){ .graph = a->g,
+                         .user = op.user,
+                         .index = a->index,
+                         .in = a->vi,
+                         .out = a->vo,
+                         .reduced = a->red,
+                         .other = a->other,
+                         .rank = own.shape.rank,
+                         .n_in = (int32_t)in.n,
+                         .n_out = (int32_t)out.n,
+                         .n_reduced = op.n_reduced };
+    if (a->g)
+        record(a);
+    wf_status status = wf_run(a->g);
+    wf__free(a);
+    return status;
+}

@@ -1,0 +1,179 @@
+/* context.c - making and freeing contexts. The one file that joins the code generator to the engine: a build without
+ * LLVM is the same build with the folder src/codegen missing. */
+#include "launch/launch.h"
+#include <stdio.h>
+
+typedef struct whole {  /* one allocation */
+    wf_context context; /* the first member */
+    wf__graphs graphs;
+    wf__launcher launcher;
+} whole;
+
+/* ---- life ---- */
+static int threads_from_environment(void)
+{
+    const char *text = wf__getenv("WEFT_THREADS");
+    int n = 0;
+    while (text && *text >= '0' && *text <= '9' && n < WF__POOL_MAX)
+        n = 10 * n + (*text++ - '0');
+    return text && !*text ? n : 0;
+}
+
+static bool tiers_from_environment(void)
+{
+    const char *text = wf__getenv("WEFT_TIERED");
+    return !text || strcmp(text, "0") != 0;
+}
+
+static wf__engine *new_engine(const wf_config *config)
+{
+    wf__engine_config c = { .threads = config->threads > 0 ? config->threads : threads_from_environment(),
+                            .cache_dir = config->cache_dir,
+                            .cache_bytes = config->cache_bytes,
+                            .log = config->log,
+                            .log_user = config->log_user };
+#ifdef WEFT_WITH_LLVM
+    c.codegen = &wf__llvm;
+#endif
+    return wf__engine_new(&c);
+}
+
+static void free_context(wf_context *ctx)
+{
+    while (ctx->graphs->spare) {
+        wf_graph *g = ctx->graphs->spare;
+        ctx->graphs->spare = g->next;
+        wf__graph_free(g);
+    }
+    wf__plans_free(ctx);
+    wf__free(ctx->launcher->history);
+    wf__engine_free(ctx->engine);
+    while (ctx->errors) {
+        wf__thread_error *e = ctx->errors;
+        ctx->errors = e->next;
+        wf__free(e);
+    }
+    wf__streams_forget(ctx);
+    wf__progress_free(&ctx->progress);
+    wf__mutex_free(&ctx->lock);
+    wf__mutex_free(&ctx->share_lock);
+    wf__cond_free(&ctx->unread);
+    wf__free((whole *)ctx);
+}
+
+static const wf__services services = {
+    .free = free_context,
+    .evaluate = wf_eval,
+    .copy = wf__copy_by_launch,
+    .copy_into = wf__copy_into_by_launch,
+    .free_shown = wf__shown_free,
+    .run_part = wf__run_part,
+    .stream_misfit = wf__stream_misfit,
+    .stream_device = wf__stream_device,
+    .freezes = wf__freezes,
+    .host_access = wf__freeze_host,
+    .error = wf__freeze_failed,
+};
+
+wf_context *wf_context_new(const wf_config *config)
+{
+    wf_config none = { .size = sizeof none }, given = none;
+    if (config) /* an older caller's struct may be shorter */
+        memcpy(&given, config, config->size < sizeof given ? config->size : sizeof given);
+    whole *w = wf__alloc0(sizeof *w);
+    if (!w)
+        return NULL;
+    wf_context *ctx = &w->context;
+    ctx->services = &services;
+    ctx->graphs = &w->graphs;
+    ctx->launcher = &w->launcher;
+    atomic_init(&ctx->refs, 1);
+    ctx->device = given.device == WF_INTERP || wf__is_gpu(given.device) ? given.device : WF_CPU;
+    ctx->log = given.log;
+    ctx->log_user = given.log_user;
+    bool locked = wf__mutex_init(&ctx->lock) && wf__mutex_init(&ctx->share_lock) && wf__cond_init(&ctx->unread);
+    bool progress = wf__progress_init(&ctx->progress);
+    ctx->engine = locked && progress ? new_engine(&given) : NULL;
+    if (!ctx->engine) {
+        if (locked) {
+            wf__mutex_free(&ctx->lock);
+            wf__mutex_free(&ctx->share_lock);
+            wf__cond_free(&ctx->unread);
+        }
+        if (progress)
+            wf__progress_free(&ctx->progress);
+        wf__free(w);
+        return NULL;
+    }
+    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE |
+                                 (tiers_from_environment() ? WF_TIERED : 0u));
+    wf_set_expand_bytes(ctx, WF__EXPAND_BYTES);
+    wf_set_flags(ctx, given.flags_on, given.flags_off);
+    if (given.device && given.device != ctx->device)
+        wf__error(ctx, WF_ERR_DEVICE, "wf_context_new: there is no device %d; it is WF_CPU", (int)given.device);
+    return ctx;
+}
+
+void wf_context_free(wf_context *ctx)
+{
+    if (!ctx)
+        return;
+    wf__streams_wait(ctx);
+    while (ctx->graphs->open) {
+        wf_graph *g = ctx->graphs->open;
+        if (ctx->log) {
+            char text[512];
+            snprintf(text, sizeof text, "a recording begun at %s was never run",
+                     g->here ? g->here : "an unknown place");
+            ctx->log(1, text, ctx->log_user);
+        }
+        wf_drop(g);
+    }
+    wf__context_release(ctx);
+}
+
+/* ---- settings ---- */
+int wf_get_threads(const wf_context *ctx) { return ctx ? wf__pool_threads(wf__engine_pool(ctx->engine)) : 0; }
+void wf_set_threads(wf_context *ctx, int threads)
+{
+    if (!ctx)
+        return;
+    wf__streams_wait(ctx);
+    wf__pool_set_threads(wf__engine_pool(ctx->engine), threads);
+}
+
+void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)
+{
+    if (!ctx)
+        return;
+    atomic_fetch_or(&ctx->flags, on & ~(uint32_t)WF__FREEZING);
+    atomic_fetch_and(&ctx->flags, ~off | WF__FREEZING);
+    wf__engine_use_disk(ctx->engine, !(wf_get_flags(ctx) & WF_NO_DISK_CACHE));
+}
+
+wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
+{
+    if (!ctx || !info)
+        return wf__error(ctx, WF_ERR_ARG, "wf_get_info: %s is NULL", ctx ? "info" : "ctx");
+    const wf__target *target = wf__engine_target(ctx->engine);
+    wf__engine_counts count = wf__engine_count(ctx->engine);
+    wf__disk *disk = wf__engine_disk(ctx->engine);
+    wf__disk_stats stats = { 0 };
+    wf__disk_get_stats(disk, &stats);
+    wf_info full = { .size = info->size,
+                     .isa = target->name,
+                     .vector_bits = target->vector_bits,
+                     .threads = wf_get_threads(ctx),
+                     .llvm_path = wf__engine_llvm_path(ctx->engine),
+                     .llvm_major = wf__engine_llvm_major(ctx->engine, open_llvm),
+                     .cache_dir = wf__disk_dir(disk),
+                     .cache_problem = wf__disk_problem(disk),
+                     .cache_bytes = stats.bytes,
+                     .cache_entries = stats.entries,
+                     .compiled = count.compiled,
+                     .memory_hits = count.memory_hits,
+                     .disk_hits = count.disk_hits,
+                     .evaluated = count.evaluated };
+    memcpy(info, &full, info->size < sizeof full ? info->size : sizeof full);
+    return WF_OK;
+}

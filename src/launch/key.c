@@ -1,0 +1,309 @@
+/* key.c - what a plan depends on, as bytes, and what makes one key another.
+ *
+ * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts
+ * of the arrays with the way they overlap. Keys are compared in full.
+ */
+#include "launch/launch.h"
+#include "ir/pass/pass.h"
+
+static void add_ir(const wf__ir *ir, wf__str *key)
+{
+    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
+                        ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
+    wf__str_reserve(key, sizeof head + ir->n * sizeof *ir->node + ir->slot_n * sizeof *ir->slot);
+    wf__str_addn(key, (const char *)head, sizeof head);
+    wf__str_addn(key, (const char *)(ir->node + 1), (size_t)(ir->n - 1) * sizeof *ir->node);
+    wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot *slot = &ir->slot[s];
+        uint32_t words[] = { slot->dtype | (uint32_t)slot->rank << 8 | (uint32_t)slot->element << 16 |
+                                 (uint32_t)slot->zeroed << 17 | (uint32_t)slot->scratch << 24,
+                             slot->object };
+        wf__str_addn(key, (const char *)words, sizeof words);
+    }
+    for (uint32_t k = 0; k < ir->red_n; ++k) {
+        char bytes[2] = { (char)ir->red[k].dtype, (char)ir->red[k].join };
+        wf__str_addn(key, bytes, sizeof bytes);
+    }
+    if (ir->param_n)
+        wf__str_addn(key, (const char *)ir->param, ir->param_n);
+    for (uint32_t i = 1; i < ir->shape_n; ++i) {
+        wf__str_addn(key, (const char *)&ir->shape[i].rank, sizeof ir->shape[i].rank);
+        wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
+    }
+    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_DEBUG; ++i) { /* what is found is called by them */
+        wf__str_addn(key, (const char *)&ir->label[i].ref, sizeof ir->label[i].ref);
+        wf__str_add(key, ir->label[i].text);
+    }
+}
+
+void wf__program_key(const wf__program *p, wf__str *key)
+{
+    const wf__recording *rec = &p->rec;
+    uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
+                        (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
+    sections |= (uint32_t)rec->columns << 9;
+    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8 | (uint32_t)rec->cpu << 16,
+                        rec->objects,
+                        rec->reduce,
+                        sections,
+                        (uint32_t)rec->expand_bytes,
+                        (uint32_t)(rec->expand_bytes >> 32) };
+    wf__str_addn(key, (const char *)head, sizeof head);
+    wf__str_addn(key, (const char *)rec->block.dim, (size_t)rec->block.rank * sizeof *rec->block.dim);
+    add_ir(&rec->ir, key);
+    if (rec->post.n > 1)
+        add_ir(&rec->post, key);
+    if (rec->join.n > 1)
+        add_ir(&rec->join, key);
+    if (rec->init.n > 1)
+        add_ir(&rec->init, key);
+    if (rec->deinit.n > 1)
+        add_ir(&rec->deinit, key);
+    if (rec->ir.red_n)
+        wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
+}
+
+size_t wf__most_layout_words(uint32_t objects)
+{
+    return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
+}
+
+/* Copies that have not been separated are not written by this launch: to it they are apart. */
+static wf__overlap overlap_of(const wf_array *a, const wf_array *b, bool sharing)
+{
+    return sharing && a->group != b->group ? WF__APART : wf__array_overlap(a, b);
+}
+
+size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word)
+{
+    uint64_t *w = word;
+    bool sharing = n > 1 && wf__sharing(arrays[0]->ctx);
+    if (sharing)
+        wf__mutex_lock(&arrays[0]->ctx->share_lock);
+    *w++ = (uint64_t)space->rank;
+    for (int d = 0; d < space->rank; ++d)
+        *w++ = (uint64_t)space->dim[d];
+    for (uint32_t i = 0; i < n; ++i) {
+        const wf_array *a = arrays[i];
+        *w++ = a->dtype | (uint64_t)a->shape.rank << 8;
+        for (int d = 0; d < a->shape.rank; ++d) {
+            *w++ = (uint64_t)a->shape.dim[d];
+            *w++ = (uint64_t)a->stride[d];
+        }
+        uint64_t overlaps = 0;
+        for (uint32_t j = 0; j < i; ++j) {
+            overlaps |= (uint64_t)overlap_of(a, arrays[j], sharing) << 2 * (j & 31);
+            if ((j & 31) == 31 || j + 1 == i) {
+                *w++ = overlaps;
+                overlaps = 0;
+            }
+        }
+    }
+    if (sharing)
+        wf__mutex_unlock(&arrays[0]->ctx->share_lock);
+    return (size_t)(w - word) * sizeof *w;
+}
+
+/* ---- why another plan ---- */
+/* The next reason's place in the text. */
+static wf__str *reason(wf__str *out)
+{
+    if (out->len)
+        wf__str_add(out, "; ");
+    return out;
+}
+
+static void add_name(const wf__program *p, uint32_t object, wf__str *out)
+{
+    const char *name = p->object[object].array->name;
+    if (name)
+        wf__str_addf(out, "'%s'", name);
+    else
+        wf__str_addf(out, "array %u", (unsigned)object);
+}
+
+/* Every `step`-th word from `at` on as a shape. */
+static void add_words(const uint64_t *at, uint64_t rank, int step, wf__str *out)
+{
+    for (uint64_t d = 0; d < rank; ++d)
+        wf__str_addf(out, "%s%lld", d ? ", " : "(", (long long)at[d * (uint64_t)step]);
+    wf__str_add(out, rank ? ")" : "()");
+}
+
+static void was(const uint64_t *now, const uint64_t *old, uint64_t rank, int step, wf__str *out)
+{
+    add_words(now, rank, step, out);
+    wf__str_add(out, ", was ");
+    add_words(old, rank, step, out);
+}
+
+static bool differ(const uint64_t *a, const uint64_t *b, uint64_t rank, int step)
+{
+    for (uint64_t d = 0; d < rank; ++d)
+        if (a[d * (uint64_t)step] != b[d * (uint64_t)step])
+            return true;
+    return false;
+}
+
+/* The first difference between the arrays of two launches of as many; as wf__write_layouts writes them. */
+static void compare_layouts(const wf__program *p, const uint64_t *now, const uint64_t *old, wf__str *out)
+{
+    if (now[0] != old[0] || differ(now + 1, old + 1, now[0], 1)) {
+        wf__str_add(reason(out), "the index space is ");
+        add_words(now + 1, now[0], 1, out);
+        wf__str_add(out, ", was ");
+        add_words(old + 1, old[0], 1, out);
+    }
+    now += 1 + now[0];
+    old += 1 + old[0];
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        uint64_t dtype = *now & 255, old_dtype = *old & 255, rank = *now++ >> 8, old_rank = *old++ >> 8;
+        bool shapes = rank != old_rank || differ(now, old, rank, 2);
+        if (dtype != old_dtype || shapes || differ(now + 1, old + 1, rank, 2))
+            add_name(p, i, reason(out));
+        if (dtype != old_dtype)
+            wf__str_addf(out, " is %s, was %s", wf_dtype_name((wf_dtype)dtype), wf_dtype_name((wf_dtype)old_dtype));
+        else if (rank != old_rank)
+            wf__str_addf(out, " has %u axes, had %u", (unsigned)rank, (unsigned)old_rank);
+        else if (shapes) {
+            wf__str_add(out, " is ");
+            was(now, old, rank, 2, out);
+        } else if (differ(now + 1, old + 1, rank, 2)) {
+            wf__str_add(out, " has strides ");
+            was(now + 1, old + 1, rank, 2, out);
+        }
+        now += 2 * rank;
+        old += 2 * old_rank;
+        for (uint32_t j = 0; j < i; ++j) {
+            unsigned meets = (unsigned)(now[j / 32] >> 2 * (j & 31) & 3);
+            if (meets == (old[j / 32] >> 2 * (j & 31) & 3))
+                continue;
+            add_name(p, j, reason(out));
+            wf__str_add(out, " and ");
+            add_name(p, i, out);
+            wf__str_add(out, meets == WF__APART  ? " do not overlap now"
+                             : meets == WF__SAME ? " are the same memory now"
+                                                 : " overlap now, shifted");
+        }
+        now += (i + 31) / 32;
+        old += (i + 31) / 32;
+    }
+}
+
+static const char *op_name(const wf__node *n)
+{
+    static const char *const structural[] = {
+        [WF__CONST] = "a literal",     [WF__PARAM] = "a parameter", [WF__LOAD] = "a read",
+        [WF__STORE] = "an assignment", [WF__LOOP] = "a loop",       [WF__REDUCE] = "a reduction"
+    };
+    const char *name = wf__op_table[n->op].name;
+    if (n->op < WF__COUNT(structural) && structural[n->op])
+        name = structural[n->op];
+    return n->op == WF__CAST ? "a cast" : name ? name : "something else";
+}
+
+/* What the nodes of two recordings differ in. `strict`: other operations mean that they have nothing in common. Other
+ * dtypes are news only if those of arrays are not. */
+static bool compare_nodes(const unsigned char *now, const unsigned char *old, uint32_t n, bool strict, wf__str *out)
+{
+    uint32_t literals = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        wf__node a, b;
+        memcpy(&a, now + i * sizeof a, sizeof a);
+        memcpy(&b, old + i * sizeof b, sizeof b);
+        if (!memcmp(&a, &b, sizeof a) || (a.op == b.op && a.dtype == b.dtype && a.op != WF__CONST && !strict &&
+                                          a.a == b.a && a.b == b.b && a.c == b.c))
+            continue;
+        if (a.op != b.op) {
+            if (!strict)
+                wf__str_addf(reason(out), "operation %u is %s, was %s", (unsigned)i + 1, op_name(&a), op_name(&b));
+            return !strict;
+        }
+        if (a.dtype != b.dtype) {
+            if (!out->len)
+                wf__str_addf(out, "%s is %s, was %s", op_name(&a), wf_dtype_name((wf_dtype)a.dtype),
+                             wf_dtype_name((wf_dtype)b.dtype));
+            return true;
+        }
+        if (a.op != WF__CONST) {
+            if (!strict)
+                wf__str_addf(reason(out), "operation %u (%s) has other operands", (unsigned)i + 1, op_name(&a));
+            return !strict;
+        }
+        if (literals++)
+            continue;
+        wf__str_add(reason(out), "the literal ");
+        wf__number_text(&a, out);
+        wf__str_addf(out, " (%s) was ", wf_dtype_name((wf_dtype)a.dtype));
+        wf__number_text(&b, out);
+    }
+    if (literals > 1)
+        wf__str_addf(out, ", and %u more", (unsigned)literals - 1);
+    if (literals)
+        wf__str_add(out, ": wf_param would not make another kernel");
+    return true;
+}
+
+static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } flags[] = { { WF_FOLD, "WF_FOLD" },           { WF_VALUE_NUMBERING, "WF_VALUE_NUMBERING" },
+                  { WF_LOOP_OPT, "WF_LOOP_OPT" },   { WF_PACKETS, "WF_PACKETS" },
+                  { WF_CALL_OPT, "WF_CALL_OPT" },   { WF_DEAD_CODE, "WF_DEAD_CODE" },
+                  { WF_FAST_MATH, "WF_FAST_MATH" }, { WF_DEBUG, "WF_DEBUG" },
+                  { WF_TRAP_NAN, "WF_TRAP_NAN" },   { WF_TIERED, "WF_TIERED" } };
+    uint32_t left = now ^ old;
+    now ^= WF__KEEP_DEAD;
+    for (size_t i = 0; i < WF__COUNT(flags); ++i)
+        if (left & flags[i].flag) {
+            wf__str_addf(reason(out), "%s is %s now", flags[i].name, now & flags[i].flag ? "on" : "off");
+            left &= ~flags[i].flag;
+        }
+    if (left)
+        wf__str_add(reason(out), "other flags");
+}
+
+bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__str *recording,
+                     const wf__piece *layouts, wf__str *out)
+{
+    enum { HEAD = 6, IR_HEAD = 8 }; /* words, as wf__program_key and add_ir write them */
+    const unsigned char *a = (const unsigned char *)recording->at, *b = old->key;
+    uint32_t now[HEAD + IR_HEAD], was_[HEAD + IR_HEAD];
+    const bool strict = !p->name;
+    if (recording->len < sizeof now || old->recording_len < sizeof was_)
+        return false;
+    memcpy(now, a, sizeof now);
+    memcpy(was_, b, sizeof was_);
+    if (now[0] != was_[0]) {
+        bool kind = (now[0] ^ was_[0]) & 255;
+        wf__str_add(reason(out), kind ? "another kind of recording" : "it runs on another device");
+        return !strict;
+    }
+    uint32_t n = now[HEAD + 2], old_n = was_[HEAD + 2], least = n < old_n ? n : old_n;
+    if (now[HEAD + 1] != was_[HEAD + 1])
+        compare_flags(now[HEAD + 1], was_[HEAD + 1], out);
+    if (memcmp(&now[4], &was_[4], 2 * sizeof *now) != 0)
+        wf__str_add(reason(out), "wf_set_expand_bytes allows another size of private copies");
+    if ((now[3] ^ was_[3]) >> 9)
+        wf__str_addf(reason(out), ".columns is %u, was %u", (unsigned)now[3] >> 9, (unsigned)was_[3] >> 9);
+    bool alike = n == old_n || !strict, same_objects = now[1] == was_[1];
+    if (alike && same_objects) {
+        size_t bytes = old->key_len - old->recording_len;
+        uint64_t *words = wf__alloc(bytes + 1);
+        if (!words)
+            return false;
+        memcpy(words, old->key + old->recording_len, bytes); /* aligned */
+        compare_layouts(p, layouts->at, words, out);
+        wf__free(words);
+    } else if (alike)
+        wf__str_addf(reason(out), "it names %u arrays, not %u", (unsigned)now[1], (unsigned)was_[1]);
+    bool shapes = out->len > 0; /* then nodes of other shapes are no news */
+    if (alike && recording->len >= sizeof now + (n - 1) * sizeof(wf__node))
+        alike = compare_nodes(a + sizeof now, b + sizeof was_, least - 1, strict && !shapes, out);
+    if (alike && !out->len)
+        wf__str_add(out, n == old_n ? "a section, shape or reduction differs" : "it has more or fewer operations");
+    return alike;
+}

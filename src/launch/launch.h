@@ -1,0 +1,204 @@
+/* launch.h - from finished recordings to runs: plans by key, prepared kernels, streams, frozen sequences, history. */
+#ifndef WEFT_LAUNCH_H
+#define WEFT_LAUNCH_H
+#include "record/record.h"
+
+typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
+    struct wf__plan_entry *chain, *newer, *older; /* in the table */
+    uint64_t hash, label;                         /* label: a hash of the recording's, 0: none */
+    size_t bytes;                                 /* of memory, about */
+    size_t key_len, recording_len;                /* the key: a recording's part, then the layouts' part */
+    unsigned char *key;
+    char *why; /* it was made though there was one like it; NULL: unknown */
+    wf__plan plan;
+    _Atomic uint32_t users; /* the table is one */
+} wf__plan_entry;
+
+typedef struct wf__plan_table {
+    wf__plan_entry **place;
+    uint32_t n, places;              /* places: a power of two, or 0 */
+    wf__plan_entry *newest, *oldest; /* asked for */
+    size_t bytes, most_bytes;        /* most_bytes: 0 for the default */
+} wf__plan_table;
+
+typedef struct wf__history wf__history; /* history.c */
+typedef struct wf__current wf__current; /* stream.c */
+
+struct wf__launcher { /* the launches of a context, under its lock */
+    wf_stream *streams;
+    wf__current *current; /* streams that threads have chosen */
+    wf__plan_table plans;
+    wf__history *history; /* NULL: nothing was noted */
+    uint64_t launches;    /* noted */
+    wf_frozen *freezing;  /* sequences that are being noted (freeze.c) */
+};
+typedef struct wf__launcher wf__launcher;
+
+/* fill.c: wf_full on a device (0: the context's). */
+wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
+/* wf__engine_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
+                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
+/* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
+ * it at once (another thread is in it) goes the long way. */
+enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
+typedef struct wf__hold { /* on a memo: what each launch changes, not beside what workers read */
+    _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
+    _Atomic bool held;
+    bool turned; /* the latest launch was, see wf__engine_run_prepared */
+} wf__hold;
+typedef struct wf__memo {
+    uint64_t id[WF__MEMO_ARRAYS];
+    int64_t dim[WF_MAX_RANK];
+    wf__plan_entry *entry; /* used */
+    wf__prepared call;
+} wf__memo;
+
+/* What binding has to know of an object or, after these, a parameter: side by side, as a launch finds little of what it
+ * needs in the first-level cache. */
+typedef struct wf__socket {
+    char name[8];    /* "": it has none, or a longer one, as the program says */
+    wf_array *array; /* the recording's own; NULL: a launch gives it */
+    uint8_t dtype, rank;
+} wf__socket;
+
+struct wf_kernel {
+    wf_context *ctx;
+    wf__socket *socket;
+    wf_array **kept;
+    uint32_t kept_n;
+    wf__hold hold[WF__MEMOS];
+    wf__program program;
+    wf__str recording_key;
+    wf__mutex lock;
+    wf__plan_entry *last; /* under the lock: the plan of the latest launch that found no memo */
+    wf__memo memo[WF__MEMOS];
+    _Atomic uint32_t next_memo; /* to be given up */
+    _Atomic bool noted;         /* a launch is in the history */
+};
+
+/* ---- keys (key.c): of the recording, and of the arrays' layouts and the way they overlap ---- */
+void wf__program_key(const wf__program *p, wf__str *key);
+size_t wf__most_layout_words(uint32_t objects); /* 64-bit words of the layouts' part */
+size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word); /* bytes */
+/* In what the recording and layouts of a new plan differ from an old one's. false: they have nothing in common. */
+bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__str *recording,
+                     const wf__piece *layouts, wf__str *out);
+
+/* ---- history (history.c) ---- */
+typedef struct wf__launch_note { /* a launch that is noted */
+    wf__note *stage;             /* [stages]; NULL: it is not */
+    bool plan_hit;
+    double record_s, plan_s;
+    wf_kernel_info about; /* of the program */
+} wf__launch_note;
+/* Fills note->about, before the run; the program may be gone after it. */
+void wf__history_describe(wf_context *ctx, const wf__program *p, wf__launch_note *note);
+/* Tells the log of what was compiled again, and the history of all. */
+void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_note *note);
+
+/* ---- frozen sequences (freeze.c) ---- */
+static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the long way? */
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_HISTORY | WF__FREEZING);
+}
+bool wf__freezes(wf_context *ctx); /* does this thread? */
+/* If it does: a launch was done; `function` reads the array's contents by the host, or may write them, too (`fills`);
+ * something failed. */
+void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
+                     const uint64_t *param);
+void wf__freeze_host(const wf_array *a, bool fills, const char *function);
+void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
+
+/* ---- launching (launch.c) ---- */
+typedef struct wf__request { /* to run a program */
+    const wf__program *program;
+    const wf__str *recording_key;
+    wf_array *const *arrays; /* one per object */
+    const uint64_t *param;   /* bits */
+    const wf_shape *space;
+    wf_kernel *kernel; /* NULL: none */
+    wf_array *const *kept;
+    uint32_t kept_n;
+    wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
+    wf__limits limits;
+} wf__request;
+wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
+/* run.c: services (object.h) */
+wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
+wf_array *wf__copy_by_launch(const wf_array *from);
+bool wf__copy_into_by_launch(const wf_array *from, wf_array *to);
+/* Room for the arrays and parameters of a launch, in itself as far as there are few. */
+enum { WF__FEW_BOUND = 16 };
+typedef struct wf__bound {
+    wf_array **arrays;
+    uint64_t *param;
+    wf_array *few[WF__FEW_BOUND];
+    uint64_t few_param[WF__FEW_BOUND];
+} wf__bound;
+static inline bool wf__bound_begin(wf__bound *b, const wf__program *p) /* false: without memory. Ends in any case */
+{
+    b->arrays = p->object_n > WF__FEW_BOUND ? wf__alloc(p->object_n * sizeof *b->arrays) : b->few;
+    b->param = p->param_n > WF__FEW_BOUND ? wf__alloc(p->param_n * sizeof *b->param) : b->few_param;
+    return b->arrays && b->param;
+}
+static inline void wf__bound_end(wf__bound *b)
+{
+    if (b->arrays != b->few)
+        wf__free(b->arrays);
+    if (b->param != b->few_param)
+        wf__free(b->param);
+}
+/* The quick way, of a launch without a stream that was made before: false if there is none. */
+bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space);
+/* The plan, used, and what is to be noted of its run; NULL: *status says why. */
+wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__launch_note *note, wf_status *status);
+void wf__note_run(wf_context *ctx, const wf__plan_entry *e,
+                  wf__launch_note *note); /* after the run; empties the note */
+/* What a launch needs of its arrays: queued work on them done (`wait`), kept ones computed or promised. */
+wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
+void wf__note_written(const wf__request *r); /* kept arrays that were never computed have contents now */
+/* submit.c */
+wf_status wf__request_queue(wf_context *ctx, const wf__request *r);
+
+/* ---- streams (stream.c) ---- */
+typedef struct wf__work { /* what is queued; the first member of its kinds */
+    wf__task task;
+    wf_stream *stream;
+    uint64_t period;
+    void (*run)(struct wf__work *work, bool dropped); /* frees it */
+} wf__work;
+struct wf_stream {
+    _Atomic int64_t refs; /* the owner, wf_sync */
+    wf_context *ctx;
+    wf_stream *next, *prev; /* in ctx->streams, under the context's lock */
+    wf_device device;
+    wf__queue *queue; /* NULL: a CUDA stream of the program's */
+    wf__gpu_on cuda;  /* of a GPU: where its work is done */
+    wf__mutex lock;   /* of what follows */
+    /* Reports divide time into periods. What was queued in the period of a failure, or before, is dropped from then on;
+     * the report ends the period. */
+    uint64_t period, failed; /* failed: period of the latest failure; 0: none */
+    wf__failure error;       /* status WF_OK: none, or it was reported */
+};
+/* Queues the work, or reports (in this thread's error) what failed on the stream before; then the work is not taken. */
+wf_status wf__stream_put(wf_stream *stream, wf__work *work, const char *function);
+void wf__stream_fail(wf__work *work, wf_status status, const char *text);
+wf_device wf__stream_device(const wf_stream *stream);
+/* The stream that this thread has chosen for a device; NULL: none. */
+wf_stream *wf__stream_current(wf_context *ctx, wf_device device);
+/* Is it one of this context, and of this device (0: any)? Else the reason. */
+const char *wf__stream_misfit(const wf_stream *stream, const wf_context *ctx, wf_device device);
+void wf__streams_wait(wf_context *ctx);   /* until they have nothing to do; errors stay for later */
+void wf__streams_forget(wf_context *ctx); /* frees what threads have chosen */
+/* ---- plans (plans.c): in use until released; NULL: *status says why ---- */
+wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,
+                                 wf_status *status);
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, wf_status *status);
+void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
+void wf__plans_free(wf_context *ctx);
+void wf__memo_free(wf_context *ctx, wf__memo *memo);
+bool wf__kernel_sockets(wf_kernel *kernel); /* of its program; false: out of memory */
+#endif

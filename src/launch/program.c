@@ -1,0 +1,395 @@
+/* program.c - from a finished recording and its arrays to a run: plans are found by what they depend on, or made.
+ */
+#include "launch/launch.h"
+
+enum { FEW = 12 };
+
+/* The plan of the kernel's latest launch, if it fits this one too; retained. */
+static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
+{
+    wf__mutex_lock(&k->lock);
+    wf__plan_entry *e = k->last;
+    bool fits =
+        e && e->key_len - e->recording_len == layouts->n && !memcmp(e->key + e->recording_len, layouts->at, layouts->n);
+    if (fits)
+        atomic_fetch_add(&e->users, 1);
+    wf__mutex_unlock(&k->lock);
+    return fits ? e : NULL;
+}
+
+static void remember(wf_kernel *k, wf__plan_entry *e)
+{
+    atomic_fetch_add(&e->users, 1);
+    wf__mutex_lock(&k->lock);
+    wf__plan_entry *old = k->last;
+    k->last = e;
+    wf__mutex_unlock(&k->lock);
+    wf__plan_release(k->ctx, old);
+}
+
+/* The long way: by layouts. The plan, used; NULL: *status says why. */
+static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                                 wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, bool *made,
+                                 wf_status *status)
+{
+    *made = false;
+    uint64_t few[1 + WF_MAX_RANK + FEW * (2 + 2 * WF_MAX_RANK)], *words = few;
+    if (p->object_n > FEW && !(words = wf__alloc(wf__most_layout_words(p->object_n) * sizeof *words))) {
+        *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        return NULL;
+    }
+    wf__piece layouts = { words, wf__write_layouts(arrays, p->object_n, space, words) };
+    wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
+    if (!e) {
+        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, made, status);
+        if (e && kernel)
+            remember(kernel, e);
+    }
+    if (words != few)
+        wf__free(words);
+    return e;
+}
+
+wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
+                             wf_array *const *arrays, wf_status *status)
+{
+    bool made;
+    return find_plan(ctx, p, recording_key, arrays, &p->rec.space, NULL, &made, status);
+}
+
+/* ---- memos of kernels ---- */
+void wf__memo_free(wf_context *ctx, wf__memo *m)
+{
+    wf__plan_release(ctx, m->entry);
+    wf__prepared_free(&m->call);
+}
+
+static bool take_memo(wf__hold *h)
+{
+    return !atomic_load_explicit(&h->held, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&h->held, true, memory_order_acquire);
+}
+
+static void give_memo(wf__hold *h) { atomic_store_explicit(&h->held, false, memory_order_release); }
+
+static uint64_t memo_tag(wf_array *const *arrays, uint32_t n, const wf_shape *space)
+{
+    uint64_t tag = 1;
+    for (uint32_t i = 0; i < n; ++i)
+        tag = (tag << 9 | tag >> 55) + arrays[i]->id;
+    for (int d = 0; d < space->rank; ++d)
+        tag = (tag << 9 | tag >> 55) + (uint64_t)space->dim[d];
+    return tag ? tag : 1;
+}
+
+static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, const wf_shape *space)
+{
+    uint64_t differ = m->entry == NULL;
+    for (uint32_t i = 0; i < n; ++i)
+        differ |= m->id[i] ^ arrays[i]->id;
+    for (int d = 0; d < space->rank; ++d)
+        differ |= (uint64_t)m->dim[d] ^ (uint64_t)space->dim[d];
+    return !differ;
+}
+
+static wf__memo *memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
+
+/* Of a launch with these arrays; NULL: there is none, or it is in use. */
+static wf__hold *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
+{
+    for (int i = 0; i < WF__MEMOS; ++i) {
+        wf__hold *h = &k->hold[i];
+        if (atomic_load_explicit(&h->tag, memory_order_relaxed) != tag || !take_memo(h))
+            continue;
+        if (memo_fits(&k->memo[i], arrays, n, space))
+            return h;
+        give_memo(h);
+    }
+    return NULL;
+}
+
+static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, const wf_shape *space, uint64_t tag,
+                      wf__plan_entry *e)
+{
+    uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed) % WF__MEMOS;
+    wf__hold *h = &k->hold[at];
+    wf__memo *m = &k->memo[at];
+    if (!take_memo(h))
+        return;
+    wf__plan_entry *old = m->entry;
+    m->entry = e;
+    atomic_fetch_add(&e->users, 1);
+    for (uint32_t i = 0; i < k->program.object_n; ++i)
+        m->id[i] = arrays[i]->id;
+    memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
+    if (k->program.device == WF_INTERP || wf__is_gpu(k->program.device))
+        m->call.entry = NULL;
+    else
+        wf__prepare(&e->plan, base, &m->call);
+    atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
+    give_memo(h);
+    wf__plan_release(k->ctx, old);
+}
+
+/* ---- running ---- */
+bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
+                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
+{
+    bool ok = on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
+                     : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+    if (failure->warning.len && ctx->log) {
+        wf__str_add(&failure->warning, where);
+        ctx->log(1, wf__str_get(&failure->warning), ctx->log_user);
+    }
+    wf__str_free(&failure->warning);
+    return ok;
+}
+
+static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry *e, char *const *base, wf__note *notes)
+{
+    const wf__program *p = r->program;
+    wf__failure failure = { 0 };
+    wf__str where = { 0 };
+    wf_status status = WF_OK;
+    wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
+    if (wf__is_gpu(p->device) && !on.gpu)
+        return wf_check(ctx);
+    wf__gpu_use *few[FEW], **use = few;
+    if (r->stream) { /* one of the program's */
+        on = r->stream->cuda;
+        if (p->object_n > FEW && !(use = wf__alloc(p->object_n * sizeof(wf__gpu_use *))))
+            return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        for (uint32_t i = 0; i < p->object_n; ++i)
+            use[i] = &r->arrays[i]->buffer->use;
+        on.use = use;
+    }
+    if (p->rec.ir.flags & WF_DEBUG)
+        wf__add_where(p, &where);
+    if (!wf__run_on(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits, p->device == WF_INTERP,
+                    notes, &failure))
+        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_CALL, NULL);
+    wf__str_free(&failure.text);
+    wf__str_free(&where);
+    if (use != few)
+        wf__free(use);
+    return status;
+}
+
+/* Elements, not extents alone. */
+static bool reads(const wf__program *p, uint32_t object)
+{
+    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        for (wf__ref r = 1; r < section[i]->n; ++r) {
+            const wf__node *n = &section[i]->node[r];
+            if (n->op == WF__LOAD && section[i]->slot[n->a].object == object)
+                return true;
+        }
+    return false;
+}
+
+wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i) {
+        const wf_array *a = r->arrays[i];
+        char called[WF__CALLED];
+        if (wait)
+            wf__array_wait(a);
+        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
+            return wf__error(ctx, WF_ERR_ARG, "%s was never computed: queued work failed",
+                             wf__array_called(r->program, r->program->object[i].array, a, called));
+    }
+    return WF_OK;
+}
+
+/* What was written is whole again. */
+static void note_whole(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (atomic_load(&r->arrays[i]->buffer->fault) != WF__SOUND && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->buffer->fault, WF__SOUND);
+}
+
+void wf__note_written(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (atomic_load(&r->arrays[i]->state) == WF_LAZY && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->state, WF_READY);
+}
+
+static void note_kept(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->kept_n; ++i) {
+        atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
+        atomic_store(&r->kept[i]->state, WF_READY);
+    }
+}
+
+static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_shape *space)
+{
+    return k && k->program.object_n <= WF__MEMO_ARRAYS ? memo_tag(arrays, k->program.object_n, space) : 0;
+}
+
+static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf__limits *limits)
+{
+    h->turned = !h->turned;
+    wf__engine_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
+}
+
+bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
+{
+    if (k->kept_n || atomic_load_explicit(&k->ctx->streaming, memory_order_acquire) || wf__is_noted(k->ctx) ||
+        wf__sharing(k->ctx))
+        return false;
+    uint64_t tag = tag_of(k, arrays, space);
+    wf__hold *hold = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
+    bool done = hold && memo_of(k, hold)->call.entry;
+    if (done)
+        run_memo(k, hold, param, &k->program.limits);
+    if (hold)
+        give_memo(hold);
+    return done;
+}
+
+/* What history and log want to know of a run; stage NULL: nothing. */
+static bool begin_note(wf_context *ctx, const wf__request *r, const wf__plan_entry *e, bool made, double plan_s,
+                       wf__launch_note *note)
+{
+    bool history = wf__has_history(ctx);
+    if (!history && !(made && e->why && ctx->log))
+        return true;
+    if (!(note->stage = wf__alloc0((e->plan.stage_n + 1) * sizeof *note->stage)))
+        return false;
+    for (uint32_t s = 0; s < e->plan.stage_n; ++s)
+        note->stage[s].explain = history;
+    bool again = r->kernel && atomic_exchange(&r->kernel->noted, true);
+    note->plan_hit = !made;
+    note->record_s = again ? 0 : r->program->record_s;
+    note->plan_s = plan_s;
+    wf__history_describe(ctx, r->program, note);
+    return true;
+}
+
+wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__launch_note *note, wf_status *status)
+{
+    bool history = wf__has_history(ctx), made;
+    double start = history ? wf__now() : 0;
+    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
+    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    wf__plan_entry *e;
+    *note = (wf__launch_note){ 0 };
+    if (hold) {
+        e = memo_of(r->kernel, hold)->entry;
+        atomic_fetch_add(&e->users, 1);
+        give_memo(hold);
+        return e;
+    }
+    e = find_plan(ctx, r->program, r->recording_key, r->arrays, r->space, r->kernel, &made, status);
+    if (!e || begin_note(ctx, r, e, made, history ? wf__now() - start : 0, note))
+        return e;
+    wf__plan_release(ctx, e);
+    *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for the history");
+    return NULL;
+}
+
+void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *note)
+{
+    if (note->stage)
+        wf__history_add(ctx, e, note);
+    wf__free(note->stage);
+    note->stage = NULL;
+}
+
+/* Without a memo that has it all. */
+static wf_status run_planned(wf_context *ctx, const wf__request *r, const wf__memo *memo, uint64_t tag)
+{
+    const wf__program *p = r->program;
+    char *few[FEW], **base = few;
+    wf_status status = WF_OK;
+    if (p->object_n > FEW && !(base = wf__alloc(p->object_n * sizeof *base)))
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        base[i] = r->arrays[i]->base;
+    if (memo)
+        status = run_plan(ctx, r, memo->entry, base, NULL);
+    else {
+        wf__launch_note note;
+        wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
+        if (e) {
+            status = run_plan(ctx, r, e, base, note.stage);
+            wf__note_run(ctx, e, &note);
+            if (status == WF_OK)
+                wf__freeze_note(ctx, p, e, r->arrays, r->param);
+            if (tag && status == WF_OK)
+                fill_memo(r->kernel, r->arrays, base, r->space, tag, e);
+        }
+        wf__plan_release(ctx, e);
+    }
+    if (base != few)
+        wf__free(base);
+    return status;
+}
+
+/* On this thread, once arrays that share memory until it is written have what they need. */
+static wf_status run_now(wf_context *ctx, const wf__request *r)
+{
+    wf_status status = WF_OK;
+    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
+    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;
+    if (memo && memo->call.entry && !r->limits.serial_below)
+        run_memo(r->kernel, hold, r->param, &r->limits);
+    else
+        status = run_planned(ctx, r, memo, tag);
+    if (hold)
+        give_memo(hold);
+    return status;
+}
+
+/* While there are arrays that share memory until it is written. */
+static wf_status run_sharing(wf_context *ctx, const wf__request *r)
+{
+    const wf__program *p = r->program;
+    wf_status status = WF_ERR_MEMORY;
+    uint32_t n = p->object_n;
+    wf__buffer **pinned = wf__alloc((n + 1) * sizeof(wf__buffer *));
+    bool *written = wf__alloc(n + 1);
+    if (!pinned || !written)
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    else {
+        for (uint32_t i = 0; i < n; ++i)
+            written[i] = wf__program_writes(p, i);
+        if (wf__arrays_begin(ctx, r->arrays, n, written, pinned, p->name ? p->name : "a launch"))
+            status = run_now(ctx, r);
+        wf__arrays_end(ctx, n, pinned);
+    }
+    wf__free(pinned);
+    wf__free(written);
+    return status;
+}
+
+wf_status wf__program_run(wf_context *ctx, const wf__request *r)
+{
+    wf_status status = WF_OK;
+    wf__request given;
+    bool streaming = atomic_load_explicit(&ctx->streaming, memory_order_acquire);
+    if (streaming) {
+        given = *r;
+        r = &given;
+        if (!given.stream)
+            given.stream = wf__stream_current(ctx, r->program->device);
+        if (given.stream && given.stream->queue)
+            return wf__request_queue(ctx, r);
+        status = wf__request_arrays(ctx, r, true);
+        if (status != WF_OK)
+            return status;
+    }
+    status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_now(ctx, r);
+    if (status == WF_OK && streaming)
+        note_whole(r);
+    if (status == WF_OK && r->kept_n)
+        note_kept(r);
+    if (status == WF_OK)
+        wf__note_written(r);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* run.c - finished recordings become runs or kernels, and what src/object and src/record let src/launch run for them. */
+#include "launch/launch.h"
+
+/* With the arrays and parameter values of the recording. */
+static wf_status run_recorded(wf_graph *g)
+{
+    const wf__program *p = &g->program;
+    wf__bound b;
+    wf_status status = WF_OK;
+    g->key.len = 0;
+    g->key.failed = false; /* it may have, in an earlier recording */
+    wf__program_key(p, &g->key);
+    if (!wf__bound_begin(&b, p) || g->key.failed)
+        status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+        b.arrays[i] = p->object[i].array;
+    for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
+        b.param[i] = p->param[i].initial;
+    if (status == WF_OK)
+        status = wf__program_run(g->ctx, &(wf__request){ .program = p,
+                                                         .recording_key = &g->key,
+                                                         .arrays = b.arrays,
+                                                         .param = b.param,
+                                                         .space = &p->rec.space,
+                                                         .kept = g->kept,
+                                                         .kept_n = g->kept_n,
+                                                         .stream = g->stream,
+                                                         .limits = p->limits });
+    wf__bound_end(&b);
+    return status;
+}
+
+wf_status wf_run(wf_graph *g)
+{
+    if (!g)
+        return WF_ERR_ARG;
+    wf_status status = wf__graph_finish(g);
+    if (status == WF_OK && !wf__graph_launchable(g, "wf_run"))
+        status = WF_ERR_ARG;
+    if (status == WF_OK && g->evaluated)
+        status = wf__graph_evaluate(g);
+    else if (status == WF_OK) {
+        wf__drop_unseen(g, false);
+        status = run_recorded(g);
+    }
+    wf__graph_retire(g);
+    return status;
+}
+
+/* It is to run often. */
+static void compile_for_good(wf__recording *rec)
+{
+    wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        section[i]->flags &= ~(uint32_t)WF_TIERED;
+}
+
+wf_kernel *wf_compile(wf_graph *g)
+{
+    if (!g)
+        return NULL;
+    wf_kernel *k = wf__graph_finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
+    if (k && wf__mutex_init(&k->lock)) {
+        k->ctx = g->ctx;
+        wf__context_retain(k->ctx);
+        k->program = g->program;
+        k->program.here = NULL; /* the kernel may outlive it */
+        compile_for_good(&k->program.rec);
+        g->program = (wf__program){ 0 };
+        for (uint32_t i = 0; i < k->program.object_n; ++i)
+            if (k->program.object[i].array->name) /* a formal; other arrays may be in use by other threads */
+                k->program.object[i].array->graph = NULL;
+        k->kept = g->kept;
+        k->kept_n = g->kept_n;
+        for (uint32_t i = 0; i < k->kept_n; ++i)
+            k->kept[i]->graph = NULL;
+        g->kept = NULL;
+        g->kept_n = g->kept_cap = 0;
+        wf__program_key(&k->program, &k->recording_key);
+        if (k->recording_key.failed || !wf__kernel_sockets(k)) {
+            wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a kernel");
+            wf_kernel_free(k);
+            k = NULL;
+        }
+    } else if (k || g->program.rec.ir.status == WF_OK) {
+        wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a kernel");
+        wf__free(k);
+        k = NULL;
+    }
+    wf__graph_retire(g);
+    return k;
+}
+
+/* ---- services (object.h) ---- */
+wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param)
+{
+    g->key.len = 0;
+    g->key.failed = false;
+    wf__program_key(part, &g->key);
+    if (g->key.failed)
+        return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    return wf__program_run(g->ctx, &(wf__request){ .program = part,
+                                                   .recording_key = &g->key,
+                                                   .arrays = arrays,
+                                                   .param = param,
+                                                   .space = &part->rec.space,
+                                                   .kept = g->kept,
+                                                   .kept_n = g->kept_n,
+                                                   .stream = g->stream });
+}
+
+wf_array *wf__copy_by_launch(const wf_array *a)
+{
+    wf_graph *g = wf_begin_with(a->ctx, NULL);
+    wf_array *copy = (wf_keep)(wf_in(g, a));
+    if (wf_run(g) == WF_OK)
+        return copy;
+    wf_release(copy);
+    return NULL;
+}
+
+bool wf__copy_into_by_launch(const wf_array *from, wf_array *to)
+{
+    wf_graph *g = wf_begin_with(from->ctx, NULL);
+    wf_out(g, to, wf_in(g, from));
+    return wf_run(g) == WF_OK;
+}

@@ -1,0 +1,202 @@
+/* object.h - what programs hold by a handle and what is neither a recording nor a launch: contexts with their errors,
+ * devices, arrays and their memory. */
+#ifndef WEFT_OBJECT_H
+#define WEFT_OBJECT_H
+#include "base/os.h"
+#include "plan/plan.h"
+#include "run/engine.h"
+#include "run/gpu/gpu.h"
+#include "run/thread/queue.h"
+#include <stdatomic.h>
+
+/* ---- context ---- */
+typedef struct wf__thread_error { /* the first error of one thread */
+    struct wf__thread_error *next;
+    uint64_t thread;
+    wf_status status;
+    char text[1024];
+} wf__thread_error;
+
+typedef struct wf__shown wf__shown;     /* record/watch.c */
+typedef struct wf__program wf__program; /* record/record.h */
+
+/* What src/launch does for objects and recordings, which know nothing of launches. */
+typedef struct wf__services {
+    void (*free)(wf_context *ctx); /* the last reference is gone */
+    wf_status (*evaluate)(wf_graph *g);
+    /* The elements of an array by a launch: in a new array (NULL: the context's error is set), or in `to`. */
+    wf_array *(*copy)(const wf_array *from);
+    bool (*copy_into)(const wf_array *from, wf_array *to);
+    void (*free_shown)(wf_context *ctx, wf__shown *shown);
+    /* Runs a part of a recording with these arrays and parameters; `g` has the key's memory, kept arrays and stream. */
+    wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
+    const char *(*stream_misfit)(const wf_stream *stream, const wf_context *ctx, wf_device device);
+    wf_device (*stream_device)(const wf_stream *stream);
+    /* For sequences of launches that are being frozen. */
+    bool (*freezes)(wf_context *ctx); /* Does this thread note its launches? */
+    void (*host_access)(const wf_array *array, bool fills, const char *function);
+    void (*error)(wf_context *ctx, wf_status status, const char *text);
+} wf__services;
+
+struct wf_context {
+    /* read by each launch */
+    wf__engine *engine;
+    _Atomic uint32_t flags;
+    _Atomic bool streaming;    /* true from the creation of the first stream on */
+    _Atomic int64_t borrowers; /* arrays that share memory until it is written */
+    /* not read by each launch */
+    const wf__services *services;
+    struct wf__graphs *graphs;     /* the state of src/record */
+    struct wf__launcher *launcher; /* the state of src/launch */
+    _Atomic int64_t refs;          /* the owner, arrays, graphs, kernels, streams and events */
+    _Atomic uint64_t last_array;   /* the newest id of an array or buffer */
+    wf_device device;
+    _Atomic uint64_t expand_bytes;
+    void (*log)(int level, const char *text, void *user);
+    void *log_user;
+    wf__progress progress; /* of queued work */
+    wf__mutex lock;        /* guards the errors, and the state of src/record and src/launch */
+    wf__thread_error *errors;
+    wf__mutex share_lock; /* guards everything about borrowers (share.c) */
+    wf__cond unread;      /* signalled when a buffer's last reader leaves */
+};
+void wf__context_retain(wf_context *ctx);
+void wf__context_release(wf_context *ctx);
+wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* returns status */
+uint64_t wf__this_thread(void); /* a number that no other thread has or had */
+static inline bool wf__has_history(const wf_context *ctx)
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_HISTORY;
+}
+enum { WF__FREEZING = 1 << 30 };                          /* a flag of the context: some thread notes its launches */
+static inline bool wf__is_freezing(const wf_context *ctx) /* some thread does */
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;
+}
+
+/* ---- arrays ---- */
+typedef struct wf__buffer { /* memory, shared by views */
+    _Atomic int64_t refs;
+    char *data;
+    wf__gpu *gpu;            /* whose memory it is; NULL: the processor's */
+    wf__gpu_use use;         /* then; under its lock */
+    size_t bytes;            /* from the context's allocator; 0: the caller's memory */
+    void (*release)(void *); /* the caller's memory */
+    void *user;
+    uint64_t id;               /* of no other buffer of the context */
+    _Atomic bool exposed;      /* wf_map gave its address away: it is not lent any more */
+    struct wf_array *borrower; /* under the share lock, as is what follows: a list of handles */
+    int64_t readers;           /* through borrowers, now */
+    /* Of queued work: how much of it uses the memory; how much of that computes it as a kept array; and what became of
+     * work that failed or was dropped. */
+    _Atomic int64_t pending, coming;
+    _Atomic int fault; /* wf__fault */
+} wf__buffer;
+typedef enum wf__fault {
+    WF__SOUND,
+    WF__NEVER_CAME, /* a kept array was not computed */
+    WF__LOST        /* an array was not written that should have been; until the host has been told */
+} wf__fault;
+
+struct wf_array { /* state apart, what is here never changes, but for a borrower's memory and id (share.c) */
+    /* what each launch looks at */
+    _Atomic int64_t refs;
+    uint64_t id; /* of no other array of the context, before or after */
+    wf_context *ctx;
+    char *name;       /* of a formal, a local array; else NULL */
+    wf_device device; /* WF_CPU or a GPU; of a formal: 0 */
+    wf_dtype dtype;
+    _Atomic int state; /* wf_state */
+    bool read_only;
+    bool kept;      /* made by wf_keep, to hold a value */
+    bool zeroed;    /* of scratch: before each run */
+    wf_shape shape; /* the rank, too */
+    /* and what it does not */
+    int64_t stride[WF_MAX_RANK];
+    wf__buffer *buffer;    /* NULL: a formal */
+    char *base;            /* element [0, ..., 0] */
+    const char *lo, *hi;   /* the bytes it spans */
+    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
+    wf_array *next, *prev; /* borrowers of the buffer */
+    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
+    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
+    uint32_t number;       /* of a local array: how many were made before it */
+    wf__shown *shown;      /* of wf_watch; else NULL */
+    wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
+};
+wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
+void wf__c_order(const wf_shape *shape, int64_t *stride);
+/* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                         const int64_t *strides, wf_device device);
+/* Without memory, WF_FORMAL: plans find it a place. */
+wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                            wf_device device);
+/* Whose memory a device works in: WF_CPU, or a GPU. */
+static inline wf_device wf__memory_of(wf_device device) { return device == WF_INTERP ? WF_CPU : device; }
+static inline bool wf__is_gpu(wf_device device) { return device >= WF_GPU(0); }
+static inline bool wf__is_emulated(wf_device device) { return device >= WF_GPU_EMU(0); }
+static inline int wf__gpu_number(wf_device device)
+{
+    return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
+}
+static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
+{
+    int n = wf__gpu_number(device);
+    return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
+}
+static inline void wf__set_place(wf__recording *rec, wf_device device) /* whose plans it needs */
+{
+    rec->gpu = wf__gpu_mark(device);
+    rec->cpu = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+}
+const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
+/* The GPU, opened; NULL: the context's error is set. */
+wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
+wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
+void wf__array_bind(const wf_array *a, wf__bind *out);
+wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */
+static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b)
+{
+    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
+}
+/* Before an array is read or written, by the host or by a recording (`by`): if it is kept in another recording, which is
+ * open, that one is evaluated first. false: that failed, and the context's error is set. */
+bool wf__array_settle(const wf_array *a, const wf_graph *by);
+/* Is it neither a formal nor scratch? And: settled, are its contents here, or promised? Else the context's error is
+ * set. */
+bool wf__array_holds(const wf_array *a, const char *function);
+bool wf__array_usable(const wf_array *a, const char *function);
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL: out of memory */
+/* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
+wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, size_t bytes);
+void wf__buffer_release(wf_context *ctx, wf__buffer *buffer); /* NULL: no-op */
+static inline uint64_t wf__new_array_id(wf_context *ctx)
+{
+    return atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
+}
+/* ---- copies on write (share.c) ---- */
+static inline bool wf__sharing(const wf_context *ctx) { return atomic_load(&((wf_context *)ctx)->borrowers) != 0; }
+/* Before writing: its memory becomes its own (and its views'). false: out of memory, which is reported. */
+bool wf__array_own(wf_array *a, const char *function);
+bool wf__array_expose(wf_array *a); /* the same for wf_map, for good */
+/* Before reading: its memory stays where it is until the buffer (NULL: nothing is to be done) is unpinned. */
+wf__buffer *wf__array_pin(const wf_array *a);
+void wf__array_unpin(wf_context *ctx, wf__buffer *pinned);
+/* Both for the arrays of a launch, while there are borrowers. */
+bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
+                      const char *function);
+void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned);
+/* A view's memory; it stays where it is until the end, which computes the span. */
+void wf__view_begin(wf_array *view, const wf_array *of);
+wf_array *wf__view_end(wf_array *view);
+void wf__array_leave(wf_array *a); /* before its handle goes */
+bool wf__array_may_meet(const wf_array *a, const wf_array *b);
+/* wf_array_state, but what queued work computes counts as ready: what is recorded now may use it. */
+wf_state wf__array_promised(const wf_array *a);
+void wf__array_wait(const wf_array *a); /* for queued work on it */
+/* For access by the host: waits. false: there are no contents, or work that should have written them failed, which is
+ * reported once. */
+bool wf__array_arrived(const wf_array *a, const char *function);
+#endif

@@ -1,0 +1,277 @@
+/* share.c - copies on write. A copy borrows the memory of what it was copied from until either is written.
+ *
+ * The memory of an array that borrows nothing never moves: whoever is about to write it first moves the borrowers to
+ * memory of their own (own_lender), and a borrower that is about to be written moves itself (own_borrower), or takes
+ * the memory over if nobody else is left. Handles that move together, a copy and its views, have one `group`; other
+ * handles have 0. What moves gets new ids, so that no memo of a launch fits it. Readers through borrowers are counted
+ * while they run: what is being read does not move. All of this is under the context's share lock, which nobody takes
+ * while there is no borrower.
+ */
+#include "object/object.h"
+
+/* ---- the list of a buffer's borrowers; all under the lock ---- */
+static void link_borrower(wf_array *a)
+{
+    wf__buffer *b = a->buffer;
+    a->next = b->borrower;
+    a->prev = NULL;
+    if (a->next)
+        a->next->prev = a;
+    b->borrower = a;
+    atomic_fetch_add(&a->ctx->borrowers, 1);
+}
+
+static void unlink_borrower(wf_array *a)
+{
+    *(a->prev ? &a->prev->next : &a->buffer->borrower) = a->next;
+    if (a->next)
+        a->next->prev = a->prev;
+    a->next = a->prev = NULL;
+    atomic_fetch_sub(&a->ctx->borrowers, 1); /* last: who sees none left sees all of what moved */
+}
+
+/* What the borrowers of a group (0: all of them) span, and how many they are. */
+static int64_t span_of(const wf__buffer *b, uint64_t group, const char **lo, const char **hi)
+{
+    int64_t n = 0;
+    for (const wf_array *a = b->borrower; a; a = a->next) {
+        if (group && a->group != group)
+            continue;
+        *lo = !n || a->lo < *lo ? a->lo : *lo;
+        *hi = !n || a->hi > *hi ? a->hi : *hi;
+        ++n;
+    }
+    return n;
+}
+
+static bool several_groups(const wf__buffer *b)
+{
+    for (const wf_array *a = b->borrower; a; a = a->next)
+        if (a->group != b->borrower->group)
+            return true;
+    return false;
+}
+
+/* The borrowers of a group (0: all) get a copy of what they span. One group alone owns it. */
+static bool move_group(wf_context *ctx, wf__buffer *b, uint64_t group)
+{
+    const char *lo = NULL, *hi = NULL;
+    int64_t n = span_of(b, group, &lo, &hi);
+    wf__buffer *to = wf__buffer_of(ctx, b, lo, (size_t)(hi - lo));
+    if (!to)
+        return false;
+    atomic_store(&to->fault, atomic_load(&b->fault));
+    atomic_store(&to->refs, n);
+    bool lend = !group && several_groups(b);
+    for (wf_array *a = b->borrower, *next; a; a = next) {
+        next = a->next;
+        if (group && a->group != group)
+            continue;
+        int64_t from = a->base - lo, low = a->lo - lo, high = a->hi - lo;
+        unlink_borrower(a);
+        a->buffer = to;
+        a->base = to->data + from;
+        a->lo = to->data + low;
+        a->hi = to->data + high;
+        a->id = wf__new_array_id(ctx);
+        if (lend)
+            link_borrower(a);
+        else
+            a->group = 0;
+    }
+    atomic_fetch_sub_explicit(&b->refs, n, memory_order_acq_rel); /* the lender, or another group, is left */
+    return true;
+}
+
+static void wait_for_readers(wf_context *ctx, wf__buffer *b)
+{
+    while (b->readers)
+        wf__cond_wait(&ctx->unread, &ctx->share_lock);
+}
+
+static bool own_borrower(wf_array *a)
+{
+    wf__buffer *b = a->buffer;
+    const char *lo, *hi;
+    if (span_of(b, a->group, &lo, &hi) != atomic_load_explicit(&b->refs, memory_order_acquire))
+        return move_group(a->ctx, b, a->group);
+    for (wf_array *x = b->borrower, *next; x; x = next) { /* nobody else is left */
+        next = x->next;
+        unlink_borrower(x);
+        x->group = 0;
+    }
+    return true;
+}
+
+static bool own_lender(wf_array *a)
+{
+    wf__buffer *b = a->buffer;
+    if (!b || !b->borrower)
+        return true;
+    wait_for_readers(a->ctx, b);
+    return !b->borrower || move_group(a->ctx, b, 0);
+}
+
+static bool own(wf_array *a, const char *function) /* under the lock */
+{
+    if (a->group ? own_borrower(a) : own_lender(a))
+        return true;
+    wf__error(a->ctx, WF_ERR_MEMORY, "%s: out of memory to separate an array from its copies", function);
+    return false;
+}
+
+bool wf__array_own(wf_array *a, const char *function)
+{
+    if (!wf__sharing(a->ctx))
+        return true;
+    wf__array_wait(a); /* queued work on the memory comes before what may be copied of it */
+    wf__mutex_lock(&a->ctx->share_lock);
+    bool ok = own(a, function);
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return ok;
+}
+
+/* ---- what borrows is not moved while it is read ---- */
+wf__buffer *wf__array_pin(const wf_array *a)
+{
+    wf__buffer *b = NULL;
+    if (!wf__sharing(a->ctx))
+        return NULL;
+    wf__mutex_lock(&a->ctx->share_lock);
+    if (a->group) {
+        b = a->buffer;
+        ++b->readers;
+    }
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return b;
+}
+
+void wf__array_unpin(wf_context *ctx, wf__buffer *b)
+{
+    if (!b)
+        return;
+    wf__mutex_lock(&ctx->share_lock);
+    if (--b->readers == 0)
+        wf__cond_broadcast(&ctx->unread);
+    wf__mutex_unlock(&ctx->share_lock);
+}
+
+bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
+                      const char *function)
+{
+    bool ok = true, sharing = wf__sharing(ctx);
+    for (uint32_t i = 0; i < n && ok && sharing;
+         ++i) /* before anything is pinned: two launches never wait for one another */
+        ok = !written[i] || wf__array_own(arrays[i], function);
+    for (uint32_t i = 0; i < n; ++i)
+        pinned[i] = ok && sharing ? wf__array_pin(arrays[i]) : NULL;
+    return ok;
+}
+
+void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        wf__array_unpin(ctx, pinned[i]);
+}
+
+/* ---- handles ---- */
+static void share_memory(wf_array *to, const wf_array *of)
+{
+    to->base = of->base;
+    to->lo = of->lo;
+    to->hi = of->hi;
+    to->buffer = of->buffer;
+    atomic_fetch_add_explicit(&to->buffer->refs, 1, memory_order_relaxed);
+}
+
+void wf__view_begin(wf_array *view, const wf_array *of)
+{
+    wf_context *ctx = of->ctx;
+    bool sharing = wf__sharing(ctx);
+    if (sharing)
+        wf__mutex_lock(&ctx->share_lock);
+    share_memory(view, of);
+    view->group = of->group;
+    if (view->group) {
+        link_borrower(view);
+        ++view->buffer->readers;
+    }
+    if (sharing)
+        wf__mutex_unlock(&ctx->share_lock);
+}
+
+wf_array *wf__view_end(wf_array *view)
+{
+    wf__array_span(view);
+    if (view->group)
+        wf__array_unpin(view->ctx, view->buffer);
+    return view;
+}
+
+void wf__array_leave(wf_array *a)
+{
+    if (!wf__sharing(a->ctx))
+        return;
+    wf__mutex_lock(&a->ctx->share_lock);
+    if (a->group)
+        unlink_borrower(a);
+    wf__mutex_unlock(&a->ctx->share_lock);
+}
+
+bool wf__array_expose(wf_array *a)
+{
+    if (!wf__array_own(a, "wf_map"))
+        return false;
+    if (a->buffer)
+        atomic_store(&a->buffer->exposed, true);
+    return true;
+}
+
+/* Do they name common memory, now or after whatever moves? */
+bool wf__array_may_meet(const wf_array *a, const wf_array *b)
+{
+    if (!wf__sharing(a->ctx))
+        return wf__array_overlap(a, b) != WF__APART;
+    wf__mutex_lock(&a->ctx->share_lock);
+    bool meet = a->group == b->group && wf__array_overlap(a, b) != WF__APART;
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return meet;
+}
+
+wf_array *wf_copy(const wf_array *array)
+{
+    if (!array || !wf__array_usable(array, "wf_copy"))
+        return NULL;
+    wf_context *ctx = array->ctx;
+    if (ctx->services->freezes(ctx)) /* a replay copies again */
+        return ctx->services->copy(array);
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
+    wf__mutex_lock(&ctx->share_lock);
+    const wf__buffer *b = array->buffer;
+    bool lends = bytes && b->bytes && !atomic_load(&b->exposed) && (size_t)(array->hi - array->lo) == bytes;
+    wf_array *copy = lends ? wf__array_handle(ctx, array->dtype, &array->shape) : NULL;
+    if (copy) {
+        memcpy(copy->stride, array->stride, sizeof array->stride);
+        copy->device = array->device;
+        share_memory(copy, array);
+        copy->group = copy->id;
+        link_borrower(copy);
+    }
+    wf__mutex_unlock(&ctx->share_lock);
+    return lends ? copy : ctx->services->copy(array);
+}
+
+uint64_t wf_array_data_id(const wf_array *a)
+{
+    if (!a)
+        return 0;
+    wf__mutex_lock(&a->ctx->share_lock);
+    uint64_t id = a->buffer && !a->scratch ? a->buffer->id : 0;
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return id;
+}
+
+bool wf_shares(const wf_array *a, const wf_array *b)
+{
+    return a && b && a->ctx == b->ctx && wf_array_data_id(a) && wf_array_data_id(a) == wf_array_data_id(b);
+}

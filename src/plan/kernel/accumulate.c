@@ -1,0 +1,368 @@
+/* accumulate.c - chooses, for every accumulation of a stage, how points that meet in one element are kept apart.
+ *
+ *   alone     the index differs from point to point, or the program says that no points meet: mode EXPAND, on the array
+ *             itself
+ *   EXPAND    private copies of the array, joined with it after the stage by the run layer. Code is a plain
+ *             read-modify-write. Small arrays are spread: neighbouring lanes have elements of their own even within a copy,
+ *             so that an addition does not wait for the one before it
+ *   DIRECT, LOCAL   atomic operations; on GPUs always, where points may meet
+ *
+ * All of this depends on shapes and layouts only, so that the order in which floats are joined does.
+ */
+#include "plan/kernel/accumulate.h"
+
+enum {
+    SPREAD_BYTES = 16 << 10,  /* of a copy, spread over lanes whose indices vary */
+    SPREAD_UNIFORM = 1 << 20, /* the same where all lanes of a vector meet, which would be a chain otherwise */
+    SPREAD_POINTS = 4,        /* for each element of a spread copy */
+    ELEMENTS_PER_POINT = 4,   /* of a copy: beyond, atomic operations cost less than copies */
+    GROUP_BYTES = 8 << 20,    /* of all copies, as a rule */
+    FEW_GROUPS = 16,
+    MOST_GROUPS = 64,
+    LEAST_GROUPS = 4,     /* of what follows */
+    UPDATES_OF_COPY = 32, /* for each element of all copies, so that clearing and joining them is little beside */
+    ALIGN = 16,           /* of copies in the memory of a block of threads */
+    REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
+};
+static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
+
+/* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
+static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
+{
+    bool seen[WF_MAX_RANK] = { false };
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
+        int axis;
+        int64_t offset;
+        if (wf__as_offset(ir, wf__tuple_at(ir, n->b)[k], &axis, &offset) && axis >= 0)
+            seen[axis] = true;
+    }
+    for (int d = 0; d < ir->rank; ++d)
+        if (!seen[d] && stage->extent[d] > 1)
+            return false;
+    return true;
+}
+
+/* Accumulations that cannot meet, as they differ in a constant last index: the parts of a record. */
+enum { MOST_PARTS = 64 };
+typedef struct record {
+    wf__ref part[MOST_PARTS];
+    uint32_t n;
+} record;
+
+static bool in_record(const record *rec, wf__ref r)
+{
+    for (uint32_t i = 0; i < rec->n; ++i)
+        if (rec->part[i] == r)
+            return true;
+    return false;
+}
+
+static bool joins_record(const wf__ir *ir, const record *rec, const wf__node *n)
+{
+    const wf__node *first = &ir->node[rec->part[0]];
+    if (rec->n == MOST_PARTS || n->op != first->op || n->aux != first->aux || n->dtype != first->dtype)
+        return false;
+    for (uint32_t i = 0; i < rec->n; ++i)
+        if (!wf__are_parts(ir, n, &ir->node[rec->part[i]]))
+            return false;
+    return true;
+}
+
+static record record_of(const wf__ir *ir, wf__ref r)
+{
+    record rec = { .part = { r }, .n = 1 };
+    for (wf__ref q = r + 1; q < ir->n; ++q)
+        if (joins_record(ir, &rec, &ir->node[q]))
+            rec.part[rec.n++] = q;
+    return rec;
+}
+
+typedef struct target {
+    const wf__bind *bind;
+    bool shared; /* other nodes change the same memory */
+    bool atomic; /* some of them atomically */
+    bool repeats;
+    uint64_t elements, updates;
+} target;
+
+static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, const wf__bind *bind)
+{
+    const wf__node *n = &ir->node[rec->part[0]];
+    target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
+    for (wf__ref q = 1; q < ir->n; ++q) {
+        const wf__node *m = &ir->node[q];
+        if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
+            ir->slot[m->a].spread)
+            continue;
+        const wf__bind *other = &bind[ir->slot[m->a].object];
+        if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))
+            continue;
+        t.shared = true;
+        t.atomic = t.atomic || m->op != WF__ACCUM;
+    }
+    t.repeats = wf__bind_repeats(t.bind);
+    for (int d = 0; d < t.bind->rank; ++d)
+        t.elements *= (uint64_t)t.bind->dim[d];
+    for (int d = 0; d < ir->rank; ++d)
+        t.updates *= (uint64_t)stage->extent[d];
+    return t;
+}
+
+static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, bool exact)
+{
+    wf__kind kind = WF__UNIFORM;
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
+        const wf__vary *v = &vary[wf__tuple_at(ir, n->b)[k]];
+        kind = v->kind > kind ? (wf__kind)v->kind : kind;
+    }
+    if (kind == WF__AFFINE || (kind == WF__UNIFORM && exact) || wf__is_complex(n->dtype) ||
+        t->bind->rank == WF_MAX_RANK)
+        return 1;
+    uint64_t most = kind == WF__UNIFORM ? SPREAD_UNIFORM : SPREAD_BYTES;
+    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_ADD));
+    unsigned spread = WF__MOST_SPREAD;
+    while (spread > 1 && (bytes * spread > most || t->updates < SPREAD_POINTS * t->elements * spread))
+        spread /= 2;
+    return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
+}
+
+/* The index and, behind it, that along the lane axis, which layout records before anything else. */
+static uint32_t with_lane(wf__ir *ir, uint32_t tuple)
+{
+    wf__ref refs[WF_MAX_RANK], lane = 1;
+    uint32_t n = wf__tuple_len(ir, tuple);
+    while (ir->node[lane].op != WF__INDEX || ir->node[lane].a + 1 != (uint32_t)ir->rank)
+        ++lane;
+    memcpy(refs, wf__tuple_at(ir, tuple), n * sizeof *refs);
+    refs[n] = lane;
+    return wf__tuple(ir, refs, n + 1);
+}
+
+static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
+{
+    wf__mem_layout *mem = wf__realloc(stage->mem, (slots + 1) * sizeof *mem);
+    if (mem)
+        stage->mem = mem;
+    wf__private *copies = mem ? wf__realloc(stage->copies, (stage->copies_n + 1) * sizeof *copies) : NULL;
+    if (copies)
+        stage->copies = copies;
+    return copies || wf__plan_no_memory(plan);
+}
+
+/* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last
+ * axis, lie side by side. */
+static void lay_private(const target *t, const wf__private *p, wf__slot *slot, wf__mem_layout *mem)
+{
+    int rank = t->bind->rank;
+    int64_t stride = p->together > 1 ? 1 : p->spread;
+    for (int d = rank - 1; d >= 0; --d) {
+        mem->stride[d] = stride;
+        slot->step[d] = stride == 1 ? WF__STEP_UNIT : WF__STEP_ANY;
+        stride *= t->bind->dim[d] > 0 ? t->bind->dim[d] : 1;
+        stride *= p->together > 1 && d == rank - 1 ? p->spread : 1;
+    }
+    if (p->spread > 1) {
+        mem->stride[rank] = p->together;
+        mem->dim[rank] = p->spread;
+        slot->step[rank] = p->together > 1 ? WF__STEP_ANY : WF__STEP_UNIT;
+    }
+}
+
+/* The record's own slot, private memory in the shape of the target. */
+static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t,
+                        unsigned spread)
+{
+    const wf__node *first = &ir->node[rec->part[0]];
+    uint32_t old = first->a, slots = ir->slot_n;
+    unsigned join = wf__node_join(first), dtype = wf__update_dtype(first->dtype, join);
+    bool exact = wf__any_order(first->dtype, join);
+    if (!grow_stage(plan, stage, slots))
+        return false;
+    uint32_t slot = wf__slot_new(ir, dtype, t->bind->rank + (spread > 1), false, ir->slot[old].object);
+    if (ir->status != WF_OK)
+        return wf__plan_no_memory(plan);
+    int64_t last = rec->n > 1 && ir->slot[old].record ? t->bind->dim[t->bind->rank - 1] : 0;
+    ir->slot[slot].record = (uint8_t)(last <= UINT8_MAX ? last : 0);
+    wf__private *p = &stage->copies[stage->copies_n++];
+    *p = (wf__private){ .slot = slot,
+                        .target = old,
+                        .join = (uint8_t)join,
+                        .spread = (uint8_t)spread,
+                        .together = spread > 1 && ir->slot[slot].record ? ir->slot[slot].record : 1,
+                        .updates = (uint8_t)rec->n,
+                        .exact = exact,
+                        .elements = t->elements };
+    wf__mem_layout *mem = &stage->mem[slot];
+    *mem = stage->mem[old];
+    lay_private(t, p, &ir->slot[slot], mem);
+    bool same = spread == 1 && dtype == ir->slot[old].dtype && t->elements;
+    for (int d = 0; d < t->bind->rank; ++d)
+        same = same && (t->bind->dim[d] == 1 || t->bind->stride[d] == mem->stride[d]);
+    p->direct = same && !t->shared;
+    ir->slot[slot].spread = (uint8_t)spread;
+    ir->slot[slot].read = ir->slot[slot].written = true;
+    for (uint32_t i = 0; i < rec->n && ir->status == WF_OK; ++i) {
+        uint32_t tuple = spread > 1 ? with_lane(ir, ir->node[rec->part[i]].b) : ir->node[rec->part[i]].b;
+        wf__node *n = &ir->node[rec->part[i]];
+        n->a = slot;
+        n->b = tuple;
+        n->dtype = (uint8_t)dtype;
+    }
+    return ir->status == WF_OK || wf__plan_no_memory(plan);
+}
+
+/* ---- on a GPU ---- */
+enum { FEW = 64 /* elements that lanes of a warp often meet in */ };
+
+/* Can each block of threads have a copy, in the memory that its threads share? */
+static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
+{
+    uint64_t room = WF__TEAM_MEMORY - stage->private_bytes;
+    return !t->shared && !t->repeats && !ir->red_n && !plan->own.bytes && !stage->scan.on && t->elements > 0 &&
+           t->elements <= t->updates && t->elements <= room / wf__size(dtype);
+}
+
+/* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
+ * lanes; at few places; at more of them where an operation is a loop. In shared memory those of integers are fast, and
+ * blocks do not wait for one another: arrays that fit there, and get much more than they hold, are copied for each. */
+static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned asked,
+                       bool fits)
+{
+    enum { FEW_SLOW = 512, UPDATES = 512 /* for each element */ };
+    unsigned join = wf__node_join(n);
+    bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
+    bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
+    bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
+        same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
+    if (asked == WF__MODE_EXPAND)
+        return fits ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+    if (asked != WF__MODE_AUTO)
+        return asked;
+    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / UPDATES >= t->elements)
+        return WF__MODE_EXPAND;
+    bool often = same || (!fast && t->elements <= (slow ? FEW_SLOW : FEW));
+    return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
+}
+
+/* Blocks join their copies with the array by atomic operations (ptx/private.c). In shared memory, too, threads meet:
+ * those of floats and of 64 bits in loops of compare-and-swap, so that at few places they are joined first. */
+static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t)
+{
+    if (!add_private(plan, stage, ir, rec, t, 1))
+        return false;
+    wf__slot *slot = &ir->slot[ir->slot_n - 1];
+    slot->shared = stage->private_bytes + 1;
+    stage->private_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
+    bool fast = wf__is_int(slot->dtype) && wf__size(slot->dtype) == 4;
+    unsigned mode = fast || t->elements > FEW ? WF__MODE_DIRECT : WF__MODE_LOCAL;
+    for (uint32_t i = 0; i < rec->n; ++i) {
+        wf__node *n = &ir->node[rec->part[i]];
+        n->aux = (uint8_t)(wf__node_join(n) | mode << 4);
+    }
+    return true;
+}
+
+static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
+                    const wf__bind *bind)
+{
+    const wf__node *n = &ir->node[rec->part[0]];
+    const target t = look(stage, ir, rec, bind);
+    unsigned mode = wf__node_mode(n), join = wf__node_join(n);
+    uint64_t bytes = t.elements * wf__size(n->dtype);
+    uint64_t limit = stage->expand_bytes / 2;
+    bool fits = plan->gpu && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
+    bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
+    mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
+    apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
+    if (apart)
+        mode = WF__MODE_EXPAND;
+    else if (plan->gpu)
+        mode = on_gpu(&t, ir, vary, n, mode, fits);
+    else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
+        mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
+    else if (mode == WF__MODE_AUTO)
+        mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+    if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
+        mode = WF__MODE_DIRECT;
+    for (uint32_t i = 0; i < rec->n; ++i)
+        ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
+    stage->updates = stage->updates || mode != WF__MODE_EXPAND;
+    if (mode != WF__MODE_EXPAND || apart)
+        return true;
+    if (plan->gpu)
+        return copy_in_block(plan, stage, ir, rec, &t);
+    return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
+}
+
+/* How many copies there are where order counts, each for a range of blocks. */
+static void choose_groups(wf__stage *stage, const wf__ir *ir)
+{
+    uint64_t bytes = 1, largest = 0, elements = 1, points = 1, updates = 1;
+    bool exact = true;
+    for (uint32_t i = 0; i < stage->copies_n; ++i) {
+        const wf__private *p = &stage->copies[i];
+        exact = exact && p->exact;
+        uint64_t array = p->elements * wf__size(ir->slot[p->target].dtype);
+        largest = array > largest && !p->exact ? array : largest;
+        bytes += p->elements * p->spread * wf__size(ir->slot[p->slot].dtype);
+        elements = p->elements * p->spread > elements ? p->elements * p->spread : elements;
+        updates = p->updates > updates ? p->updates : updates;
+    }
+    for (int d = 0; d < ir->rank; ++d)
+        points *= (uint64_t)stage->extent[d];
+    stage->groups = 0;
+    stage->in_order = !exact;
+    if (exact || largest > REPRODUCED)
+        return;
+    uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
+    n = n < FEW_GROUPS ? FEW_GROUPS : n > MOST_GROUPS ? MOST_GROUPS : n;
+    uint64_t busy = points * updates / elements / UPDATES_OF_COPY;
+    busy = busy < LEAST_GROUPS ? LEAST_GROUPS : busy;
+    most = busy < most ? busy : most;
+    stage->groups = (uint32_t)(n < most ? n : most);
+}
+
+/* In debug mode the array itself is watched, and whether points meet that were not to. */
+static void update_directly(wf__stage *stage, wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__ACCUM && wf__node_mode(&ir->node[r]) != WF__MODE_ALONE)
+            ir->node[r].aux = (uint8_t)(wf__node_join(&ir->node[r]) | WF__MODE_DIRECT << 4);
+    stage->updates = true;
+}
+
+bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf__bind *bind)
+{
+    bool any = false, ok = true;
+    stage->expand_bytes = wf__expand_bytes(plan->recorded);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        any = any || ir->node[r].op == WF__ACCUM;
+        stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
+    }
+    if (any && ir->flags & WF_DEBUG)
+        update_directly(stage, ir);
+    if (!any || ir->flags & WF_DEBUG)
+        return true;
+    wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
+    bool *done = wf__alloc0(ir->n);
+    if (!vary || !done) {
+        wf__free(vary);
+        wf__free(done);
+        return wf__plan_no_memory(plan);
+    }
+    wf__analyse(ir, vary);
+    uint32_t n = ir->n;
+    for (wf__ref r = 1; r < n && ok; ++r)
+        if (ir->node[r].op == WF__ACCUM && !done[r]) {
+            const record rec = record_of(ir, r);
+            for (uint32_t i = 0; i < rec.n; ++i)
+                done[rec.part[i]] = true;
+            ok = resolve(plan, stage, ir, &rec, vary, bind);
+        }
+    wf__free(done);
+    wf__free(vary);
+    if (ok)
+        choose_groups(stage, ir);
+    return ok;
+}

@@ -1,0 +1,556 @@
+/* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of
+ * extent 1, walks reversed axes from their other end, merges axes that memory makes one, and gives every element access
+ * its address: one index per loop axis.
+ */
+#include "ir/pass/pass.h"
+#include "plan/kernel/accumulate.h"
+#include <stdlib.h>
+
+typedef struct access { /* how far memory moves per step along each axis of the space */
+    bool element, store;
+    int64_t stride[WF_MAX_RANK];
+} access;
+
+typedef struct layout {
+    wf__plan *plan;
+    wf__stage *stage;
+    const wf_shape *space;
+    const wf__bind *bind;
+    access *at;
+    uint32_t access_n;
+    bool index_used[WF_MAX_RANK];
+    int order[WF_MAX_RANK]; /* kept axes, outermost first */
+    int kept;
+    int loop_of[WF_MAX_RANK];               /* axis -> loop axis, -1: dropped */
+    int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
+    int64_t *offset;                        /* [slot] of the first point, element slots */
+} layout;
+
+static bool misfit(layout *l, const wf__slot *slot, const char *how)
+{
+    const wf__bind *b = &l->bind[slot->object];
+    char want[160], called[WF__CALLED];
+    wf__shape_text(l->space, want, sizeof want);
+    return wf__plan_fail_element(l->plan, slot->object, slot->written, WF_ERR_SHAPE, "%s: %s %s the space %s%s",
+                                 slot->written ? "wf_out" : "wf_in", wf__bind_called(b, called), how, want,
+                                 slot->written ? " it is written over" : "");
+}
+
+static bool written_repeated(layout *l, uint32_t object, int axis)
+{
+    char called[WF__CALLED];
+    return wf__plan_fail_element(l->plan, object, true, WF_ERR_ARG,
+                                 "wf_out: %s is written, but its axis %d repeats one element (stride 0)",
+                                 wf__bind_called(&l->bind[object], called), axis);
+}
+
+/* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
+static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
+{
+    const wf__slot *s = &l->stage->proto.slot[slot];
+    const wf__bind *b = &l->bind[s->object];
+    bool drops = b->rank < l->space->rank; /* then reduced axes may be left out */
+    bool nothing = false;                  /* there are no elements */
+    for (int k = 0; k < b->rank; ++k)
+        nothing = nothing || b->dim[k] == 0;
+    int axis = b->rank, axes[WF_MAX_RANK];
+    for (int d = l->space->rank - 1; d >= 0; --d)
+        axes[d] = drops && l->stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
+    for (int k = 0; k < axis; ++k)
+        if (b->dim[k] != 1)
+            return misfit(l, s, "has more axes than");
+    for (int d = 0; d < l->space->rank; ++d) {
+        int64_t n = axes[d] < 0 ? 1 : b->dim[axes[d]], stride = axes[d] < 0 ? 0 : b->stride[axes[d]];
+        if (n != l->space->dim[d] && (n != 1 || s->written))
+            return misfit(l, s, "does not fit");
+        out[d] = n == 1 ? 0 : stride;
+        if (s->written && n > 1 && stride == 0 && !nothing)
+            return written_repeated(l, s->object, axes[d]);
+    }
+    return true;
+}
+
+/* The same of a slot with a view. */
+static void view_strides(layout *l, const wf__slot_view *v)
+{
+    const wf__bind *b = &l->bind[l->stage->proto.slot[v->slot].object];
+    int64_t *out = l->element_stride[v->slot];
+    memset(out, 0, sizeof *l->element_stride);
+    for (int k = 0; k < b->rank; ++k) {
+        l->offset[v->slot] += v->start[k] * b->stride[k];
+        for (int d = 0; d < l->space->rank; ++d)
+            out[d] += v->step[k][d] * b->stride[k];
+    }
+}
+
+static const wf__slot_view *view_of(const layout *l, uint32_t slot)
+{
+    for (uint32_t v = 0; v < l->stage->view_n; ++v)
+        if (l->stage->view[v].slot == slot)
+            return &l->stage->view[v];
+    return NULL;
+}
+
+/* Marks indices that are used as values. What addressed the slots with views is dead by now. */
+static bool find_indices(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    uint8_t *live = l->stage->view_n ? wf__alloc0(ir->n) : NULL;
+    if (l->stage->view_n && !live)
+        return wf__plan_no_memory(l->plan);
+    if (live) {
+        wf__mark_effects(ir, live);
+        wf__mark_live(ir, live);
+    }
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if ((ir->node[r].op == WF__INDEX || ir->node[r].op == WF__EXTENT) && (!live || live[r]))
+            l->index_used[ir->node[r].a] = true;
+    wf__free(live);
+    return true;
+}
+
+static bool collect(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    uint32_t accesses = 0;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        accesses += wf__op_is_access(ir->node[r].op);
+    l->at = wf__alloc0((accesses + 1) * sizeof *l->at);
+    l->element_stride = wf__alloc0((ir->slot_n + 1) * sizeof *l->element_stride);
+    l->offset = wf__alloc0((ir->slot_n + 1) * sizeof *l->offset);
+    if (!l->at || !l->element_stride || !l->offset)
+        return wf__plan_no_memory(l->plan);
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        const wf__slot_view *v = view_of(l, s);
+        if (v)
+            view_strides(l, v);
+        else if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
+            return false;
+    }
+    if (!find_indices(l))
+        return false;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (!wf__op_is_access(n->op))
+            continue;
+        access *a = &l->at[l->access_n++];
+        a->store = n->op == WF__STORE;
+        a->element = !n->b && l->stage->proto.slot[n->a].element;
+        if (a->element)
+            memcpy(a->stride, l->element_stride[n->a], sizeof a->stride);
+        for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
+            int axis;
+            int64_t offset;
+            if (wf__as_offset(ir, wf__tuple_at(ir, n->b)[k], &axis, &offset) && axis >= 0)
+                a->stride[axis] += l->bind[ir->slot[n->a].object].stride[k];
+        }
+    }
+    return true;
+}
+
+/* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
+static bool as_recorded(const layout *l)
+{
+    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_DEBUG;
+}
+
+/* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
+ * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
+static void flip_axes(layout *l)
+{
+    const wf__ir *ir = &l->stage->proto;
+    for (int d = 0; d < l->space->rank && !ir->red_n && !as_recorded(l); ++d) {
+        bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
+        for (uint32_t s = 0; s < ir->slot_n; ++s) {
+            back = back || l->element_stride[s][d] < 0;
+            forth = forth || l->element_stride[s][d] > 0;
+        }
+        for (uint32_t s = 0; s < ir->slot_n && back && !forth; ++s) {
+            l->offset[s] += (l->space->dim[d] - 1) * l->element_stride[s][d];
+            l->element_stride[s][d] = -l->element_stride[s][d];
+        }
+        for (uint32_t i = 0; i < l->access_n && back && !forth; ++i)
+            l->at[i].stride[d] = -l->at[i].stride[d];
+    }
+}
+
+/* Should axis p run inside of axis q? The first access that has an opinion decides, stores first. */
+static bool inner(const layout *l, int p, int q)
+{
+    for (int pass = 0; pass < 2; ++pass)
+        for (uint32_t i = 0; i < l->access_n; ++i) {
+            const access *a = &l->at[i];
+            int64_t x = a->stride[p] < 0 ? -a->stride[p] : a->stride[p],
+                    y = a->stride[q] < 0 ? -a->stride[q] : a->stride[q];
+            if (a->store == (pass == 0) && x && y && x != y)
+                return x < y;
+        }
+    return p > q;
+}
+
+static bool reduced(const layout *l, int axis) { return l->stage->reduce >> axis & 1; }
+
+static void order_axes(layout *l)
+{
+    for (int d = 0; d < l->space->rank; ++d) {
+        l->loop_of[d] = -1;
+        if (l->space->dim[d] == 1 && !as_recorded(l))
+            continue;
+        int at = l->kept++;
+        while (at > 0 && !as_recorded(l) && inner(l, l->order[at - 1], d)) {
+            l->order[at] = l->order[at - 1];
+            --at;
+        }
+        l->order[at] = d;
+    }
+}
+
+/* Where memory's neighbours lie along another axis than the innermost one, that axis goes next to it: a transposition. */
+static void order_crossing(layout *l)
+{
+    int lane = l->kept - 1, across = -1;
+    for (uint32_t s = 0; s < l->stage->proto.slot_n && lane > 0 && !as_recorded(l); ++s)
+        for (int k = 0; k < lane && across < 0 && l->stage->proto.slot[s].element; ++k)
+            if (l->element_stride[s][l->order[k]] == 1 && l->space->dim[l->order[k]] > 1 &&
+                llabs(l->element_stride[s][l->order[lane]]) > 1)
+                across = k;
+    if (across < 0)
+        return;
+    int axis = l->order[across];
+    for (int k = across; k < lane - 1; ++k)
+        l->order[k] = l->order[k + 1];
+    l->order[lane - 1] = axis;
+}
+
+/* Is stepping axis p once the same as stepping axis q to its end, for every access? */
+static bool mergeable(const layout *l, int p, int q)
+{
+    if (as_recorded(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
+        return false;
+    for (uint32_t i = 0; i < l->access_n; ++i)
+        if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
+            return false;
+    return true;
+}
+
+/* The first of the axes order[first .. last] that memory makes one. */
+static int run_start(const layout *l, int last, int64_t *points)
+{
+    int first = last;
+    *points = l->space->dim[l->order[last]];
+    while (first > 0 && mergeable(l, l->order[first - 1], l->order[first]))
+        *points *= l->space->dim[l->order[--first]];
+    return first;
+}
+
+/* Which run of axes lanes go along where reductions keep some axes: the innermost one that fills vectors. Along reduced
+ * axes that takes more points, as lanes are joined for each point of the kept ones. Sets its end; gives its start. */
+static int lane_run(const layout *l, int *end)
+{
+    enum { FILLS = 16, WORTH_JOINING = 12 };
+    int64_t most = -1;
+    int first = 0;
+    *end = l->kept - 1;
+    for (int last = l->kept - 1; last >= 0;) {
+        int64_t points;
+        int start = run_start(l, last, &points);
+        bool good = points >= (reduced(l, l->order[last]) ? WORTH_JOINING : FILLS);
+        if (good || points > most) {
+            most = points;
+            first = start;
+            *end = last;
+        }
+        if (good)
+            break;
+        last = start - 1;
+    }
+    return first;
+}
+
+/* Reductions that keep axes: kept axes outside, reduced ones inside of them, innermost those that lanes go along. */
+static void order_reduction(layout *l)
+{
+    int end, start = l->kept ? lane_run(l, &end) : 0, n = 0, order[WF_MAX_RANK];
+    for (int pass = 0; pass < 3 && l->kept; ++pass)
+        for (int k = 0; k < l->kept; ++k) {
+            bool lane = k >= start && k <= end;
+            if (pass == (lane ? 2 : reduced(l, l->order[k])))
+                order[n++] = l->order[k];
+        }
+    memcpy(l->order, order, (size_t)n * sizeof *order);
+    /* results lie in the order of the loops */
+    int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
+    for (int k = l->kept - 1; k >= 0; --k)
+        if (!reduced(l, l->order[k])) {
+            stride[l->order[k]] = points;
+            points *= l->space->dim[l->order[k]];
+        }
+    l->stage->kept = points;
+    for (uint32_t k = 0; k < l->stage->proto.red_n; ++k)
+        memcpy(l->plan->temp[l->stage->result[k] - l->plan->objects].stride, stride, sizeof stride);
+}
+
+/* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined
+ * too often, in any other order memory is read in pieces. So the innermost run is reduced first. */
+static wf_axes inner_axes(const layout *l)
+{
+    enum { SHORT = 1024, MANY = 1 << 18 };
+    int64_t points = 1, run = 1;
+    int end = 0, start = l->kept ? lane_run(l, &end) : 0;
+    wf_axes inner = 0;
+    bool parted = false, others = false;
+    for (int k = 0; k < l->kept; ++k)
+        points *= l->space->dim[l->order[k]];
+    if (points < MANY || end != l->kept - 1 || !reduced(l, l->order[end]))
+        return 0;
+    for (int k = end; k >= 0; --k) {
+        int axis = l->order[k];
+        parted = parted || !reduced(l, axis);
+        others = others || (parted && reduced(l, axis));
+        if (k >= start) {
+            inner |= 1u << axis;
+            run *= l->space->dim[axis];
+        }
+    }
+    return others && run < SHORT ? inner : 0;
+}
+
+static void merge_axes(layout *l)
+{
+    int rank = 0;
+    int64_t *extent = l->stage->extent;
+    for (int k = 0; k < l->kept; ++k) {
+        int axis = l->order[k];
+        if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
+            extent[rank - 1] *= l->space->dim[axis];
+            /* an inner axis carries the merged loop's stride */
+            for (int d = 0; d < l->space->rank; ++d)
+                if (l->loop_of[d] == rank - 1)
+                    l->loop_of[d] = -1;
+        } else {
+            extent[rank++] = l->space->dim[axis];
+        }
+        l->loop_of[axis] = rank - 1;
+    }
+    if (rank == 0)
+        extent[rank++] = 1;
+    l->stage->body.rank = rank;
+    l->kept = rank;
+}
+
+/* Says which loop axes reductions keep. */
+static void note_kept(const layout *l, wf__ir *body)
+{
+    bool is_reduced[WF_MAX_RANK] = { false };
+    for (int d = 0; d < l->space->rank; ++d)
+        if (l->loop_of[d] >= 0)
+            is_reduced[l->loop_of[d]] = reduced(l, d);
+    int lane = l->kept - 1;
+    while (body->kept < lane && !is_reduced[body->kept])
+        ++body->kept;
+    body->kept_lane = !is_reduced[lane];
+}
+
+/* ---- the body ---- */
+static uint8_t step_of(int64_t stride)
+{
+    return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : stride == -1 ? WF__STEP_BACK : WF__STEP_ANY;
+}
+
+static void lay_slots(layout *l, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    for (uint32_t s = 0; s < in->slot_n; ++s) {
+        wf__slot *slot = &out->slot[s];
+        wf__mem_layout *mem = &l->stage->mem[s];
+        const wf__bind *b = &l->bind[slot->object];
+        mem->object = slot->object;
+        mem->offset = l->offset[s];
+        if (slot->element) {
+            slot->rank = (uint8_t)l->kept;
+            for (int d = 0; d < l->space->rank; ++d)
+                if (l->loop_of[d] >= 0)
+                    mem->stride[l->loop_of[d]] = l->element_stride[s][d];
+            memcpy(mem->dim, l->stage->extent, sizeof mem->dim);
+        } else {
+            memcpy(mem->stride, b->stride, sizeof mem->stride);
+            memcpy(mem->dim, b->dim, sizeof mem->dim);
+        }
+        for (int k = 0; k < slot->rank; ++k)
+            slot->step[k] = step_of(mem->stride[k]);
+        if (slot->element) /* unit steps matter along the lane axis, and where they cross it */
+            for (int k = 0; k < slot->rank - 1; ++k) {
+                bool crosses = k == slot->rank - 2 && slot->step[k] == WF__STEP_UNIT &&
+                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_PACKETS;
+                if (slot->step[k] != WF__STEP_ZERO && !crosses)
+                    slot->step[k] = WF__STEP_ANY;
+            }
+    }
+}
+
+/* Slots that name memory of one another, where one of the two is written. */
+static void find_meetings(const layout *l, wf__ir *out)
+{
+    for (uint32_t s = 0; s < out->slot_n; ++s)
+        for (uint32_t t = 0; t < s; ++t) {
+            const wf__slot *a = &out->slot[s], *b = &out->slot[t];
+            const wf__bind *x = &l->bind[a->object], *y = &l->bind[b->object];
+            bool meet =
+                a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
+            if (meet && (a->written || b->written))
+                out->slot[s].meets = out->slot[t].meets = true;
+        }
+}
+
+/* The index of an access. Along an axis of one element it is 0, whatever it is computed from, as others are out of range;
+ * debug mode is there to look at them. */
+static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    const int64_t *dim = l->bind[in->slot[n->a].object].dim;
+    bool known = !(in->flags & WF_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
+    wf__ref index[WF_MAX_RANK];
+    uint32_t rank = wf__tuple_len(in, n->b);
+    for (uint32_t k = 0; k < rank; ++k)
+        index[k] = known && dim[k] == 1 ? wf__const_bits(out, WF_I64, 0) : map[wf__tuple_at(in, n->b)[k]];
+    return wf__tuple(out, index, rank);
+}
+
+static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t everywhere, wf__ir *out)
+{
+    const wf__ir *in = &l->stage->proto;
+    const wf__node *n = &in->node[r];
+    switch (n->op) {
+    case WF__INDEX:
+        return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
+    case WF__EXTENT:
+        return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 1) : wf__extent(out, l->loop_of[n->a]);
+    case WF__LOAD:
+        if (n->b)
+            break;
+        if (out->slot[n->a].epoch != n->d) {
+            out->slot[n->a].epoch = n->d;
+            out->slot[n->a].last_store = 0;
+        }
+        return wf__load_when(out, n->a, everywhere, WF_BORDER_NONE, 0, map[n->when]);
+    case WF__STORE:
+        if (n->b)
+            break;
+        wf__store_again(out, n, everywhere, map[n->c], n->d ? map[n->d] : 0);
+        return 0;
+    default:
+        break;
+    }
+    return wf__op_is_access(n->op) ? wf__copy_access(in, r, lay_index(l, n, map, out), map, out)
+                                   : wf__copy_node(in, r, map, out);
+}
+
+/* The end of it; takes `laid` or leaves it. */
+static bool lower(layout *l, wf__ir *laid)
+{
+    wf__ir *body = &l->stage->body;
+    if (!wf__plan_verified(l->plan, laid, "accumulations"))
+        return false;
+    if (wf__pass_is_lowered(laid)) {
+        *body = *laid;
+        *laid = (wf__ir){ 0 };
+        return true;
+    }
+    return wf__pass_lower(laid, body) && wf__plan_verified(l->plan, body, "lowering") &&
+           (!l->plan->cpu || wf__pass_lockstep(body)) && wf__plan_verified(l->plan, body, "counters in lockstep");
+}
+
+static bool lay_body(layout *l)
+{
+    const wf__ir *in = &l->stage->proto;
+    wf__ir laid;
+    wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    laid.hidden = in->hidden;
+    wf__ir_reserve(&laid, in->n + WF_MAX_RANK);
+    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
+    bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
+    if (ok && l->stage->reduce)
+        note_kept(l, &laid);
+    if (ok) {
+        lay_slots(l, &laid);
+        find_meetings(l, &laid);
+        wf__ref index[WF_MAX_RANK];
+        for (int k = 0; k < l->kept; ++k)
+            index[k] = wf__index(&laid, k);
+        uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
+        for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
+            map[r] = lay_node(l, r, map, everywhere, &laid);
+        if (laid.status == WF_OK)
+            wf__plan_records(&laid, l->bind);
+        ok = laid.status == WF_OK && wf__plan_verified(l->plan, &laid, "laying out") &&
+             wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
+        ok = ok && lower(l, &laid);
+    }
+    if (!ok) {
+        const wf__ir *failed = laid.status != WF_OK ? &laid : &l->stage->body;
+        wf__plan_fail(l->plan, failed->status != WF_OK ? failed->status : WF_ERR_MEMORY, "%s",
+                      failed->error[0] ? failed->error : "out of memory while planning");
+    }
+    wf__free(map);
+    wf__ir_free(&laid);
+    return ok;
+}
+
+/* Broadcasting can make spaces that no array has. */
+static bool countable(layout *l)
+{
+    int64_t points = 1;
+    bool fits = true;
+    for (int d = 0; d < l->space->rank; ++d) {
+        if (l->space->dim[d] == 0)
+            return true;
+        fits = fits && wf__mul_i64(points, l->space->dim[d], &points);
+    }
+    if (!fits) {
+        char text[160];
+        wf__shape_text(l->space, text, sizeof text);
+        wf__plan_fail(l->plan, WF_ERR_SHAPE, "the recording's operands broadcast to %s, which has too many points",
+                      text);
+    }
+    return fits;
+}
+
+static void done(layout *l)
+{
+    wf__free(l->at);
+    wf__free(l->element_stride);
+    wf__free(l->offset);
+}
+
+wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    bool ok = countable(&l) && collect(&l);
+    if (ok)
+        order_axes(&l);
+    wf_axes inner = ok ? inner_axes(&l) : 0;
+    done(&l);
+    return inner;
+}
+
+bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    bool ok = countable(&l) && collect(&l);
+    if (ok) {
+        flip_axes(&l);
+        order_axes(&l);
+        if (stage->reduce)
+            order_reduction(&l);
+        else if (!stage->proto.red_n)
+            order_crossing(&l);
+        merge_axes(&l);
+        ok = lay_body(&l);
+    }
+    if (ok) {
+        wf__plan_cut(stage);
+    }
+    done(&l);
+    return ok;
+}

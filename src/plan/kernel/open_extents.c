@@ -1,0 +1,100 @@
+/* open_extents.c - large integers in the bodies of array graphs, which are extents and what follows from them, as numbers of
+ * the launch: extents of a slot that nothing is read from. So code is for any shape. Small ones stay, and those that
+ * code can be better for knowing: of addresses, divisions and loops.
+ */
+#include "ir/pass/pass.h"
+#include "plan/plan.h"
+
+enum { SMALL = 32, LARGE = 1 << 30 }; /* beyond: code for GPUs counts on extents in 32 bits */
+
+static bool may_take(unsigned op)
+{
+    switch (op) {
+    case WF__OP_add:
+    case WF__OP_sub:
+    case WF__OP_mul:
+    case WF__OP_min:
+    case WF__OP_max:
+    case WF__OP_lt:
+    case WF__OP_le:
+    case WF__OP_gt:
+    case WF__OP_ge:
+    case WF__OP_eq:
+    case WF__OP_ne:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Marks what code should know. */
+static void mark_known(const wf__ir *ir, uint8_t *known)
+{
+    int axis;
+    int64_t offset;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(ir, n, operand);
+        for (uint32_t i = 0; i < count && !may_take(n->op); ++i) {
+            const wf__node *of = &ir->node[operand[i]];
+            known[operand[i]] = 1;
+            if (!wf__op_is_pure(n->op) && may_take(of->op) &&
+                wf__as_offset(ir, operand[i], &axis, &offset)) /* an address, maybe */
+                known[of->a] = known[of->b] = 1;
+        }
+    }
+}
+
+static bool is_number(const wf__ir *ir, wf__ref r, const uint8_t *known)
+{
+    const wf__node *n = &ir->node[r];
+    int64_t x = (int64_t)wf__bits(n);
+    return n->op == WF__CONST && n->dtype == WF_I64 && x > SMALL && x < LARGE && !known[r];
+}
+
+/* Room for one more slot, which lies where the first one does. */
+static bool add_slot(wf__plan *plan, wf__stage *stage, int rank, uint32_t *slot)
+{
+    wf__mem_layout *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    if (!mem)
+        return wf__plan_no_memory(plan);
+    memcpy(mem, stage->mem, stage->body.slot_n * sizeof *mem);
+    *slot = wf__slot_new(&stage->body, WF_U8, rank, false, stage->body.slot[0].object);
+    if (stage->body.status != WF_OK) {
+        wf__free(mem);
+        return wf__plan_no_memory(plan);
+    }
+    mem[*slot].object = stage->mem[0].object;
+    wf__free(stage->mem);
+    stage->mem = mem;
+    return true;
+}
+
+bool wf__plan_numbers(wf__plan *plan, wf__stage *stage)
+{
+    wf__ir *ir = &stage->body;
+    if (!ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
+        return true;
+    uint8_t *known = wf__alloc0(ir->n);
+    wf__ref number[WF_MAX_RANK];
+    uint32_t slot = 0;
+    int n = 0;
+    if (!known)
+        return wf__plan_no_memory(plan);
+    mark_known(ir, known);
+    for (wf__ref r = 1; r < ir->n && n < WF_MAX_RANK; ++r)
+        if (is_number(ir, r, known))
+            number[n++] = r;
+    wf__free(known);
+    if (!n)
+        return true;
+    if (!add_slot(plan, stage, n, &slot))
+        return false;
+    for (int k = 0; k < n; ++k) {
+        wf__node *node = &ir->node[number[k]];
+        stage->mem[slot].dim[k] = (int64_t)wf__bits(node);
+        *node = (wf__node){ .op = WF__DIM, .dtype = WF_I64, .a = slot, .b = (uint32_t)k };
+    }
+    return true;
+}

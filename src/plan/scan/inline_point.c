@@ -1,0 +1,219 @@
+/* inline_point.c - stages done point by point within the kernels of another one (inline_point.h). What a guest's elements are
+ * becomes explicit: a host has points of its own, so that element accesses of the guest are accesses by index there.
+ */
+#include "plan/scan/inline_point.h"
+
+static bool is_access(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__STORE; }
+
+static const wf__slot_view *view_of(const wf__slot_view *view, uint32_t n, uint32_t slot)
+{
+    for (uint32_t v = 0; v < n; ++v)
+        if (view[v].slot == slot)
+            return &view[v];
+    return NULL;
+}
+
+/* ---- which stages ---- */
+/* Does a point have one element of the array for itself, at its own place? */
+static bool is_own(const wf__stage *stage, uint32_t slot, const wf__bind *bind)
+{
+    const wf__slot *s = &stage->proto.slot[slot];
+    const wf__bind *b = &bind[s->object];
+    const wf_shape *space = &stage->space;
+    bool own = s->element && !view_of(stage->view, stage->view_n, slot) && b->rank == space->rank;
+    for (int d = 0; own && d < space->rank; ++d)
+        own = b->dim[d] == space->dim[d] && (b->stride[d] || b->dim[d] == 1);
+    return own;
+}
+
+static bool fits(const wf__stage *stage, const wf__node *n)
+{
+    return is_access(n) ? n->b || stage->proto.slot[n->a].element
+                        : wf__op_is_pure(n->op) || n->op == WF__CONST || n->op == WF__PARAM || n->op == WF__INDEX ||
+                              n->op == WF__DIM || n->op == WF__NOP;
+}
+
+bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind)
+{
+    const wf__ir *ir = &stage->proto;
+    bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
+                !stage->boxed && !(ir->flags & WF_DEBUG) && stage->space.rank == space->rank &&
+                !memcmp(stage->space.dim, space->dim, (size_t)space->rank * sizeof *space->dim);
+    for (wf__ref r = 1; good && r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        bool own = is_access(n) && !n->b && is_own(stage, n->a, bind);
+        bool is_object = is_access(n) && ir->slot[n->a].object == object;
+        good = fits(stage, n) && (own || !(is_object || (n->op == WF__STORE && !n->b)));
+    }
+    return good;
+}
+
+bool wf__may_come_between(const wf__stage *stage, const wf__stage *reader, const wf__bind *bind)
+{
+    const wf__ir *ir = &stage->proto, *other = &reader->proto;
+    for (uint32_t s = 0; s < ir->slot_n; ++s)
+        for (uint32_t t = 0; ir->slot[s].written && t < other->slot_n; ++t) {
+            uint32_t a = ir->slot[s].object, b = other->slot[t].object;
+            wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&bind[a], &bind[b]);
+            bool alike = o == WF__SAME && is_own(stage, s, bind) && is_own(reader, t, bind);
+            if (o != WF__APART && !alike)
+                return false;
+        }
+    return true;
+}
+
+/* ---- taking one ---- */
+static int64_t step_along(const wf__guest *g, uint32_t slot, int k)
+{
+    const wf__slot *s = &g->ir.slot[slot];
+    const wf__slot_view *v = view_of(g->view, g->view_n, slot);
+    if (v)
+        return v->step[k][g->axis];
+    return k + g->space->rank - s->rank == g->axis && g->bind[s->object].dim[k] != 1;
+}
+
+static bool moves(const wf__guest *g, const wf__node *n)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(&g->ir, n, operand);
+    bool any = n->op == WF__STORE || (n->op == WF__INDEX && (int)n->a == g->axis) ||
+               (n->op == WF__LOAD && g->ir.slot[n->a].object == g->object);
+    for (int k = 0; n->op == WF__LOAD && !n->b && k < g->ir.slot[n->a].rank; ++k)
+        any = any || step_along(g, n->a, k);
+    for (uint32_t i = 0; i < count; ++i)
+        any = any || g->moves[operand[i]];
+    return any;
+}
+
+/* Lowered once for all its points. So fast math is done to the guest alone, not to what its hosts do besides. */
+static bool lower(wf__plan *plan, wf__guest *g)
+{
+    wf__ir lowered;
+    bool ok = wf__pass_lower(&g->ir, &lowered);
+    if (!ok)
+        wf__plan_fail(plan, lowered.status != WF_OK ? lowered.status : WF_ERR_MEMORY, "%s",
+                      lowered.error[0] ? lowered.error : "out of memory while planning");
+    wf__ir_free(&g->ir);
+    g->ir = lowered;
+    return ok;
+}
+
+bool wf__guest_take(wf__plan *plan, wf__guest *g, wf__stage *stage)
+{
+    g->on = true;
+    g->ir = stage->proto;
+    g->view = stage->view;
+    g->view_n = stage->view_n;
+    stage->proto = (wf__ir){ 0 };
+    stage->view = NULL;
+    if (!lower(plan, g))
+        return false;
+    g->moves = wf__alloc0(g->ir.n * sizeof *g->moves);
+    g->map = wf__alloc0(g->ir.n * sizeof *g->map);
+    g->slot = wf__alloc0((g->ir.slot_n + 1) * sizeof *g->slot);
+    if (!g->moves || !g->map || !g->slot)
+        return wf__plan_no_memory(plan);
+    for (wf__ref r = 1; r < g->ir.n; ++r)
+        g->moves[r] = moves(g, &g->ir.node[r]);
+    return true;
+}
+
+void wf__guest_free(wf__guest *g)
+{
+    wf__ir_free(&g->ir);
+    wf__free(g->view);
+    wf__free(g->moves);
+    wf__free(g->map);
+    wf__free(g->slot);
+}
+
+/* ---- within a host ---- */
+static uint32_t slot_of(wf__guest *g, wf__ir *host, uint32_t slot)
+{
+    const wf__slot *s = &g->ir.slot[slot];
+    if (!g->slot[slot])
+        g->slot[slot] = wf__slot_new(host, s->dtype, s->rank, !s->rank, s->object) + 1;
+    return g->slot[slot] - 1;
+}
+
+static wf__ref index_of(const wf__guest *g, wf__ir *host, int d, wf__ref along)
+{
+    return d == g->axis ? along : wf__index(host, d);
+}
+
+/* Index k of an element slot's element. */
+static wf__ref element_index(const wf__guest *g, wf__ir *host, uint32_t slot, int k, wf__ref along)
+{
+    const wf__slot *s = &g->ir.slot[slot];
+    const wf__slot_view *v = view_of(g->view, g->view_n, slot);
+    int d = k + g->space->rank - s->rank;
+    if (!v)
+        return g->bind[s->object].dim[k] == 1 ? wf__const_bits(host, WF_I64, 0) : index_of(g, host, d, along);
+    wf__ref at = 0;
+    for (d = 0; d < g->space->rank; ++d) {
+        if (!v->step[k][d])
+            continue;
+        wf__ref step = wf__const_bits(host, WF_I64, (uint64_t)v->step[k][d]);
+        wf__ref x = wf__op2(host, WF__OP_mul, index_of(g, host, d, along), step);
+        at = at ? wf__op2(host, WF__OP_add, at, x) : x;
+    }
+    wf__ref start = wf__const_bits(host, WF_I64, (uint64_t)v->start[k]);
+    return !at ? start : v->start[k] ? wf__op2(host, WF__OP_add, at, start) : at;
+}
+
+static uint32_t place_of(const wf__guest *g, wf__ir *host, const wf__node *n, wf__ref along)
+{
+    wf__ref refs[WF_MAX_RANK];
+    int rank = g->ir.slot[n->a].rank;
+    if (n->b)
+        return wf__copy_tuple(&g->ir, n->b, g->map, host);
+    for (int k = 0; k < rank; ++k)
+        refs[k] = element_index(g, host, n->a, k, along);
+    return wf__tuple(host, refs, (uint32_t)rank);
+}
+
+static wf__ref both(wf__ir *host, wf__ref a, wf__ref b) { return a && b ? wf__op2(host, WF__OP_and, a, b) : a ? a : b; }
+
+static wf__ref node_of(wf__guest *g, wf__ir *host, wf__ref r, wf__ref along, wf__ref when)
+{
+    const wf__node *n = &g->ir.node[r];
+    wf__ref own = n->op == WF__LOAD ? g->map[wf__when(&g->ir, n)] : 0;
+    if (n->op == WF__INDEX)
+        return index_of(g, host, (int)n->a, along);
+    if (n->op == WF__DIM)
+        return wf__dim(host, slot_of(g, host, n->a), (int)n->b);
+    if (n->op != WF__LOAD)
+        return wf__copy_node(&g->ir, r, g->map, host);
+    return wf__load_when(host, slot_of(g, host, n->a), place_of(g, host, n, along), (wf_border)n->aux,
+                         g->map[wf__otherwise(&g->ir, n)], both(host, when, own));
+}
+
+void wf__guest_begin(wf__guest *g, wf__ir *host)
+{
+    memset(g->map, 0, g->ir.n * sizeof *g->map);
+    memset(g->slot, 0, g->ir.slot_n * sizeof *g->slot);
+    for (uint32_t p = host->param_n; p < g->ir.param_n; ++p)
+        wf__param(host, g->ir.param[p]);
+    for (wf__ref r = 1; r < g->ir.n; ++r)
+        if (!g->moves[r])
+            g->map[r] = node_of(g, host, r, 0, 0);
+}
+
+wf__ref wf__guest_point(wf__guest *g, wf__ir *host, wf__ref along, wf__ref when, wf__ref given)
+{
+    wf__ref result = 0;
+    for (wf__ref r = 1; r < g->ir.n; ++r) {
+        const wf__node *n = &g->ir.node[r];
+        bool of_object = is_access(n) && g->ir.slot[n->a].object == g->object;
+        if (!g->moves[r])
+            continue;
+        if (n->op == WF__STORE && of_object && !given)
+            result = g->map[n->c];
+        else if (n->op == WF__STORE)
+            wf__store(host, slot_of(g, host, n->a), place_of(g, host, n, along), g->map[n->c],
+                      both(host, when, n->d ? g->map[n->d] : 0));
+        else
+            g->map[r] = n->op == WF__LOAD && of_object && given ? given : node_of(g, host, r, along, when);
+    }
+    return result;
+}

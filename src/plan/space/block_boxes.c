@@ -1,0 +1,194 @@
+/* block_boxes.c - blocks of a recording as boxes of its operator's stage. Where the operator asks which block it is in, the
+ * answer is the same for all points of a block: then each block is a box, which one worker runs, and the number of the
+ * block along each axis is a parameter. So what is read from the block's scratch lies side by side for the points of a
+ * row, which divisions of indices would hide.
+ *
+ * Where scratch is small, the stages of all sections are a chain: a worker runs them one after the other for a block,
+ * with memory of its own, which stays in its cache, and then for the next block.
+ */
+#include "plan/space/block_boxes.h"
+#include "ir/analyse/affine.h"
+#include "ir/pass/pass.h"
+#include "plan/space/thread_block.h"
+
+enum { LEAST_LANES = 8, LEAST_POINTS = 64, MOST_POINTS = 1 << 18, MANY = 64 };
+
+/* Would blocks be boxes of a good size: rows that fill vectors, enough of them, and no work for few threads? */
+static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
+{
+    int64_t points = 1, blocks = 1;
+    *box = *block;
+    for (int d = 0; d < space->rank; ++d) {
+        int64_t n = space->dim[d];
+        if (n < 1)
+            return false;
+        box->dim[d] = block->dim[d] < n ? block->dim[d] : n;
+        if (!wf__mul_i64(points, box->dim[d], &points) ||
+            !wf__mul_i64(blocks, (n + box->dim[d] - 1) / box->dim[d], &blocks))
+            return false;
+    }
+    int64_t row = box->dim[space->rank - 1];
+    return row >= LEAST_LANES && points >= LEAST_POINTS && (points <= MOST_POINTS || blocks >= MANY);
+}
+
+/* Do the bits of what is accumulated depend on the order of the boxes? */
+static bool depends_on_order(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__ACCUM && !wf__any_order(ir->node[r].dtype, wf__node_join(&ir->node[r])))
+            return true;
+    return false;
+}
+
+bool wf__may_box(const wf__recording *rec, const wf_shape *space, wf_shape *box)
+{
+    return rec->cpu && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
+           rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED && fits(space, &rec->block, box) &&
+           !depends_on_order(&rec->ir);
+}
+
+/* The number of a block along an axis, as it was recorded (record/thread_ids.c); 0: it was not. */
+static wf__ref number_along(wf__ir *ir, int axis, int64_t block)
+{
+    wf__ref recorded = ir->n;
+    wf__ref number = wf__op2(ir, WF__OP_idiv, wf__index(ir, axis), wf__const_bits(ir, WF_I64, (uint64_t)block));
+    return number < recorded ? number : 0;
+}
+
+bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
+{
+    wf__ir *ir = &stage->proto;
+    int rank = stage->space.rank;
+    uint32_t first = ir->param_n;
+    wf__ref number[WF_MAX_RANK] = { 0 };
+    bool asked = false;
+    for (int d = 0; d < rank; ++d) {
+        number[d] = block->dim[d] > 1 ? number_along(ir, d, block->dim[d]) : 0;
+        asked = asked || number[d];
+    }
+    for (int d = 0; d < rank && asked; ++d) {
+        wf__param(ir, WF_I64);
+        if (number[d] && ir->status == WF_OK)
+            ir->node[number[d]] = (wf__node){ .op = WF__PARAM, .dtype = WF_I64, .a = first + (uint32_t)d };
+    }
+    if (ir->status != WF_OK)
+        wf__plan_no_memory(plan);
+    stage->numbers = asked ? first + 1 : 0;
+    stage->boxed = stage->boxed || asked;
+    return ir->status == WF_OK;
+}
+
+/* ---- indices that count from where the block begins ---- */
+/* Is it index - number * block + constant along one axis? Then 1 + that axis, else 0. */
+static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__ref r, int64_t *constant)
+{
+    enum { DEPTH = 8 };
+    wf__affine l;
+    uint8_t found = 0;
+    if (!wf__as_affine(&stage->proto, r, stage->numbers, DEPTH, &l))
+        return 0;
+    for (int d = 0; d < stage->space.rank; ++d) {
+        if (!l.step[d] && !l.number[d])
+            continue;
+        if (found || l.step[d] != 1 || l.number[d] != -block->dim[d])
+            return 0;
+        found = (uint8_t)(d + 1);
+    }
+    *constant = l.start;
+    return found;
+}
+
+/* The axis that all accesses of a slot count along in one place of their index; 0: there is none. */
+static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32_t slot, int place)
+{
+    const wf__ir *ir = &stage->proto;
+    uint8_t axis = 0;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        int64_t constant;
+        if (!wf__op_is_access(n->op) || n->a != slot)
+            continue;
+        wf__ref index = wf__tuple_at(ir, n->b)[place];
+        uint8_t along = counts_along(stage, block, index, &constant);
+        if (!along || (axis && along != axis) || (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
+            return 0;
+        axis = along;
+    }
+    return axis;
+}
+
+/* Copies an access; its indices count from the beginning of the space where its slot says so. */
+static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    const wf__ir *in = &stage->proto;
+    const wf__node *n = &in->node[r];
+    const wf__ref *index = wf__tuple_at(in, n->b);
+    wf__ref anew[WF_MAX_RANK];
+    uint32_t len = wf__tuple_len(in, n->b);
+    for (uint32_t k = 0; k < len; ++k) {
+        int64_t constant = 0;
+        uint8_t shift = out->slot[n->a].shift[k];
+        anew[k] = map[index[k]];
+        if (shift && counts_along(stage, block, index[k], &constant))
+            anew[k] =
+                wf__op2(out, WF__OP_add, wf__index(out, shift - 1), wf__const_bits(out, WF_I64, (uint64_t)constant));
+    }
+    return wf__copy_access(in, r, wf__tuple(out, anew, len), map, out);
+}
+
+bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
+{
+    wf__ir *ir = &stage->proto, out = { 0 };
+    bool any = false;
+    for (uint32_t s = 0; s < ir->slot_n && stage->numbers; ++s)
+        for (int k = 0; k < ir->slot[s].rank && ir->slot[s].shared; ++k) {
+            ir->slot[s].shift[k] = axis_of_all(stage, block, s, k);
+            any = any || ir->slot[s].shift[k];
+        }
+    if (!any)
+        return true;
+    wf__ir_init(&out, ir->rank, ir->flags);
+    wf__ref *map = wf__alloc0(ir->n * sizeof *map);
+    bool ok = map && wf__copy_tables(ir, &out);
+    for (wf__ref r = 1; ok && r < ir->n && out.status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        map[r] =
+            wf__op_is_access(n->op) && n->b ? count_anew(stage, block, r, map, &out) : wf__copy_node(ir, r, map, &out);
+    }
+    wf__free(map);
+    ok = ok && out.status == WF_OK;
+    wf__ir_free(ir);
+    *ir = out;
+    if (!ok)
+        wf__plan_no_memory(plan);
+    return ok;
+}
+
+/* ---- blocks with memory of their own ---- */
+/* Are there loops left? Lanes, which are points, would have to wait for one of them. */
+static bool has_loops(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__LOOP && !ir->node[r].aux)
+            return true;
+    return false;
+}
+
+bool wf__may_chain(const wf__recording *rec, const wf__bind *bind)
+{
+    return wf__has_scratch(rec) && !has_loops(&rec->init) && !has_loops(&rec->deinit) &&
+           !depends_on_order(&rec->init) && !depends_on_order(&rec->deinit) && !wf__sections_cross(rec, bind);
+}
+
+void wf__chain(wf__plan *plan, uint32_t first, int stages, int chief, const wf_shape *box)
+{
+    for (int k = 0; k < stages; ++k) {
+        wf__stage *stage = &plan->stage[first + (uint32_t)k];
+        stage->boxed = true;
+        stage->chief = (int8_t)(chief - k);
+        stage->chain = (int8_t)(k ? 0 : stages);
+        stage->box = stage->space;
+        for (int d = 0; d < box->rank; ++d)
+            stage->box.dim[d] = k == chief ? box->dim[d] : 1;
+    }
+}

@@ -1,0 +1,175 @@
+/* thread_block.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block
+ * of threads of one kernel, a "team": what WF_INIT, WF_CALL and WF_DEINIT say is one body, parted by barriers, and
+ * scratch is memory that the threads share, if it fits. Where sections have to see what other blocks leave, where
+ * points are reduced, or all points are one block, they are stages of their own, as on the processor, with scratch in
+ * temporaries.
+ */
+#include "ir/pass/pass.h"
+#include "plan/space/thread_block.h"
+
+enum { MOST_THREADS = 1024, THREADS = 256 };
+
+static bool has_op(const wf__ir *ir, unsigned op)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == op)
+            return true;
+    return false;
+}
+
+static bool asks(const wf__ir *ir) { return has_op(ir, WF__THREAD) || has_op(ir, WF__BARRIER); }
+
+bool wf__asks_team(const wf__recording *rec)
+{
+    return rec->gpu && (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
+}
+
+/* ---- one kernel? ---- */
+static bool cross(const wf__bind *bind, const wf__ir *a, const wf__ir *b)
+{
+    for (uint32_t s = 0; s < a->slot_n; ++s)
+        for (uint32_t t = 0; t < b->slot_n; ++t) {
+            const wf__slot *x = &a->slot[s], *y = &b->slot[t];
+            if (!x->scratch && !y->scratch && (x->written || y->written) &&
+                wf__bind_overlap(&bind[x->object], &bind[y->object]) != WF__APART)
+                return true;
+        }
+    return false;
+}
+
+bool wf__sections_cross(const wf__recording *rec, const wf__bind *bind)
+{
+    return cross(bind, &rec->init, &rec->ir) || cross(bind, &rec->init, &rec->deinit) ||
+           cross(bind, &rec->ir, &rec->deinit);
+}
+
+/* Extents of a block of `space`; false: of too many points to count. */
+static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *box, int64_t *points)
+{
+    *box = *space;
+    *points = 1;
+    for (int d = 0; d < space->rank; ++d) {
+        int64_t all = space->dim[d] > 0 ? space->dim[d] : 1;
+        int64_t n = rec->block.rank ? rec->block.dim[d] : rec->reduce >> d & 1 ? all : 1;
+        box->dim[d] = n < all ? n : all;
+        if (!wf__mul_i64(*points, box->dim[d], points))
+            return false;
+    }
+    return true;
+}
+
+static const char *why_not(const wf__recording *rec, const wf_shape *space, const wf__bind *bind)
+{
+    bool boxes =
+        rec->block.rank || (rec->reduce && rec->reduce != WF_ALL_AXES && rec->reduce != (1u << space->rank) - 1);
+    if (!boxes || !space->rank)
+        return "all points are one block; give .block, or reduce some axes";
+    if (rec->ir.red_n)
+        return "there are reduced variables";
+    if (wf__sections_cross(rec, bind))
+        return "an array is written in one section and used in another";
+    return NULL;
+}
+
+/* ---- stages of their own ---- */
+/* A thread alone; barriers between stages come by themselves. */
+static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
+{
+    wf__ir *section[] = { &rec->init, &rec->ir, &rec->deinit };
+    for (size_t i = 0; i < WF__COUNT(section); ++i)
+        for (wf__ref r = 1; r < section[i]->n; ++r) {
+            wf__node *n = &section[i]->node[r];
+            if (n->op == WF__BARRIER && section[i] == &rec->ir) {
+                return wf__plan_fail_at(plan, WF_CALL, section[i], r, WF_ERR_UNSUPPORTED,
+                                        "wf_barrier: not on a GPU where %s", why);
+            }
+            if (n->op == WF__BARRIER)
+                *n = (wf__node){ .op = WF__NOP };
+            if (n->op == WF__THREAD)
+                *n = (wf__node){ .op = WF__CONST, .dtype = WF_I64, .a = n->aux };
+        }
+    return true;
+}
+
+/* NULL, or why the blocks cannot be teams. */
+static const char *choose_threads(const wf__recording *rec, const wf_shape *space, wf__team *team, wf_shape *box)
+{
+    int64_t points;
+    bool waits = has_op(&rec->ir, WF__BARRIER), counted = find_box(rec, space, box, &points);
+    bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : THREADS);
+    if (waits && !single)
+        return "a block has more than 1024 points";
+    *team = (wf__team){ .threads = single ? (int)points : THREADS, .axis = space->rank - 1, .single = single };
+    while (team->axis > 0 && box->dim[team->axis] == 1)
+        --team->axis;
+    return NULL;
+}
+
+bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf_shape *blocks,
+                     const wf__bind *bind, wf__team *team, wf_shape *box)
+{
+    const char *why = why_not(rec, space, bind);
+    if (!why)
+        why = choose_threads(rec, space, team, box);
+    size_t most = !team->threads ? 0 : rec->team_memory ? rec->team_memory : WF__TEAM_MEMORY;
+    return (team->threads || part_sections(plan, rec, why)) &&
+           wf__place_scratch(plan, rec, blocks, bind, most, &team->own);
+}
+
+/* ---- one body ---- */
+/* Slots of a section as slots of `out`: by object, and whether elements are meant. */
+static bool renumber(wf__ir *section, wf__ir *out)
+{
+    for (wf__ref r = 1; r < section->n; ++r) {
+        wf__node *n = &section->node[r];
+        if (n->op != WF__DIM && !wf__op_is_access(n->op))
+            continue;
+        const wf__slot *slot = &section->slot[n->a];
+        uint32_t s = 0;
+        while (s < out->slot_n && (out->slot[s].object != slot->object || out->slot[s].element != slot->element))
+            ++s;
+        if (s == out->slot_n) {
+            wf__slot_new(out, slot->dtype, slot->rank, slot->element, slot->object);
+            if (out->status != WF_OK)
+                return false;
+            out->slot[s].shared = slot->shared;
+            out->slot[s].scratch = slot->scratch;
+        }
+        n->a = s;
+    }
+    return true;
+}
+
+/* The space of WF_INIT and WF_DEINIT is the blocks; of their points these sections see the first. */
+static wf__ref team_node(const wf__ir *in, wf__ref r, const wf_shape *block, const wf__ref *map, wf__ir *out)
+{
+    const wf__node *n = &in->node[r];
+    if (n->op != WF__INDEX || !block->rank)
+        return wf__copy_node(in, r, map, out);
+    wf__ref size = wf__const_bits(out, WF_I64, (uint64_t)block->dim[n->a]);
+    return wf__op2(out, WF__OP_idiv, wf__index(out, (int)n->a), size);
+}
+
+static bool append_section(wf__ir *section, const wf_shape *block, wf__ir *out)
+{
+    wf__ref *map = wf__alloc0(section->n * sizeof *map);
+    bool ok = map && renumber(section, out);
+    for (wf__ref r = 1; ok && r < section->n && out->status == WF_OK; ++r)
+        map[r] = team_node(section, r, block, map, out);
+    wf__free(map);
+    return ok && out->status == WF_OK;
+}
+
+bool wf__join_sections(wf__plan *plan, wf__recording *rec, wf__ir *out)
+{
+    const wf_shape points = { 0 };
+    wf__ir_init(out, rec->ir.rank, rec->ir.flags);
+    bool ok = wf__copy_tables(&rec->ir, out) && append_section(&rec->init, &rec->block, out);
+    wf__barrier(out, 1);
+    ok = ok && append_section(&rec->ir, &points, out);
+    wf__barrier(out, 2);
+    ok = ok && append_section(&rec->deinit, &rec->block, out) && out->status == WF_OK;
+    if (!ok && out->status != WF_OK)
+        wf__plan_fail(plan, out->status, "%s", out->error);
+    return ok || wf__plan_no_memory(plan);
+}

@@ -1,0 +1,183 @@
+/* control.c - conditions and loops of an array graph, each block with all in it a part of some stages.
+ *
+ * What leaves an outermost block is the last values of its states, and its effects. Those of one shape are a part: its
+ * stage has the loop with what they need of it, whatever feeds it, and whatever follows with that shape; states and
+ * guards of other shapes are computed again in each part that needs them, effects are not. So parts must not see each
+ * other's effects.
+ *
+ * In a block memory is as in an index space: the points go their ways one by one. Effects take place in the block, not
+ * at the end of the stage.
+ */
+#include "plan/split/split.h"
+
+bool wf__split_find_blocks(splitter *s)
+{
+    const wf__ir *ir = s->ir;
+    s->block = wf__alloc0(ir->n * sizeof *s->block);
+    if (!s->block)
+        return false;
+    for (wf__ref r = 1, loop = 0; r < ir->n; ++r) {
+        if (!loop && ir->node[r].op == WF__LOOP)
+            loop = r;
+        s->block[r] = loop;
+        if (loop && ir->node[r].op == WF__END && ir->node[r].a == loop)
+            loop = 0;
+    }
+    return true;
+}
+
+bool wf__split_find_leaves(splitter *s)
+{
+    const wf__ir *ir = s->ir;
+    s->leaves = wf__alloc0(ir->n);
+    for (wf__ref r = 1; s->leaves && r < ir->n; ++r) {
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = s->live[r] ? wf__operands(ir, &ir->node[r], operand) : 0;
+        for (uint32_t i = 0; i < count; ++i)
+            s->leaves[operand[i]] |= s->block[operand[i]] && s->block[operand[i]] != s->block[r];
+    }
+    return s->leaves != NULL;
+}
+
+static bool is_effect(const splitter *s, wf__ref r) { return s->live[r] && wf__op_is_effect(s->ir->node[r].op); }
+
+static bool same_shape(const wf_shape *a, const wf_shape *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+}
+
+static uint32_t object_of(const splitter *s, wf__ref r) { return s->ir->slot[s->ir->node[r].a].object; }
+
+/* How two accesses to memory meet. */
+static wf__overlap meeting(const splitter *s, wf__ref effect, wf__ref load)
+{
+    bool gather = wf__by_index(&s->ir->node[effect]) || wf__split_gathers(s, load);
+    return wf__split_overlap(s, object_of(s, effect), object_of(s, load), gather);
+}
+
+static bool refuse(splitter *s, wf__ref effect, const char *why)
+{
+    const wf__bind *b = &s->bind[object_of(s, effect)];
+    char called[WF__CALLED];
+    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, effect, WF_ERR_UNSUPPORTED,
+                            "%s: a block of control flow writes %s %s", wf__function_of(&s->ir->node[effect]),
+                            wf__bind_called(b, called), why);
+}
+
+/* In this part, is an effect seen that is not in it, or that would be done for other points than its own? */
+static bool stands_alone(splitter *s, const wf_shape *shape)
+{
+    for (wf__ref e = s->in; e <= s->last; ++e) {
+        if (!is_effect(s, e))
+            continue;
+        bool own = same_shape(&s->shape[e], shape);
+        if (s->cone[e] && !own)
+            return refuse(s, e,
+                          "by an atomic operation whose result is used with another shape; broadcast its indices");
+        for (wf__ref r = 1; r <= s->last; ++r) {
+            if (!s->cone[r] || s->ir->node[r].op != WF__LOAD)
+                continue;
+            wf__overlap o = meeting(s, e, r);
+            bool shifted =
+                o == WF__PARTIAL && s->block[r] == s->in && !s->ir->node[r].b && !wf__by_index(&s->ir->node[e]);
+            if (!own && o != WF__APART)
+                return refuse(s, e, "and reads it with another shape; use two blocks");
+            if (own && shifted && e < wf__turns_end(s->ir, r))
+                return refuse(s, e,
+                              "in a loop that reads it elsewhere, as whole arrays; read by index, or from a copy");
+        }
+    }
+    return true;
+}
+
+/* As in an index space (space.c), but that indices are not compared: what they have in common is not known. */
+bool wf__split_reads_old(splitter *s, wf__ref load)
+{
+    bool before = s->block[load] != s->in, elsewhere = false;
+    wf__ref last =
+        wf__turns_end(s->ir, load); /* a store further down the loop comes before the load of the next turn */
+    if (last < load)
+        last = load;
+    for (wf__ref e = s->in; e <= s->last; ++e) {
+        wf__overlap o = is_effect(s, e) && s->cone[e] ? meeting(s, e, load) : WF__APART;
+        if (o == WF__APART)
+            continue;
+        if (s->ir->node[e].op == WF__ACCUM)
+            return true;
+        if (!before && e < last)
+            return false;
+        elsewhere = elsewhere || o != WF__SAME;
+    }
+    return elsewhere;
+}
+
+/* Marks the states that leave and the effects of that shape, and gives them a home. */
+static void mark_part(splitter *s, const wf_shape *shape)
+{
+    ++s->era;
+    memset(s->cone, 0, s->ir->n);
+    for (wf__ref r = s->in; r <= s->last; ++r)
+        if ((s->leaves[r] || is_effect(s, r)) && same_shape(&s->shape[r], shape))
+            s->cone[r] = WF__DIRECT;
+    wf__split_spread(s);
+}
+
+static bool place_part(splitter *s, const wf_shape *shape)
+{
+    mark_part(s, shape);
+    if (!stands_alone(s, shape))
+        return false;
+    uint32_t bound = wf__split_bound(s);
+    for (wf__ref r = s->in; r <= s->last; ++r)
+        if (s->cone[r] && is_effect(s, r))
+            bound = wf__split_effect_bound(s, r, bound);
+    uint32_t g = wf__split_choose(s, bound, shape, 0);
+    g = g == UINT32_MAX ? g : wf__split_record(s, g);
+    for (wf__ref r = 1; g != UINT32_MAX && r <= s->last; ++r) {
+        bool load = s->ir->node[r].op == WF__LOAD && s->redirect[r] == UINT32_MAX, effect = is_effect(s, r);
+        if (!s->cone[r])
+            continue;
+        if (s->block[r] == s->in && (effect || (s->leaves[r] && same_shape(&s->shape[r], shape))))
+            s->home[r] = g;
+        const touch t = { .group = g,
+                          .node = r,
+                          .store = effect,
+                          .early = effect,
+                          .object = load || effect ? object_of(s, r) : 0,
+                          .gather = effect ? wf__by_index(&s->ir->node[r]) : wf__split_gathers(s, r) };
+        if ((load || effect) && !wf__split_touch(s, &t))
+            return false;
+    }
+    return g != UINT32_MAX;
+}
+
+bool wf__split_block(splitter *s, wf__ref loop)
+{
+    s->root = 0;
+    s->in = loop;
+    s->last = wf__loop_end(s->ir, loop);
+    for (wf__ref r = loop; r <= s->last; ++r) {
+        wf_shape shape = s->shape[r];
+        if ((s->leaves[r] || is_effect(s, r)) && s->home[r] == UINT32_MAX && !place_part(s, &shape))
+            return false;
+    }
+    return true;
+}
+
+bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out)
+{
+    group *home = &s->group[s->home[state]];
+    const wf__node *n = &s->ir->node[state];
+    const wf_shape *shape = &s->shape[state];
+    if (g == home && !frame) {
+        *out = g->map[state];
+        return true;
+    }
+    if (s->saved[state] == UINT32_MAX) {
+        s->saved[state] = wf__plan_add_temp(s->plan, n->dtype, shape);
+        if (s->saved[state] == UINT32_MAX ||
+            !wf__split_store(s, home, s->saved[state], n, shape->rank, home->map[state]))
+            return false;
+    }
+    return wf__group_element(s, g, s->saved[state], n->dtype, shape, frame, out);
+}

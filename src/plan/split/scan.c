@@ -1,0 +1,291 @@
+/* scan.c - where scans of an array graph are placed: each a stage of its own, into a temporary or, where that is
+ * all that becomes of the array, right into the array that its value is assigned to.
+ */
+#include "plan/split/split.h"
+
+/* Does the array have the scan's shape and dtype, and its elements in C order? */
+static bool has_layout(const splitter *s, uint32_t object, wf__ref scan)
+{
+    const wf__bind *b = &s->bind[object];
+    const wf_shape *shape = &s->shape[scan];
+    bool fits = b->dtype == s->ir->node[scan].dtype && b->rank == shape->rank;
+    int64_t step = 1;
+    for (int d = shape->rank - 1; fits && d >= 0; --d) {
+        fits = b->dim[d] == shape->dim[d] && (b->stride[d] == step || b->dim[d] < 2);
+        step *= shape->dim[d];
+    }
+    return fits;
+}
+
+static bool apart(const splitter *s, uint32_t object, uint32_t slot)
+{
+    return wf__split_overlap(s, object, s->ir->slot[slot].object, true) == WF__APART;
+}
+
+/* May nothing else change the array from the scan on? */
+static bool stays(const splitter *s, wf__ref scan, wf__ref store)
+{
+    uint32_t object = s->ir->slot[s->ir->node[store].a].object;
+    for (wf__ref r = scan + 1; r < s->ir->n; ++r)
+        if (r != store && s->live[r] && wf__op_is_effect(s->ir->node[r].op) && !apart(s, object, s->ir->node[r].a))
+            return false;
+    return true;
+}
+
+/* Is the array apart from what the scan needs, or the elements in the same places? */
+static bool unread(const splitter *s, wf__ref scan, wf__ref store)
+{
+    uint32_t object = s->ir->slot[s->ir->node[store].a].object;
+    for (wf__ref r = 1; r < scan; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        if (s->cone[r] && n->op == WF__LOAD &&
+            wf__split_overlap(s, object, s->ir->slot[n->a].object, wf__split_gathers(s, r)) == WF__PARTIAL)
+            return false;
+    }
+    return true;
+}
+
+/* The assignment that a scan may do at once: the whole array becomes the scan and stays so. 0: there is none; nor in
+ * debug mode, which looks at assignments. */
+static wf__ref find_store(const splitter *s, wf__ref scan)
+{
+    if (s->ir->flags & WF_DEBUG)
+        return 0;
+    for (wf__ref r = scan + 1; r < s->ir->n; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        if (n->op == WF__STORE && n->c == scan && !n->b && !n->d && !(s->block && s->block[r]) &&
+            has_layout(s, s->ir->slot[n->a].object, scan) && unread(s, scan, r) && stays(s, scan, r))
+            return r;
+    }
+    return 0;
+}
+
+/* Group `at` becomes the one that scans object `from`. */
+static void set_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from, bool computed)
+{
+    const wf__node *n = &s->ir->node[root];
+    s->home[root] = at;
+    s->group[at].scan = (wf__scan){ .on = true,
+                                    .exclusive = n->aux & WF__EXCLUSIVE,
+                                    .reversed = n->aux & WF__REVERSED,
+                                    .computed = computed,
+                                    .dtype = n->dtype,
+                                    .join = (uint8_t)n->b,
+                                    .axis = (uint8_t)n->c,
+                                    .from = from,
+                                    .to = s->result[root] };
+}
+
+/* A group that scans object `from`, before group `at`. */
+static bool add_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from)
+{
+    if (!wf__group_add(s, at, &s->shape[root]))
+        return false;
+    set_scan(s, root, at, from, false);
+    return true;
+}
+
+/* Its result: a temp or, of the assignment `store`, the array. Sets *g to the first group that may come. */
+static bool find_place(splitter *s, wf__ref root, wf__ref store, uint32_t *g)
+{
+    if (store) {
+        s->placed[store] = 1;
+        s->result[root] = s->ir->slot[s->ir->node[store].a].object;
+        *g = wf__split_effect_bound(s, store, *g);
+    } else
+        s->result[root] = wf__plan_add_temp(s->plan, s->ir->node[root].dtype, &s->shape[root]);
+    return s->result[root] != UINT32_MAX;
+}
+
+static bool touch_array(splitter *s, wf__ref root, wf__ref store, uint32_t g)
+{
+    const touch t = { .object = s->result[root], .group = g, .node = store, .store = true, .gather = true };
+    return !store || wf__split_touch(s, &t);
+}
+
+/* The group that computes what is scanned. On the processor a scan has one of its own, which it follows part by
+ * part: to compute operands of several scans together would be to store them. */
+static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
+{
+    for (;;) {
+        uint32_t g = wf__split_choose(s, bound, shape, 0);
+        bool feeds = g != UINT32_MAX && g + 1 < s->group_n && s->group[g + 1].scan.on;
+        if (!feeds || s->plan->gpu)
+            return g;
+        bound = g + 1;
+    }
+}
+
+/* ---- on GPUs: computed on the way, or stored first? ---- */
+/* A scan there reads its elements twice, for what parts come to and then to store (scan.c). To compute them on the way is
+ * to do so twice, too: one time more than if they were stored, which costs a write and two reads of each, and a kernel.
+ * All in the time of an operation of f32: GPUs since 2017 do 8 to 10 of them while memory moves a byte (7e12/s at
+ * 0.9 TB/s, 33e12/s at 3.35 TB/s), those for games more; half as many of 64 bits. Whatever is chosen, results have the
+ * same bits. */
+enum {
+    BYTE = 8,
+    SECTOR = 32 * BYTE, /* the least that is read of memory, wherever neighbours are elsewhere */
+    CACHED = 1 << 20,   /* bytes of an array that stays in any cache of the GPU, however it is read */
+    KERNEL = 4 << 20    /* bytes that are moved in the time that a kernel more takes: 2 us at 2 TB/s */
+};
+
+/* Elements of memory from one point to the next one along the innermost axis, where neighbouring threads are. */
+static int64_t step_of(const group *g, uint32_t slot, const wf__bind *b)
+{
+    int inner = g->shape.rank - 1, k;
+    int64_t step = 0;
+    while (inner > 0 && g->shape.dim[inner] == 1)
+        --inner;
+    for (uint32_t v = 0; v < g->view_n; ++v)
+        if (g->view[v].slot == slot) {
+            for (k = 0; k < b->rank; ++k)
+                step += g->view[v].step[k][inner] * b->stride[k];
+            return step;
+        }
+    k = inner - (g->shape.rank - b->rank);
+    return k >= 0 && b->dim[k] != 1 ? b->stride[k] : 0;
+}
+
+/* What it costs to read one element. */
+static int64_t cost_of_load(const splitter *s, const group *g, const wf__node *load)
+{
+    const wf__slot *slot = &g->ir.slot[load->a];
+    wf__bind b;
+    if (slot->object < s->plan->objects)
+        b = s->bind[slot->object];
+    else
+        wf__temp_bind(&s->plan->temp[slot->object - s->plan->objects], &b);
+    double bytes = wf__size(slot->dtype);
+    int64_t size = wf__size(slot->dtype) * BYTE, step = load->b ? INT64_MAX : step_of(g, load->a, &b);
+    for (int d = 0; d < b.rank; ++d)
+        bytes *= (double)b.dim[d];
+    if (bytes <= CACHED && step)
+        return size;
+    step = step < 0 ? -step : step;
+    return step >= SECTOR / size ? SECTOR : step * size;
+}
+
+/* What it costs to compute an element of the value in group g once more; of each array the dearest read, as others find
+ * it in the cache. INT64_MAX: more than it may. */
+static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
+{
+    const wf__ir *ir = &g->ir;
+    int64_t dearest[WF__SCAN_MOST_SLOTS] = { 0 }, cost = 0, ops = 0;
+    bool few = ir->slot_n <= WF__SCAN_MOST_SLOTS && ir->param_n <= WF__SCAN_MOST_PARAMS;
+    uint8_t *live = few ? wf__alloc0(ir->n) : NULL;
+    if (!live)
+        return INT64_MAX;
+    live[value] = 1;
+    wf__mark_live(ir, live);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (!live[r])
+            continue;
+        ops += wf__node_cost(ir, n);
+        cost += wf__node_cost(ir, n) * (wf__size(n->dtype) > 4 ? 2 : 1);
+        if (n->op != WF__LOAD)
+            continue;
+        uint32_t first = 0; /* of the array's slots */
+        while (ir->slot[first].object != ir->slot[n->a].object)
+            ++first;
+        int64_t read = cost_of_load(s, g, n);
+        cost += read > dearest[first] ? read - dearest[first] : 0;
+        dearest[first] = read > dearest[first] ? read : dearest[first];
+    }
+    wf__free(live);
+    return ops > WF__SCAN_MOST_OPS ? INT64_MAX : cost;
+}
+
+/* Does anything else compute the value? Then it can store it, too. */
+static bool is_shared(const splitter *s, wf__ref scan, wf__ref value)
+{
+    wf__ref used[WF__MAX_OPERANDS];
+    for (wf__ref r = value + 1; r < s->ir->n; ++r) {
+        uint32_t count = s->live[r] && r != scan ? wf__operands(s->ir, &s->ir->node[r], used) : 0;
+        for (uint32_t i = 0; i < count; ++i)
+            if (used[i] == value)
+                return true;
+    }
+    return false;
+}
+
+static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
+{
+    wf__ref value = s->ir->node[root].a;
+    int64_t once = cost_of_value(s, g, g->map[value]);
+    if (once == INT64_MAX || !wf__has_points(&g->shape))
+        return false;
+    double points = 1, again = (double)once * (is_shared(s, root, value) ? 2 : 1);
+    double stored = 3.0 * BYTE * wf__size(s->ir->node[root].dtype);
+    for (int d = 0; d < g->shape.rank; ++d)
+        points *= (double)g->shape.dim[d];
+    return (again - stored) * points <= (double)KERNEL * BYTE;
+}
+
+/* Does the value need what an array held before an assignment that has its group? The last group could read a copy only,
+ * one before that assignment does without. */
+static bool sees_old(const splitter *s)
+{
+    for (wf__ref r = 1; r <= s->last; ++r)
+        for (uint32_t i = 0; s->cone[r] && s->ir->node[r].op == WF__LOAD && i < s->touch_n; ++i) {
+            const touch *t = &s->touch[i];
+            if (t->store && t->node > r && t->object < s->plan->objects && !apart(s, t->object, s->ir->node[r].a))
+                return true;
+        }
+    return false;
+}
+
+/* A group of its own that computes what it scans. *done: is that what is best? Else there is none. */
+static bool compute_within(splitter *s, wf__ref root, wf__ref store, bool *done)
+{
+    const wf__node *n = &s->ir->node[root];
+    uint32_t g = wf__split_choose(s, s->group_n, &s->shape[root], 0);
+    g = g == UINT32_MAX ? g : wf__split_record(s, g);
+    if (g == UINT32_MAX)
+        return false;
+    *done = is_worth_computing(s, &s->group[g], root);
+    if (!*done) {
+        wf__group_free(&s->group[--s->group_n]);
+        return true;
+    }
+    set_scan(s, root, g, s->result[root], true);
+    return wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, s->group[g].map[n->a]) &&
+           wf__split_note_loads(s, g) && touch_array(s, root, store, g);
+}
+
+static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
+{
+    const wf__node *n = &s->ir->node[root];
+    bool done = false;
+    bool may = s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    if (may && !compute_within(s, root, store, &done))
+        return false;
+    if (done)
+        return true;
+    uint32_t g = choose_feed(s, bound, &s->shape[root]);
+    g = g == UINT32_MAX ? g : wf__split_record(s, g);
+    return g != UINT32_MAX &&
+           wf__split_store(s, &s->group[g], s->result[root], n, s->shape[root].rank, s->group[g].map[n->a]) &&
+           wf__split_note_loads(s, g) && touch_array(s, root, store, g) && add_scan(s, root, g + 1, s->result[root]) &&
+           touch_array(s, root, store, g + 1);
+}
+
+/* Arrays are scanned where they are; other values, where they are not computed on the way, go to what then becomes the
+ * result. */
+bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
+{
+    const wf__node *value = &s->ir->node[s->ir->node[root].a];
+    wf__ref store = find_store(s, root);
+    if (!find_place(s, root, store, &bound))
+        return false;
+    if (value->op != WF__LOAD || value->b)
+        return scan_value(s, root, store, bound);
+    s->cone[s->ir->node[root].a] |= WF__VIEWED; /* in an order of its own */
+    memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
+    if (wf__split_save_old(s, s->group_n) == UINT32_MAX)
+        return false;
+    wf__ref load = s->ir->node[root].a;
+    uint32_t from = s->redirect[load] != UINT32_MAX ? s->redirect[load] : s->ir->slot[value->a].object;
+    return add_scan(s, root, s->group_n, from) && wf__split_note_loads(s, s->group_n - 1) &&
+           touch_array(s, root, store, s->group_n - 1);
+}

@@ -1,0 +1,371 @@
+/* call.c - calls: a traced function in line, and a table of them from which an index chooses at every point.
+ *
+ * A switch is a chain of conditions, one for each different function, whose body runs for a vector when some lane asks
+ * for it. Each function is recorded once, in its condition. Where its nodes turn out to be those of an earlier one,
+ * they are taken back and the earlier condition is widened: guards are nodes in front of all bodies, made to be
+ * changed.
+ */
+#include "record/record.h"
+#include "ir/pass/pass.h"
+
+typedef struct body { /* a function that some index reaches */
+    const wf_function *function;
+    wf__ref wanted; /* bool: the lanes that ask for it */
+    wf__ref guard;  /* `or` of it and (at first) itself */
+    wf__ref loop, end;
+    uint32_t last; /* number of the latest body that was merged into this one, or its own */
+    bool merged;   /* into another one */
+} body;
+
+typedef struct table {
+    wf_graph *g;
+    const char *here;
+    wf_site site;
+    const wf_function *function;
+    size_t n;
+    wf__ref index;
+    int64_t lo, hi; /* what the index can be */
+    body *body;     /* [n] */
+    uint32_t bodies;
+    wf_var *in;      /* [n_in]: what is handed over, as it is now: variables among it may be set by a function */
+    wf__ref *before; /* what variables hold before a body */
+    uint32_t before_cap;
+} table;
+
+static bool is_on(const table *t, uint32_t flag) { return (wf__graph_ir(t->g)->flags & flag) != 0; }
+
+static bool no_memory(wf_graph *g)
+{
+    wf__poison(g, WF_ERR_MEMORY, "out of memory for a call");
+    return false;
+}
+
+/* ---- what an index can be ---- */
+static void range_of_dtype(unsigned t, int64_t *lo, int64_t *hi)
+{
+    unsigned bits = 8 * wf__size(t) - wf__is_signed(t);
+    *hi = t == WF_BOOL ? 1 : bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    *lo = wf__is_signed(t) ? -*hi - 1 : 0;
+}
+
+static void range_of(const wf__ir *ir, wf__ref r, int depth, int64_t *lo, int64_t *hi)
+{
+    const wf__node *n = &ir->node[r];
+    int64_t first, last, by, same;
+    range_of_dtype(n->dtype, lo, hi);
+    if (n->op == WF__CONST) {
+        int64_t x = 0;
+        const uint64_t bits = wf__bits(n);
+        wf__eval_cast(WF_I64, n->dtype, &x, &bits, 1);
+        if (n->dtype != WF_U64 || x >= 0)
+            *lo = *hi = x;
+    } else if (!depth)
+        return;
+    else if (n->op == WF__CAST && wf__dtype(ir, n->a) <= WF_I64) { /* not of u64, nor of floats */
+        range_of(ir, n->a, depth - 1, &first, &last);
+        if (first >= *lo && last <= *hi) {
+            *lo = first;
+            *hi = last;
+        }
+    } else if (n->op == WF__OP_and || n->op == WF__OP_mod || n->op == WF__OP_floor_mod) {
+        range_of(ir, n->a, depth - 1, &first, &last);
+        range_of(ir, n->b, 0, &by, &same);
+        if (by != same || by <= 0 || (n->op == WF__OP_mod && first < 0) || !wf__is_int(n->dtype))
+            return;
+        *lo = 0;
+        *hi = n->op == WF__OP_and ? by : by - 1;
+    }
+}
+
+static bool reaches(const table *t, size_t k) { return (int64_t)k >= t->lo && (int64_t)k <= t->hi; }
+/* Does every index name a function? */
+static bool covers(const table *t) { return t->lo >= 0 && t->hi < (int64_t)t->n; }
+
+/* ---- conditions ---- */
+static wf__ref equals(table *t, size_t k)
+{
+    wf__ir *ir = wf__graph_ir(t->g);
+    return wf__op2(ir, WF__OP_eq, t->index, wf__const_bits(ir, wf__dtype(ir, t->index), k));
+}
+
+static wf__ref where_on(table *t, wf__ref lanes)
+{
+    wf__ref on = wf__lanes_on(t->g);
+    return on ? wf__op2(wf__graph_ir(t->g), WF__OP_and, lanes, on) : lanes;
+}
+
+/* The lanes that ask for any function. */
+static wf__ref in_range(table *t)
+{
+    wf__ir *ir = wf__graph_ir(t->g);
+    unsigned dtype = wf__dtype(ir, t->index);
+    wf__ref in = wf__const_bits(ir, WF_BOOL, 1);
+    if (t->lo < 0)
+        in = wf__op2(ir, WF__OP_and, in, wf__op2(ir, WF__OP_ge, t->index, wf__const_bits(ir, dtype, 0)));
+    if (t->hi >= (int64_t)t->n)
+        in = wf__op2(ir, WF__OP_and, in, wf__op2(ir, WF__OP_lt, t->index, wf__const_bits(ir, dtype, t->n)));
+    return where_on(t, in);
+}
+
+/* A node that has no equal, so that it may be changed. */
+static wf__ref own_or(wf__ir *ir, wf__ref a, wf__ref b)
+{
+    wf__node n = { .op = WF__OP_or, .dtype = WF_BOOL, .a = a, .b = b, .shape = wf__shape_of(ir, a) };
+    uint32_t flags = ir->flags;
+    ir->flags &= ~(uint32_t)WF_VALUE_NUMBERING;
+    wf__ref r = a && b ? wf__append(ir, &n) : 0;
+    ir->flags = flags;
+    return r;
+}
+
+static bool make_bodies(table *t)
+{
+    wf__ir *ir = wf__graph_ir(t->g);
+    t->body = wf__alloc0((t->n + 1) * sizeof *t->body);
+    if (!t->body)
+        return no_memory(t->g);
+    for (size_t k = 0; k < t->n; ++k) {
+        if (!reaches(t, k))
+            continue;
+        const wf_function *f = &t->function[k];
+        if (!f->call) {
+            wf__poison(t->g, WF_ERR_ARG, "wf_switch at %s: function %u of the table is NULL", t->here, (unsigned)k);
+            return false;
+        }
+        uint32_t b = 0;
+        while (b < t->bodies &&
+               !(is_on(t, WF_CALL_OPT) && t->body[b].function->call == f->call && t->body[b].function->user == f->user))
+            ++b;
+        wf__ref asked = equals(t, k);
+        if (b < t->bodies)
+            t->body[b].wanted = wf__op2(ir, WF__OP_or, t->body[b].wanted, asked);
+        else
+            t->body[t->bodies++] = (body){ .function = f, .wanted = asked, .last = b };
+    }
+    for (uint32_t b = 0; b < t->bodies; ++b)
+        t->body[b].wanted = where_on(t, t->body[b].wanted);
+    for (uint32_t b = 0; b < t->bodies; ++b)
+        t->body[b].guard = own_or(ir, t->body[b].wanted, t->body[b].wanted);
+    return ir->status == WF_OK;
+}
+
+/* ---- are two bodies equal? ---- */
+typedef struct pair { /* the later one's nodes have numbers higher by `apart` */
+    const wf__ir *ir;
+    wf__ref loop, later, apart;
+} pair;
+
+static bool same_ref(const pair *p, wf__ref a, wf__ref b) { return (b >= p->later ? b - p->apart : b) == a; }
+
+static bool same_payload(const pair *p, const wf__node *x, const wf__node *y)
+{
+    const wf__ir *ir = p->ir;
+    switch (x->op) {
+    case WF__LOAD:
+        return x->a == y->a && !x->c == !y->c && wf__tuple_len(ir, x->b) == wf__tuple_len(ir, y->b);
+    case WF__STORE:
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        return x->a == y->a && !x->d == !y->d && wf__tuple_len(ir, x->b) == wf__tuple_len(ir, y->b);
+    case WF__SETRED:
+        return x->a == y->a && x->b == y->b;
+    case WF__CHECK:
+        return x->c == y->c && x->d == y->d;
+    case WF__COLD:
+        return x->c == y->c;
+    case WF__STATE:
+    case WF__END:
+        return same_ref(p, x->a, y->a);
+    case WF__NEXT:
+    case WF__LOOP:
+        return true;
+    default:
+        return wf__op_is_pure(x->op) || (x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d);
+    }
+}
+
+/* What variables hold before the one and the other is theirs to know; and so is how often memory was stored to. */
+static bool same_node(const pair *p, wf__ref r)
+{
+    const wf__ir *ir = p->ir;
+    const wf__node *x = &ir->node[r], *y = &ir->node[r + p->apart];
+    wf__ref a[WF__MAX_OPERANDS], b[WF__MAX_OPERANDS];
+    bool counts = x->op == WF__STORE; /* so does aux there, as d of a load does */
+    if (x->op != y->op || x->dtype != y->dtype || (x->aux != y->aux && !counts) ||
+        wf__shape_of(ir, r) != wf__shape_of(ir, r + p->apart) || !same_payload(p, x, y))
+        return false;
+    if (x->op == WF__STATE && x->a == p->loop)
+        return true;
+    uint32_t n = wf__operands(ir, x, a);
+    bool same = n == wf__operands(ir, y, b);
+    for (uint32_t i = 0; same && i < n; ++i)
+        same = same_ref(p, a[i], b[i]);
+    return same;
+}
+
+static bool same_body(const wf__ir *ir, const body *a, const body *b)
+{
+    const pair p = { ir, a->loop, b->loop, b->loop - a->loop };
+    bool same = b->end - b->loop == a->end - a->loop;
+    for (wf__ref r = a->loop; same && r <= a->end; ++r)
+        same = same_node(&p, r);
+    return same;
+}
+
+/* ---- recording ---- */
+static void call(const table *t, const wf_function *f)
+{
+    wf_site site = t->site;
+    uint32_t blocks = t->g->block_n;
+    site.user = f->user;
+    f->call(&site);
+    if (t->g->block_n != blocks)
+        wf__poison(t->g, WF_ERR_CONTRACT,
+                   "the function called at %s leaves a block open, or ends one that is not its own", t->here);
+}
+
+static wf__ref *guard_of(wf__ir *ir, wf__ref loop)
+{
+    wf__ref s = loop + 1;
+    while (!ir->node[s].aux)
+        ++s;
+    return &ir->node[s].b;
+}
+
+/* Forgets body b, and lets the lanes that ask for it run body a. */
+static void merge(table *t, body *a, body *b, uint32_t vars)
+{
+    wf__ir *ir = wf__graph_ir(t->g);
+    for (wf__ref r = b->loop; r <= b->end; ++r)
+        ir->node[r] = (wf__node){ .op = WF__NOP };
+    for (uint32_t i = 0; i < vars; ++i)
+        *wf__holds(t->g, &t->g->var[i]) = t->before[i];
+    ir->node[b->guard].b = t->body[a->last].guard;
+    *guard_of(ir, a->loop) = b->guard;
+    a->last = (uint32_t)(b - t->body);
+    b->merged = true;
+    ++ir->merged;
+}
+
+static bool record_body(table *t, body *b)
+{
+    wf_graph *g = t->g;
+    wf__ir *ir = wf__graph_ir(g);
+    uint32_t vars = g->var_n;
+    if (!wf__grow(&t->before, &t->before_cap, vars + 1, sizeof *t->before))
+        return no_memory(g);
+    for (uint32_t i = 0; i < vars; ++i)
+        t->before[i] = *wf__holds(g, &g->var[i]);
+    b->loop = wf__open_condition(g, t->here, b->guard);
+    if (b->loop)
+        call(t, b->function);
+    if (wf__is_recording(g))
+        wf_end_(g, t->here);
+    if (!wf__is_recording(g))
+        return false;
+    b->end = ir->n - 1;
+    for (body *a = t->body; is_on(t, WF_CALL_OPT) && a < b; ++a)
+        if (!a->merged && same_body(ir, a, b)) {
+            merge(t, a, b, vars);
+            break;
+        }
+    return true;
+}
+
+static void record(table *t)
+{
+    wf__ir *ir = wf__graph_ir(t->g);
+    range_of(ir, t->index, 4, &t->lo, &t->hi);
+    if (!make_bodies(t))
+        return;
+    uint32_t different = t->bodies;
+    wf__ref any = in_range(t);
+    if (is_on(t, WF_CALL_OPT) && t->bodies == 1 && covers(t)) { /* in line */
+        call(t, t->body[0].function);
+        return;
+    }
+    for (uint32_t b = 0; b < t->bodies; ++b) {
+        if (!record_body(t, &t->body[b]))
+            return;
+        different -= t->body[b].merged;
+    }
+    bool shaped = different && wf__shape_of(ir, any) == wf__shape_of(ir, t->body[0].guard);
+    if (different == 1 && shaped && is_on(t, WF_CALL_OPT)) /* whoever asks for anything */
+        *guard_of(ir, t->body[0].loop) = any;
+}
+
+/* ---- the public functions ---- */
+static bool begin_table(table *t, wf_graph *g, const char *here, wf_vals in, wf_vars out, const char *function)
+{
+    if (!wf__is_recording(g))
+        return false;
+    if (in.n > INT32_MAX || out.n > INT32_MAX) {
+        wf__poison(g, WF_ERR_ARG, "%s at %s: too many operands or results", function, here);
+        return false;
+    }
+    for (size_t i = 0; i < out.n; ++i)
+        if (out.at[i].graph != g || !wf__variable_of(out.at[i])) {
+            wf__poison(g, WF_ERR_ARG, "%s at %s: result %u is not a variable of this recording", function, here,
+                       (unsigned)i);
+            return false;
+        }
+    *t = (table){ .g = g, .here = here, .in = wf__alloc((in.n + 1) * sizeof *t->in) };
+    if (!t->in)
+        return no_memory(g);
+    for (size_t i = 0; i < in.n; ++i)
+        t->in[i] = wf_get(in.at[i].h).h; /* a value is usable as a variable that nobody sets */
+    t->site = (wf_site){ .graph = g, .in = t->in, .out = out.at, .n_in = (int32_t)in.n, .n_out = (int32_t)out.n };
+    return true;
+}
+
+static void end_table(const table *t)
+{
+    wf__free(t->in);
+    wf__free(t->body);
+    wf__free(t->before);
+}
+
+void wf_call_(wf_graph *g, const char *here, wf_function function, wf_vals in, wf_vars out)
+{
+    table t;
+    if (!begin_table(&t, g, here, in, out, "wf_call"))
+        return;
+    if (!function.call)
+        wf__poison(g, WF_ERR_ARG, "wf_call at %s: the function is NULL", here);
+    else
+        call(&t, &function);
+    end_table(&t);
+}
+
+static void choose(table *t, wf_val index)
+{
+    wf_graph *g = t->g;
+    bool number;
+    t->index = wf__resolve(g, index, "wf_switch", &number);
+    if (number)
+        t->index = wf__number(g, index.h.num, WF_I64, "wf_switch");
+    if (!t->index)
+        return;
+    wf__ir *ir = wf__graph_ir(g);
+    if (wf__dtype(ir, t->index) == WF_BOOL)
+        t->index = wf__cast(ir, t->index, WF_U8);
+    if (t->index && !wf__is_int(wf__dtype(ir, t->index)))
+        wf__poison(g, WF_ERR_DTYPE, "wf_switch at %s: the index is %s, not an integer", t->here,
+                   wf_dtype_name((wf_dtype)wf__dtype(ir, t->index)));
+    else if (t->n > INT32_MAX)
+        wf__poison(g, WF_ERR_ARG, "wf_switch at %s: the table has too many functions", t->here);
+    else
+        record(t);
+}
+
+void wf_switch_(wf_graph *g, const char *here, wf_val index, wf_functions functions, wf_vals in, wf_vars out)
+{
+    table t;
+    if (!wf__may_branch(g, "wf_switch") || !begin_table(&t, g, here, in, out, "wf_switch"))
+        return;
+    t.function = functions.at;
+    t.n = functions.n;
+    choose(&t, index);
+    end_table(&t);
+}

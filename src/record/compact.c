@@ -1,0 +1,121 @@
+/* compact.c - a recording that has been evaluated many times forgets nodes that are out of use: those that are left move
+ * together, so that memory, and what an evaluation costs, do not grow with the evaluations there were.
+ *
+ * The program names values by ids, of which none comes again: node r is r at first; where nodes have moved, the first
+ * g->settled of them have ids in a table, in ascending order, and later ones follow at a distance. The last of the table
+ * stands for all that is out of use, as variables may hold it, and has nobody's id.
+ */
+#include "record/record.h"
+#include "ir/pass/pass.h"
+
+enum { LEAST = 256 };
+
+double wf__id_of(const wf_graph *g, wf__ref r) { return r < g->settled ? g->id[r] : (double)r + g->id_distance; }
+
+wf__ref wf__node_of(const wf_graph *g, double id)
+{
+    if (id - g->id_distance >= g->settled)
+        return id - g->id_distance < UINT32_MAX ? (wf__ref)(id - g->id_distance) : UINT32_MAX;
+    uint32_t lo = 1, gone = g->settled - 1, hi = gone;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (g->id[middle] < id)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < gone && g->id[lo] == id ? lo : gone;
+}
+
+/* Nodes that an open recording holds between evaluations, but for blocks. */
+static bool can_move(const wf__node *n)
+{
+    switch (n->op) {
+    case WF__NOP:
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__DIM:
+    case WF__IOTA:
+    case WF__LOAD:
+    case WF__VIEW:
+    case WF__REDUCE:
+    case WF__SCAN:
+        return true;
+    default:
+        return wf__op_is_pure(n->op);
+    }
+}
+
+static void move_operands(wf__ir *ir, wf__node *n, const wf__ref *map)
+{
+    if (n->op == WF__LOAD || n->op == WF__VIEW) {
+        n->b = wf__copy_tuple(ir, n->b, map, ir);
+        n->c = map[n->c];
+    }
+    if (n->op == WF__VIEW || n->op == WF__REDUCE || n->op == WF__SCAN)
+        n->a = map[n->a];
+    if (!wf__op_is_pure(n->op))
+        return;
+    wf__ref *operand[] = { &n->a, &n->b, &n->c };
+    for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)
+        *operand[i] = map[*operand[i]];
+}
+
+static void move_labels(wf__ir *ir, const wf__ref *map, wf__ref gone)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < ir->label_n; ++i) {
+        wf__label *label = &ir->label[i];
+        bool array = label->ref >= wf__array_ref(0);
+        wf__ref to = array ? label->ref : map[label->ref];
+        if (to == gone)
+            continue;
+        ir->label[left] = *label;
+        ir->label[left++].ref = to;
+    }
+    ir->label_n = left;
+}
+
+/* `left`: how many stay. */
+static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    wf__ref to = 1, gone = left + 1;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        map[r] = ir->node[r].op == WF__NOP ? gone : to;
+        if (map[r] == gone)
+            continue;
+        id[to] = wf__id_of(g, r);
+        move_operands(ir, &ir->node[r], map);
+        ir->node[to++] = ir->node[r];
+    }
+    ir->node[gone] = (wf__node){ .op = WF__NOP };
+    g->id_distance += (double)ir->n - (double)(gone + 1);
+    wf__free(g->id);
+    g->id = id;
+    g->settled = ir->n = gone + 1;
+    ir->closed[0] = ir->closed[1] = gone;
+    ir->closed_n = 1;
+    for (uint32_t i = 0; i < g->var_n; ++i)
+        if (g->var[i].value)
+            g->var[i].value = map[g->var[i].value];
+    move_labels(ir, map, gone);
+}
+
+void wf__settle(wf_graph *g)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    uint32_t left = 0;
+    bool can = !ir->loops && ir->status == WF_OK;
+    for (wf__ref r = 1; r < ir->n && can; ++r) {
+        can = can_move(&ir->node[r]);
+        left += ir->node[r].op != WF__NOP;
+    }
+    if (!can || ir->n < 2 * left + LEAST)
+        return;
+    wf__ref *map = wf__alloc0(ir->n * sizeof *map);
+    double *id = map ? wf__alloc((left + 2) * sizeof *id) : NULL;
+    if (id) /* else another time */
+        move_nodes(g, left, map, id);
+    wf__free(map);
+}

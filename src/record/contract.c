@@ -1,0 +1,195 @@
+/* contract.c - what a reducing recording may do with its reduced variables; those with a custom join may do anything
+ * with each other. Lanes accumulate on their own and are
+ * joined afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that
+ * do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has
+ * no meaning.
+ */
+#include "record/record.h"
+#include "ir/pass/pass.h"
+
+enum { WF__RED_NONE = 0 }; /* else: reduction + 1 */
+enum { PLAIN = 1, CUSTOM = 2 };
+
+typedef struct contract {
+    const wf__ir *ir;
+    uint8_t *tainted; /* [node] depends on a reduced variable: PLAIN, one with a join of the table; CUSTOM, others */
+    uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its (first) reduction + 1 */
+    uint32_t
+        *pair; /* [reduction] of a product of complex numbers: the real part's + 1, which stands for both; else 0 */
+} contract;
+
+static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alternative, wf_join of)
+{
+    unsigned join = c->ir->red[k].join;
+    return op == wf__join_op((wf_join)join) || (op == alternative && join == (unsigned)of);
+}
+
+/* A part of a product is a sum of multiples of what both parts were. */
+static uint32_t linear(const contract *c, const wf__node *n)
+{
+    const uint32_t a = c->joined[n->a], b = c->joined[n->b];
+    const uint32_t times = b && !c->tainted[n->a] ? b : a && !c->tainted[n->b] ? a : WF__RED_NONE;
+    switch (n->op) {
+    case WF__OP_neg:
+        return a;
+    case WF__OP_mul:
+        return times;
+    case WF__OP_add:
+    case WF__OP_sub:
+        return a == b ? a : WF__RED_NONE;
+    case WF__OP_fma:
+        return times == c->joined[n->c] ? times : WF__RED_NONE;
+    default:
+        return WF__RED_NONE;
+    }
+}
+
+static uint32_t joined_by(const contract *c, const wf__node *n)
+{
+    if (n->op == WF__RED)
+        return c->pair[n->a] ? c->pair[n->a] : n->a + 1;
+    if (n->op == WF__STATE)
+        return c->joined[n->b];
+    if (!wf__op_is_pure(n->op))
+        return WF__RED_NONE;
+    const unsigned arity = wf__op_table[n->op].arity;
+    const uint32_t a = c->joined[n->a], b = arity > 1 ? c->joined[n->b] : 0, x = arity > 2 ? c->joined[n->c] : 0;
+    const bool ta = c->tainted[n->a], tb = arity > 1 && c->tainted[n->b];
+    const uint32_t any = a ? a : b ? b : x;
+    const bool product = any && c->pair[any - 1];
+    if (product && n->op != WF__OP_select && !wf__op_is_parts(n->op))
+        return linear(c, n);
+    switch (n->op) {
+    case WF__OP_complex: /* known by its real part */
+        return b == a + !product ? a : WF__RED_NONE;
+    case WF__OP_real:
+        return a;
+    case WF__OP_imag:
+        return a ? a + !product : WF__RED_NONE;
+    case WF__OP_select:
+        return b == x && !ta ? b : WF__RED_NONE;
+    case WF__OP_fma:
+        return x && !ta && !tb && c->ir->red[x - 1].join == WF_ADD ? x : WF__RED_NONE;
+    case WF__OP_neg:
+        return a && c->ir->red[a - 1].join == WF_MUL ? a : WF__RED_NONE; /* a folded * -1 */
+    case WF__OP_not:
+        return a && c->ir->red[a - 1].join == WF_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
+    default:
+        break;
+    }
+    if (arity != 2)
+        return WF__RED_NONE;
+    if (a && !tb && join_allows(c, a - 1, n->op, WF__OP_sub, WF_ADD))
+        return a;
+    return b && !ta && join_allows(c, b - 1, n->op, 0, WF_ADD) ? b : WF__RED_NONE;
+}
+
+/* A constant that swallows whatever it is joined with: or with ones, and with zeros, times 0. */
+static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    const wf__reduction *red = &ir->red[k];
+    if (n->op != WF__CONST)
+        return false;
+    if (red->join == WF_OR)
+        return wf__bits(n) == wf__join_neutral(WF_AND, red->dtype);
+    return wf__bits(n) == 0 && (red->join == WF_AND || (red->join == WF_MUL && !wf__is_float(red->dtype)));
+}
+
+static bool check_node(const contract *c, const wf__node *n)
+{
+    const wf__ir *ir = c->ir;
+    if (n->op == WF__SETRED && c->pair[n->a])
+        return c->joined[n->c] == c->pair[n->a];
+    if (n->op == WF__SETRED && ir->red[n->a].join == WF_JOIN_CUSTOM)
+        return !(c->tainted[n->c] & PLAIN);
+    if (n->op == WF__SETRED)
+        return c->joined[n->c] == n->a + 1 || swallows(ir, n->a, n->c);
+    if (n->op == WF__NEXT) {
+        uint32_t k = c->joined[n->a];
+        if (c->tainted[n->a] & CUSTOM)
+            return !(c->tainted[n->b] & PLAIN);
+        return k ? c->joined[n->b] == k || swallows(ir, k - 1, n->b) : !c->tainted[n->b];
+    }
+    if (n->op != WF__STORE && !wf__op_is_update(n->op))
+        return true;
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(ir, n, operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (c->tainted[operand[i]])
+            return false;
+    return true;
+}
+
+static bool begin(contract *c, const wf_graph *g)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    *c = (contract){ .ir = ir,
+                     .tainted = wf__alloc0(ir->n),
+                     .joined = wf__alloc0(ir->n * sizeof *c->joined),
+                     .pair = wf__alloc0(ir->red_n * sizeof *c->pair) };
+    for (uint32_t i = 0; c->pair && i < g->var_n; ++i) {
+        const wf__variable *var = &g->var[i];
+        if (var->red >= 0 && wf__is_complex(var->dtype) && var->join == WF_MUL)
+            c->pair[var->red] = c->pair[var->red + 1] = (uint32_t)var->red + 1;
+    }
+    return c->tainted && c->joined && c->pair;
+}
+
+void wf__check_reductions(wf_graph *g)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    if (!ir->red_n || ir->status != WF_OK)
+        return;
+    contract c;
+    if (!begin(&c, g))
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording");
+    for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(ir, n, operand);
+        if (n->op == WF__RED)
+            c.tainted[r] = ir->red[n->a].join == WF_JOIN_CUSTOM && !c.pair[n->a] ? CUSTOM : PLAIN;
+        for (uint32_t i = 0; i < count; ++i)
+            c.tainted[r] |= c.tainted[operand[i]];
+        if (c.tainted[r] & PLAIN && !wf__op_is_effect(n->op) && n->op != WF__NEXT)
+            c.joined[r] = joined_by(&c, n);
+        if (!check_node(&c, n))
+            wf__ir_fail_at(
+                ir, n, WF_ERR_CONTRACT,
+                wf__op_is_store(n->op)
+                    ? "a reduced variable is stored before it is complete; store it in section WF_POST"
+                    : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
+                      "values that depend on no reduced variable: x = join(x, value), or wf_inc");
+    }
+    wf__free(c.tainted);
+    wf__free(c.joined);
+    wf__free(c.pair);
+}
+
+static void refuse_write(wf_graph *g, wf__ref accum)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    char called[WF__CALLED];
+    const wf_array *a = g->program.object[ir->slot[ir->node[accum].a].object].array;
+    wf__ir_fail_at(ir, &ir->node[accum], WF_ERR_CONTRACT,
+                   "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
+                   wf__array_called(&g->program, a, a, called));
+}
+
+/* Other arrays may turn out to share memory at the launch: then the plan says so. */
+void wf__check_accumulation(wf_graph *g)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    if (!g->accumulates || g->program.rec.kind != WF__SPACE)
+        return;
+    for (wf__ref q = 1; q < ir->n && ir->status == WF_OK; ++q)
+        for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM && ir->status == WF_OK; ++r) {
+            if (ir->node[r].op != WF__STORE)
+                continue;
+            uint32_t into = ir->slot[ir->node[q].a].object, to = ir->slot[ir->node[r].a].object;
+            const wf_array *a = g->program.object[into].array, *b = g->program.object[to].array;
+            if (into == to || (a->buffer && b->buffer && wf__array_may_meet(a, b)))
+                refuse_write(g, q);
+        }
+}

@@ -1,0 +1,419 @@
+/* evaluate.c - running what an array graph has recorded so far, while it stays open.
+ *
+ * What is run is a recording of its own: the nodes that the pending effects need, numbered as if nothing else had been
+ * recorded before, so that a loop of evaluations finds its plan again. Afterwards the effects are gone from the graph,
+ * values that an array holds now are reads of it, and values that would read what has been overwritten are out of use.
+ */
+#include "record/record.h"
+#include "ir/pass/pass.h"
+
+typedef struct evaluation {
+    wf_graph *g;
+    uint32_t n;     /* nodes of the graph, results that are kept included */
+    uint8_t *live;  /* needed by an effect; afterwards: out of use */
+    uint32_t *held; /* node -> 1 + the slot of the array that holds its value */
+    wf__ref *map;   /* node -> node of the part; afterwards: the effects */
+    uint32_t effects;
+    uint32_t *slot;   /* slot -> 1 + its number in the part that runs */
+    uint32_t *object; /* the same of objects */
+    wf__node *node;   /* the graph's, with the part's slots */
+    wf_array **array; /* of the part's objects */
+    uint64_t *param;
+    wf__program part;
+} evaluation;
+
+static bool is_effect(const wf__node *n) { return wf__op_is_effect(n->op); }
+/* Computed once, whoever asks for it: reductions, and what atomic operations find. */
+static bool is_result(const wf__node *n)
+{
+    return n->op == WF__REDUCE || n->op == WF__SCAN || n->op == WF__ATOMIC || n->op == WF__CAS;
+}
+static bool is_made_once(const wf__node *n) { return n->op == WF__STATE || is_result(n); }
+static bool names_slot(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__DIM || is_effect(n); }
+
+/* ---- results get arrays of their own ---- */
+static void mark(const wf__ir *ir, uint8_t *live)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        live[r] = is_effect(&ir->node[r]);
+    wf__mark_live(ir, live);
+}
+
+static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
+{
+    const wf__slot *slot = g->program.rec.ir.slot;
+    const wf_array *a = g->program.object[slot[slot_a].object].array, *b = g->program.object[slot[slot_b].object].array;
+    return a == b || wf__array_may_meet(a, b);
+}
+
+/* Does an array hold this node's value, as it is, once it is assigned? */
+static bool assigns_all(const wf__ir *ir, const wf__node *n)
+{
+    if (n->op != WF__STORE || n->b || n->d)
+        return false;
+    const wf__node *v = &ir->node[n->c];
+    const wf__slot *slot = &ir->slot[n->a];
+    return v->dtype == slot->dtype && v->shape == slot->shape;
+}
+
+static bool is_overwritten(const wf_graph *g, wf__ref store)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    for (wf__ref r = store + 1; r < ir->n; ++r)
+        if (is_effect(&ir->node[r]) && meet(g, ir->node[store].a, ir->node[r].a))
+            return true;
+    return false;
+}
+
+static bool keep_result(wf_graph *g, wf__ref result)
+{
+    wf_array *a = wf__keep_value(g, result, "wf_eval");
+    wf_release(a);
+    return a != NULL;
+}
+
+/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
+ * asks it for, and may have nothing to do with its lanes. */
+static bool keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
+{
+    const wf__ir *ir = &g->program.rec.ir;
+    bool ok = true;
+    for (wf__ref next = wf__loop_end(ir, loop) - 1; ir->node[next].op == WF__NEXT && ok; --next) {
+        wf__ref s = ir->node[next].a;
+        if (s != ir->node[next].b && !ir->node[s].aux && !stored[s])
+            ok = keep_result(g, s);
+    }
+    return ok;
+}
+
+/* False without memory, which wf_message says; the recording is as good as it was. */
+static bool keep_results(wf_graph *g)
+{
+    wf__ir *ir = &g->program.rec.ir;
+    uint32_t n = ir->n;
+    uint8_t *live = wf__alloc0(2 * (size_t)n), *stored = live + n;
+    if (!live)
+        return false;
+    mark(ir, live);
+    for (wf__ref r = 1; r < n; ++r)
+        if (assigns_all(ir, &ir->node[r]) && is_made_once(&ir->node[ir->node[r].c]) && !is_overwritten(g, r))
+            stored[ir->node[r].c] = 1;
+    bool ok = true;
+    for (wf__ref r = 1; r < n && ok && ir->status == WF_OK; ++r) {
+        if (live[r] && ir->node[r].op == WF__LOOP) {
+            ok = keep_states(g, r, stored);
+            r = wf__loop_end(ir, r);
+        } else if (live[r] && is_result(&ir->node[r]) && !stored[r])
+            ok = keep_result(g, r);
+    }
+    wf__free(live);
+    return ok && ir->status == WF_OK;
+}
+
+/* ---- the part that runs ---- */
+static bool prepare(evaluation *e)
+{
+    const wf__program *p = &e->g->program;
+    const wf__ir *ir = &p->rec.ir;
+    e->n = ir->n;
+    e->live = wf__alloc0(e->n);
+    e->held = wf__alloc0(e->n * sizeof *e->held);
+    e->map = wf__alloc0(e->n * sizeof *e->map);
+    e->slot = wf__alloc0((ir->slot_n + 1) * sizeof *e->slot);
+    e->object = wf__alloc0((p->object_n + 1) * sizeof *e->object);
+    e->node = wf__alloc(e->n * sizeof *e->node);
+    e->array = wf__alloc((p->object_n + 1) * sizeof(wf_array *));
+    e->param = wf__alloc((p->param_n + 1) * sizeof *e->param);
+    e->part.object = wf__alloc0((p->object_n + 1) * sizeof *e->part.object);
+    bool ok = e->live && e->held && e->map && e->slot && e->object && e->node && e->array && e->param && e->part.object;
+    /* for what is out of use afterwards: then nothing can fail */
+    return ok && wf__grow(&e->g->program.rec.ir.closed, &e->g->program.rec.ir.closed_cap, e->n + 1, sizeof *ir->closed);
+}
+
+/* The part's slot for one of the graph's. */
+static uint32_t part_slot(evaluation *e, uint32_t s)
+{
+    const wf__program *p = &e->g->program;
+    const wf__slot *from = &p->rec.ir.slot[s];
+    wf__ir *to = &e->part.rec.ir;
+    if (e->slot[s])
+        return e->slot[s] - 1;
+    if (!e->object[from->object]) {
+        wf_array *a = p->object[from->object].array;
+        e->array[e->part.object_n] = a;
+        e->part.object[e->part.object_n].array = a; /* borrowed */
+        e->object[from->object] = ++e->part.object_n;
+    }
+    uint32_t shape = wf__shape_id(to, &p->rec.ir.shape[from->shape]);
+    uint32_t at = wf__slot_new(to, from->dtype, from->rank, from->element, e->object[from->object] - 1);
+    if (to->status != WF_OK)
+        return 0;
+    to->slot[at].shape = shape;
+    wf__copy_label(&p->rec.ir, wf__array_ref(s), to, wf__array_ref(at));
+    e->slot[s] = at + 1;
+    return at;
+}
+
+static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
+{
+    wf__ir *to = &e->part.rec.ir;
+    wf__node n = view->node[r];
+    wf__ref next = to->n;
+    if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
+        n.a = n.op == WF__IOTA ? n.a : e->map[n.a];
+        if (n.op == WF__VIEW) {
+            n.b = wf__copy_tuple(view, n.b, e->map, to);
+            n.c = n.c ? e->map[n.c] : 0;
+        }
+        n.shape = wf__shape_id(to, &view->shape[n.shape]);
+        e->map[r] = wf__append(to, &n);
+    } else
+        e->map[r] = wf__copy_node(view, r, e->map, to);
+    if (!e->map[r] && to->n > next) /* an effect: nothing refers to it but messages */
+        e->map[r] = next;
+}
+
+static bool record_part(evaluation *e)
+{
+    const wf__program *p = &e->g->program;
+    const wf__ir *ir = &p->rec.ir;
+    wf__recording *rec = &e->part.rec;
+    wf__ir *to = &rec->ir;
+    rec->kind = WF__ARRAYS;
+    rec->expand_bytes = p->rec.expand_bytes;
+    rec->columns = p->rec.columns;
+    e->part.device = p->device;
+    e->part.name = p->name; /* borrowed */
+    e->part.here = p->here;
+    e->part.whole = p;
+    e->part.part_of = e->map;
+    e->part.record_s = p->record_s;
+    wf__ir_init(to, 0, ir->flags);
+    wf__set_place(rec, p->device);
+    to->arrays = true;
+    to->folded = ir->folded;
+    to->numbered = ir->numbered;
+    for (uint32_t i = 0; i < p->param_n; ++i) {
+        wf__param(to, ir->param[i]);
+        e->param[i] = p->param[i].initial;
+    }
+    e->part.param_n = p->param_n;
+    mark(ir, e->live);
+    memcpy(e->node, ir->node, e->n * sizeof *e->node);
+    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
+        if (e->live[r] && names_slot(&ir->node[r]))
+            e->node[r].a = part_slot(e, ir->node[r].a);
+    wf__ir view = *ir;
+    view.node = e->node;
+    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
+        if (e->live[r])
+            record_node(e, &view, r);
+    rec->objects = e->part.object_n;
+    return to->status == WF_OK;
+}
+
+static wf_status run_part(evaluation *e)
+{
+    wf_graph *g = e->g;
+    const wf__ir *to = &e->part.rec.ir;
+    if (!record_part(e))
+        return wf__error(g->ctx, to->status, "%s", to->error);
+    return g->ctx->services->run_part(g, &e->part, e->array, e->param);
+}
+
+/* ---- afterwards ---- */
+/* Is memory of this slot changed by an effect after node r? `any`: by any effect. */
+static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    for (uint32_t i = e->effects; i-- > 0 && (any || e->map[i] > r);)
+        if (meet(e->g, slot, ir->node[e->map[i]].a))
+            return true;
+    return false;
+}
+
+static bool is_number(const wf__node *n) { return n->op == WF__CONST || n->op == WF__PARAM; }
+
+/* Made anew sooner than read: it need not be in any array, which might be overwritten. */
+static bool is_cheap(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[wf__as_literal(ir, r)];
+    bool pair = n->op == WF__OP_complex && is_number(&ir->node[n->a]) && is_number(&ir->node[n->b]);
+    return is_number(n) || pair || n->op == WF__IOTA;
+}
+
+/* Was the array made to hold a value? */
+static bool is_kept(const evaluation *e, uint32_t slot)
+{
+    const wf__program *p = &e->g->program;
+    return p->object[p->rec.ir.slot[slot].object].array->kept;
+}
+
+/* A value that was kept before, in an array that stays as it is. */
+static bool is_held(const evaluation *e, wf__ref r)
+{
+    const wf__node *n = &e->g->program.rec.ir.node[r];
+    return n->op == WF__LOAD && !n->b && is_kept(e, n->a) && !changed(e, n->a, r, false);
+}
+
+/* Which arrays hold which values now: rather those that were made for it, as others are sooner overwritten. */
+static void find_holders(evaluation *e)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    for (wf__ref w = 1; w < e->n; ++w) {
+        const wf__node *n = &ir->node[w];
+        bool holds = assigns_all(ir, n) && !is_cheap(ir, n->c) && !changed(e, n->a, w, false);
+        if (holds && (is_kept(e, n->a) || !(e->held[n->c] || is_held(e, n->c))))
+            e->held[n->c] = n->a + 1;
+    }
+}
+
+enum { GONE = 1, HIDDEN }; /* hidden: of a loop that stays, seen by it alone */
+
+/* Does the node read or need what is not to be had any more, or change memory? */
+static bool is_lost(const evaluation *e, wf__ref r, bool done)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    const wf__node *n = &ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    if (n->op == WF__NOP || is_effect(n) || (n->op == WF__LOAD && changed(e, n->a, r, !done)))
+        return true;
+    uint32_t count = wf__operands(ir, n, operand);
+    for (uint32_t i = 0; i < count; ++i)
+        if (e->live[operand[i]] == GONE)
+            return true;
+    return false;
+}
+
+/* A loop stays as it is, or goes as a whole; in one that stays are bodies that wf_switch has merged. Returns its end. */
+static wf__ref mark_loop(evaluation *e, wf__ref loop, bool done)
+{
+    const wf__ir *ir = &e->g->program.rec.ir;
+    wf__ref end = wf__loop_end(ir, loop), body = wf__loop_body(ir, loop);
+    bool goes = false;
+    for (wf__ref r = loop; r <= end && !goes; ++r)
+        goes = e->held[r] || (ir->node[r].op != WF__NOP && is_lost(e, r, done));
+    for (wf__ref r = loop; r <= end; ++r)
+        e->live[r] = goes ? !e->held[r] : r >= body ? HIDDEN : 0;
+    return end;
+}
+
+/* Nodes that are gone vanish; those that an array holds become reads of it. */
+static void rewrite(evaluation *e)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    ir->loops = 0;
+    for (wf__ref r = 1; r < e->n; ++r) {
+        wf__node *n = &ir->node[r];
+        if (e->held[r])
+            *n = (wf__node){ .op = WF__LOAD, .dtype = n->dtype, .a = e->held[r] - 1, .shape = n->shape };
+        else if (e->live[r] == GONE)
+            *n = (wf__node){ 0 };
+        else if (n->op == WF__LOAD)
+            n->d = 0;
+        ir->loops += n->op == WF__LOOP;
+    }
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ir->slot[s].epoch = ir->slot[s].last_store = 0;
+        ir->slot[s].written = false;
+    }
+}
+
+/* What is gone or hidden is closed; none where that is effects only, which nothing could name: recording stays quick. */
+static void close_ranges(evaluation *e, bool any)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    ir->closed_n = 0;
+    for (wf__ref r = 1; any && r < e->n; ++r) {
+        if (!e->live[r])
+            continue;
+        if (r == 1 || !e->live[r - 1])
+            ir->closed[2 * ir->closed_n++] = r;
+        ir->closed[2 * ir->closed_n - 1] = r;
+    }
+}
+
+/* The graph as if its effects had been another's. `done`: they were; else what they were to change is not to be read. */
+static void forget_effects(evaluation *e, bool done)
+{
+    wf__ir *ir = &e->g->program.rec.ir;
+    bool any = ir->closed_n > 0;
+    memset(e->live, 0, e->n);
+    for (wf__ref r = 1; r < e->n; ++r)
+        if (is_effect(&ir->node[r]))
+            e->map[e->effects++] = r;
+    if (done)
+        find_holders(e);
+    for (wf__ref r = 1; r < e->n; ++r) {
+        if (ir->node[r].op == WF__LOOP) {
+            any = true;
+            r = mark_loop(e, r, done);
+            continue;
+        }
+        e->live[r] = !e->held[r] && is_lost(e, r, done) ? GONE : 0;
+        any = any || (e->live[r] && ir->node[r].op != WF__NOP && wf__op_has_value(ir->node[r].op));
+    }
+    rewrite(e);
+    close_ranges(e, any);
+    wf__settle(e->g);
+    wf__renumber(ir);
+}
+
+static void finish(evaluation *e, bool done)
+{
+    wf_graph *g = e->g;
+    forget_effects(e, done);
+    wf__release_kept(g);
+    g->evaluated = true;
+}
+
+static void clear(evaluation *e)
+{
+    wf__ir_free(&e->part.rec.ir);
+    wf__free(e->part.object);
+    wf__free(e->live);
+    wf__free(e->held);
+    wf__free(e->map);
+    wf__free(e->slot);
+    wf__free(e->object);
+    wf__free(e->node);
+    wf__free(e->array);
+    wf__free(e->param);
+}
+
+wf_status wf__graph_evaluate(wf_graph *g)
+{
+    evaluation e = { .g = g };
+    wf__drop_unseen(g, true);
+    bool kept = keep_results(g), ready = prepare(&e);
+    wf_status status =
+        kept && ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
+    if (ready)
+        finish(&e, status == WF_OK);
+    clear(&e);
+    return status;
+}
+
+wf_status wf_eval(wf_graph *g)
+{
+    if (!g)
+        return WF_ERR_ARG;
+    const wf__ir *ir = &g->program.rec.ir;
+    if (g->program.rec.kind != WF__ARRAYS)
+        return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
+    if (ir->status != WF_OK)
+        return wf__graph_failure(g, ir);
+    if (g->block_n)
+        return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: not inside a block; say it before or after");
+    if (!wf__graph_launchable(g, "wf_eval"))
+        return WF_ERR_ARG;
+    bool pending = false;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        pending = pending || is_effect(&ir->node[r]);
+    if (g->begun > 0)
+        g->program.record_s = wf__now() - g->begun;
+    wf_status status = pending ? wf__graph_evaluate(g) : WF_OK;
+    if (g->begun > 0)
+        g->begun = wf__now();
+    return status;
+}

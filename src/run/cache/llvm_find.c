@@ -1,0 +1,141 @@
+/* llvm_find.c - looks for LLVM's shared library by name. Only stat: opening one costs ten milliseconds. */
+#include "run/cache/llvm_find.h"
+#include "base/os.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#if defined(__aarch64__)
+#define MULTIARCH "/usr/lib/aarch64-linux-gnu"
+#else
+#define MULTIARCH "/usr/lib/x86_64-linux-gnu"
+#endif
+
+static const char *const folders[] = { MULTIARCH, "/usr/lib64", "/usr/lib", "/usr/local/lib64", "/usr/local/lib" };
+/* %d: major version */
+static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/llvm%d/lib", "/usr/lib/llvm/%d/lib64",
+                                           "/opt/homebrew/opt/llvm@%d/lib", "/usr/local/opt/llvm@%d/lib" };
+/* How distributions name it: LLVM's own since 18, Debian's, LLVM's own before. Minor versions are 0 before 18, 1 since. */
+static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
+                                     "libLLVM.dylib" };
+
+static bool listed(const wf__llvm_list *list, const struct stat *st)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i].device == (uint64_t)st->st_dev && list->at[i].inode == (uint64_t)st->st_ino)
+            return true;
+    return false;
+}
+
+/* Appends the file at `path`, if there is one and it is new. False without memory. */
+static bool add(wf__llvm_list *list, const char *path, int major)
+{
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || listed(list, &st))
+        return true;
+    if (!wf__grow(&list->at, &list->cap, list->n + 1, sizeof *list->at))
+        return false;
+    char *copy = wf__strdup(path);
+    if (!copy)
+        return false;
+    list->at[list->n++] = (wf__llvm_library){
+        .path = copy,
+        .major = major,
+        .size = (uint64_t)st.st_size,
+        .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+        .device = (uint64_t)st.st_dev,
+        .inode = (uint64_t)st.st_ino,
+    };
+    return true;
+}
+
+static bool add_folder(wf__llvm_list *list, const char *folder, int major, uint32_t most)
+{
+    for (size_t i = 0; list->n < most && i < WF__COUNT(names); i++) {
+        char path[PATH_MAX], name[64];
+        bool versioned = strchr(names[i], '%') != NULL;
+        if (!versioned && !strstr(folder, "llvm"))
+            continue; /* a bare name tells no version */
+        snprintf(name, sizeof name, names[i], major);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (!add(list, path, major))
+            return false;
+    }
+    return true;
+}
+
+/* "libLLVM-19.so", "libLLVM.so.19.1": 19. */
+static int major_of(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    int major = 0;
+    for (; *name; name++)
+        if (*name >= '0' && *name <= '9') {
+            major = atoi(name);
+            break;
+        }
+    return major;
+}
+
+/* In the order to try: 19 compiles fastest of those that are tested. */
+static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
+
+/* Appends what there is of one version, until the list is full. */
+static bool add_version(wf__llvm_list *list, int major, uint32_t most)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && list->n < most && i < WF__COUNT(folders); i++)
+        ok = add_folder(list, folders[i], major, most);
+    for (size_t i = 0; ok && list->n < most && i < WF__COUNT(own_folders); i++) {
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof folder, own_folders[i], major);
+        ok = add_folder(list, folder, major, most);
+    }
+    return ok;
+}
+
+bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
+{
+    wf__llvm_list list = { 0 };
+    const char *forced = wf__getenv("WEFT_LLVM");
+    bool ok = true;
+    if (forced) {
+        char real[PATH_MAX];
+        if (strcmp(forced, "none") != 0)
+            ok = add(&list, forced, major_of(realpath(forced, real) ? real : forced));
+    } else {
+        for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
+            ok = add_version(&list, majors[i], most);
+    }
+    if (!ok) {
+        wf__llvm_list_free(&list);
+        return false;
+    }
+    *out = list;
+    return true;
+}
+
+void wf__llvm_list_free(wf__llvm_list *list)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        wf__free(list->at[i].path);
+    wf__free(list->at);
+    *list = (wf__llvm_list){ 0 };
+}
+
+const char *wf__llvm_missing(char *text, size_t cap)
+{
+    struct stat st;
+    const char *forced = wf__getenv("WEFT_LLVM");
+    if (!forced)
+        return "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM";
+    if (strcmp(forced, "none") == 0)
+        return "WEFT_LLVM is none";
+    const char *what = stat(forced, &st)     ? "which is not there or cannot be reached"
+                       : S_ISDIR(st.st_mode) ? "a folder, not an LLVM library"
+                                             : "which is no LLVM library";
+    snprintf(text, cap, "WEFT_LLVM names %s, %s", forced, what);
+    return text;
+}

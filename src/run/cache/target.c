@@ -1,0 +1,90 @@
+/* target.c - the targets, and which of them this processor can run. No library is opened. */
+#include "run/cache/target.h"
+#include "base/os.h"
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+/* x86-64-v2, v3 and v4 are fixed sets of features: code made on one machine runs on every machine of the same set. */
+#define WF__TRIPLE_X86 "x86_64-unknown-linux-gnu"
+static const wf__target targets[] = {
+    { WF__ISA_AVX512, 512, "avx512", "x86-64-v4", "", WF__TRIPLE_X86 },
+    { WF__ISA_AVX2, 256, "avx2", "x86-64-v3", "", WF__TRIPLE_X86 },
+    { WF__ISA_SSE42, 128, "sse4.2", "x86-64-v2", "", WF__TRIPLE_X86 },
+    { WF__ISA_NEON, 128, "neon", "generic", "+neon", "aarch64-unknown-linux-gnu" },
+    { WF__ISA_NONE, 0, "none", "", "", "" },
+};
+
+const wf__target *wf__target_named(const char *name)
+{
+    for (size_t i = 0; i < WF__COUNT(targets); i++)
+        if (!strcmp(targets[i].name, name))
+            return &targets[i];
+    return NULL;
+}
+
+#if defined(__x86_64__)
+typedef struct cpuid {
+    unsigned a, b, c, d;
+} cpuid;
+
+static cpuid ask(unsigned leaf)
+{
+    cpuid r = { 0 };
+    if (!__get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d))
+        return (cpuid){ 0 };
+    return r;
+}
+
+/* What the operating system saves when it switches threads (XCR0); 0 without XSAVE. */
+static unsigned saved_state(unsigned features)
+{
+    if (!(features & bit_OSXSAVE))
+        return 0;
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+static wf__isa detect(void)
+{
+    enum { F16C = 1 << 29, LZCNT = 1 << 5 };
+    cpuid basic = ask(1), more = ask(7), extended = ask(0x80000001u);
+    unsigned saved = saved_state(basic.c);
+    if (!has(basic.c, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B))
+        return WF__ISA_NONE;
+    bool v3 = has(basic.c, bit_AVX | bit_FMA | bit_MOVBE | F16C) && has(more.b, bit_AVX2 | bit_BMI | bit_BMI2) &&
+              has(extended.c, LZCNT) && has(saved, 0x6);
+    if (!v3)
+        return WF__ISA_SSE42;
+    bool v4 = has(more.b, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL) && has(saved, 0xe6);
+    return v4 ? WF__ISA_AVX512 : WF__ISA_AVX2;
+}
+
+/* Measured: sums of rows of 2 KiB, in columns, take 0.6 of the time on AMD's Zen 4 if rows are read one after the
+ * other, and 1.2 times as long on Intel's Cascade Lake, where three at once are best. */
+int wf__target_rows_ahead(void)
+{
+    cpuid maker = ask(0);
+    return maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx ? 1 : 3;
+}
+#else
+#if defined(__aarch64__)
+static wf__isa detect(void) { return WF__ISA_NEON; }
+#else
+static wf__isa detect(void) { return WF__ISA_NONE; }
+#endif
+int wf__target_rows_ahead(void) { return 3; }
+#endif
+
+const wf__target *wf__target_host(void)
+{
+    wf__isa isa = detect();
+    const char *name = wf__getenv("WEFT_ISA");
+    const wf__target *wanted = name ? wf__target_named(name) : NULL;
+    bool fits = wanted && (wanted->isa == WF__ISA_NONE ||
+                           (wanted->isa >= isa && (wanted->isa == WF__ISA_NEON) == (isa == WF__ISA_NEON)));
+    return fits ? wanted : &targets[isa];
+}

@@ -1,0 +1,119 @@
+/* partials.c - reductions: partial results of boxes, joined pairwise, then with the initial value, always in the
+ * same order. */
+#include "run/cpu/partials.h"
+#include "run/cpu/joiner.h"
+
+static int64_t rows_of(const wf__stage *stage) { return stage->reduce ? stage->parts : stage->blocks; }
+
+/* ---- neutral elements ---- */
+static void fill(char *at, uint64_t bits, size_t size, size_t n)
+{
+    memcpy(at, &bits, size); /* little-endian */
+    for (size_t done = 1; done < n; done *= 2)
+        memcpy(at + done * size, at, (done < n - done ? done : n - done) * size);
+}
+
+void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t *hi, const uint64_t *result)
+{
+    const wf__ir *body = &stage->body;
+    const int64_t *extent = stage->extent;
+    int64_t index[WF_MAX_RANK], lane = body->rank - 1;
+    memcpy(index, lo, (size_t)body->rank * sizeof *lo);
+    for (int d = 0; d >= 0;) {
+        int64_t at = 0;
+        for (int k = 0; k < body->kept; ++k)
+            at = at * extent[k] + index[k];
+        at = at * extent[lane] + lo[lane];
+        for (uint32_t k = 0; k < body->red_n; ++k) {
+            unsigned dtype = body->red[k].dtype, size = wf__size(dtype);
+            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__red_start(&body->red[k]), size,
+                 (size_t)(hi[lane] - lo[lane]));
+        }
+        for (d = body->kept - 1; d >= 0 && ++index[d] >= hi[d]; --d)
+            index[d] = lo[d];
+    }
+}
+
+/* ---- joining ---- */
+/* Where partial result k of a block, or of a part, is. */
+static void *partial_of(const wf__partials *p, int64_t row, uint32_t k)
+{
+    uint64_t *at = &p->at[(size_t)row * p->stage->body.red_n + k];
+    return p->stage->reduce ? (void *)(uintptr_t)*at : at;
+}
+
+/* The partial results lo .. hi - 1, into those of lo. */
+static void join(const wf__partials *p, int64_t lo, int64_t hi)
+{
+    const wf__ir *body = &p->stage->body;
+    if (hi - lo < 2)
+        return;
+    int64_t mid = lo + (hi - lo) / 2;
+    join(p, lo, mid);
+    join(p, mid, hi);
+    for (uint32_t k = 0; k < body->red_n; ++k) {
+        p->pairs[k] = partial_of(p, lo, k);
+        p->pairs[body->red_n + k] = partial_of(p, mid, k);
+    }
+    wf__join_pairs(body, p->pairs, p->stage->reduce ? (size_t)p->stage->kept : 1, p->pairs + 2 * body->red_n);
+}
+
+void wf__partials_finish(const wf__partials *p, uint64_t *result)
+{
+    const wf__stage *stage = p->stage;
+    if (!stage->empty)
+        join(p, 0, rows_of(stage));
+    for (uint32_t k = 0; !stage->reduce && k < stage->body.red_n; ++k) {
+        const wf__reduction *red = &stage->body.red[k];
+        result[k] = stage->initial[k];
+        if (!stage->empty && red->join == WF_JOIN_CUSTOM)
+            result[k] = p->at[k]; /* it began with the initial value */
+        else if (!stage->empty)
+            wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &p->at[k], &result[k],
+                     1);
+    }
+}
+
+/* ---- room ---- */
+static size_t partial_bytes(const wf__stage *stage)
+{
+    size_t rows = (size_t)rows_of(stage) + 2;
+    return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
+}
+
+static size_t padded_bytes(const wf__stage *stage, uint32_t k) /* of the results of a part */
+{
+    return ((size_t)stage->kept * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
+}
+
+bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *memory, char *const *base)
+{
+    const wf__ir *body = &stage->body;
+    size_t rows = (size_t)rows_of(stage);
+    *p = (wf__partials){ .stage = stage };
+    if (!body->red_n)
+        return true;
+    if (!(p->at = wf__mem_alloc(memory, partial_bytes(stage))))
+        return false;
+    p->pairs = (void **)(p->at + rows * body->red_n);
+    if (!stage->reduce)
+        return true;
+    for (uint32_t k = 0; k < body->red_n; ++k)
+        p->parts_bytes += (rows - 1) * padded_bytes(stage, k);
+    if (p->parts_bytes && !(p->parts = wf__mem_alloc(memory, p->parts_bytes)))
+        return false;
+    char *at = p->parts;
+    for (size_t row = 0; row < rows; ++row)
+        for (uint32_t k = 0; k < body->red_n; ++k) {
+            p->at[row * body->red_n + k] = (uint64_t)(uintptr_t)(row ? at : base[stage->result[k]]);
+            if (row) /* else there may be no parts */
+                at += padded_bytes(stage, k);
+        }
+    return true;
+}
+
+void wf__partials_end(wf__partials *p, wf__mem_cache *memory)
+{
+    wf__mem_free(memory, p->at, p->stage ? partial_bytes(p->stage) : 0);
+    wf__mem_free(memory, p->parts, p->parts_bytes);
+}

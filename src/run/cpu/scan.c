@@ -1,0 +1,552 @@
+/* scan.c - the stages of a plan that scan: every element joined with those before it along one axis.
+ *
+ * Along the innermost axis of the result, rows are cut into parts of fixed length: each element is joined with what the
+ * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits
+ * depend on the shape alone, and several threads share one row, in one pass over memory: each finds what its part comes
+ * to, hears from the part before what comes before it, tells the part after it, and then scans what is still in its
+ * cache. Along other axes, columns that lie side by side are scanned side by side, and are cut into parts in the same
+ * way; threads share columns where there are too few for them. f32 is joined in f64 and rounded once.
+ *
+ * What is scanned may be computed on the way, by the stage before, in pieces that stay in the cache; and where the
+ * stage behind alone uses the result, it follows piece by piece (scan_ranges.h). Pieces are in memory of the workers.
+ */
+#include "run/cpu/scan.h"
+#include "base/os.h"
+#include "run/thread/pool.h"
+#include <math.h>
+#include <stdatomic.h>
+
+enum {
+    PART = WF__SCAN_PART,
+    COLUMNS = 1024,  /* side by side, at most, */
+    LEAST = 128,     /* and as threads need some each */
+    ROWS = 4,        /* of columns, at once, where they are */
+    SHORT_ROW = 256, /* bytes at most apart, or */
+    LONG_ROW = 4096, /* at least: a processor that reads ahead follows few rows within a page */
+    PIECE = 2048,    /* elements done at once: few, as meanwhile the next ones are fetched */
+    WORK = 4,        /* of a point, in the units of wf__stage.work, */
+    PARALLEL_WORK = 1 << 18
+};
+
+typedef enum scan_pass { SUM, JOIN, SCAN, SUM_COLUMNS, COLUMN } scan_pass;
+
+typedef struct scan_loop {
+    const void *from, *with;
+    void *to, *acc;
+    int64_t n, width, from_step, to_step, from_lane;
+    bool exclusive;
+} scan_loop;
+
+typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
+
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+#if defined(__GNUC__) && \
+    !defined(__clang__) /* an element may be where its result goes, but not where another one's does */
+#define EACH_FOR_ITSELF _Pragma("GCC ivdep")
+#else
+#define EACH_FOR_ITSELF
+#endif
+
+#define NAME(x) x##_i8
+#define T int8_t
+#define A int8_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_u8
+#define T uint8_t
+#define A uint8_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_i16
+#define T int16_t
+#define A int16_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_u16
+#define T uint16_t
+#define A uint16_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_i32
+#define T int32_t
+#define A int32_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_u32
+#define T uint32_t
+#define A uint32_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_i64
+#define T int64_t
+#define A int64_t
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_u64
+#define T uint64_t
+#define A uint64_t
+#define SUMS
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_f32
+#define T float
+#define A double
+#define FLOATS
+#define SUMS
+#include "run/cpu/scan_kernel.inc"
+#define NAME(x) x##_f64
+#define T double
+#define A double
+#define FLOATS
+#define SUMS
+#include "run/cpu/scan_kernel.inc"
+
+static run_fn *const run_of[] = { [WF_BOOL] = run_u8, [WF_I8] = run_i8,   [WF_U8] = run_u8,   [WF_I16] = run_i16,
+                                  [WF_U16] = run_u16, [WF_I32] = run_i32, [WF_U32] = run_u32, [WF_I64] = run_i64,
+                                  [WF_U64] = run_u64, [WF_F32] = run_f32, [WF_F64] = run_f64 };
+
+typedef struct scan {
+    const wf__scan *how;
+    const wf__feed *feed, *then; /* NULL: the elements are there; the result stays */
+    run_fn *run;
+    char *from, *to;
+    char *local; /* of the workers, PART elements each: what is computed (own_from), a result that goes (own_to) */
+    bool own_from, own_to;
+    int64_t size;         /* of an element */
+    int rank, axis, lane; /* axes that memory makes one are one. lane: of columns side by side; -1: rows are scanned */
+    int64_t dim[WF_MAX_RANK], from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK];
+    int64_t n, from_step, to_step;
+    int64_t part, rows, parts, chunks; /* elements of a part; parts and chunks (of columns) of a row */
+    int64_t each;                      /* rows, or columns, of a task */
+    uint64_t neutral;
+    /* Of one part to the next: what comes before it, and whether that is known. [row][chunk][part], and as many
+     * accumulators as there are columns in a chunk. */
+    char *before;
+    _Atomic uint32_t *known;
+    int64_t wide;
+    _Atomic int64_t next; /* part that nobody has begun */
+} scan;
+
+/* Sums and products of i64 wrap, as those of u64 do. */
+static run_fn *kernel_of(const wf__scan *how)
+{
+    bool wraps = how->join == WF_ADD || how->join == WF_MUL;
+    return run_of[wraps && how->dtype == WF_I64 ? WF_U64 : how->dtype];
+}
+
+/* Where a row begins. */
+static void find_row(const scan *s, int64_t row, int64_t *from, int64_t *to)
+{
+    *from = *to = 0;
+    for (int d = s->rank - 1; d >= 0; --d) {
+        if (d == s->axis || d == s->lane)
+            continue;
+        int64_t i = row % s->dim[d];
+        row /= s->dim[d];
+        *from += i * s->from_stride[d];
+        *to += i * s->to_stride[d];
+    }
+    if (s->how->reversed) {
+        *from += (s->n - 1) * s->from_stride[s->axis];
+        *to += (s->n - 1) * s->to_stride[s->axis];
+    }
+}
+
+static int64_t at_most(int64_t x, int64_t most) { return x < most ? x : most; }
+
+static void fill(void *acc, uint64_t bits, size_t size, int64_t n)
+{
+    memcpy(acc, &bits, size); /* little-endian */
+    for (int64_t k = 1; k < n; k *= 2)
+        memcpy((char *)acc + (size_t)k * size, acc, (size_t)at_most(k, n - k) * size);
+}
+
+static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(double) : (size_t)s->size; }
+
+/* What is exclusive of everything: 0 for sums, which begin with -0. */
+static void set_nothing(const scan *s, char *to)
+{
+    if (s->how->exclusive && s->how->join == WF_ADD)
+        memset(to, 0, (size_t)s->size);
+}
+
+/* ---- pieces ---- */
+static bool in_pieces(const scan *s) { return s->feed || s->then; }
+
+typedef struct piece { /* addresses that element 0 would have */
+    char *from, *to;
+} piece;
+
+/* Where elements are, if those from `at` on, in C order, have the worker's memory. */
+static piece piece_at(const scan *s, int64_t at, int worker)
+{
+    char *own = (char *)((uintptr_t)s->local + (uintptr_t)((worker * (int64_t)PART - at) * s->size));
+    return (piece){ .from = s->own_from ? own : s->from, .to = s->own_to ? own : s->to };
+}
+
+/* Computes n elements from `at` on. */
+static void feed(const scan *s, const piece *p, int64_t at, int64_t n)
+{
+    if (s->feed)
+        wf__feed_run(s->feed, p->from, at, at + n);
+}
+
+/* Uses them. */
+static void then(const scan *s, const piece *p, int64_t at, int64_t n)
+{
+    if (s->then)
+        wf__feed_run(s->then, p->to, at, at + n);
+}
+
+/* ---- rows ---- */
+/* n elements of a row from `first` on, in the order of the scan. */
+static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t first, int64_t n, void *acc)
+{
+    int64_t from, to;
+    find_row(s, row, &from, &to);
+    return (scan_loop){ .from = p->from + (from + first * s->from_step) * s->size,
+                        .to = p->to + (to + first * s->to_step) * s->size,
+                        .acc = acc,
+                        .n = n,
+                        .from_step = s->from_step,
+                        .to_step = s->to_step,
+                        .exclusive = s->how->exclusive };
+}
+
+/* Where they begin in C order. */
+static int64_t place_of(const scan *s, int64_t row, int64_t first, int64_t n)
+{
+    return row * s->n + (s->how->reversed ? s->n - first - n : first);
+}
+
+/* The part's elements first .. end - 1, piece by piece. `where`: where all of them are already; else NULL. */
+static void scan_some(const scan *s, int64_t row, int64_t first, int64_t end, const piece *where, void *acc, int worker)
+{
+    int64_t most = in_pieces(s) ? PIECE : PART;
+    for (int64_t n; first < end; first += n) {
+        n = at_most(end - first, most);
+        int64_t at = place_of(s, row, first, n);
+        piece p = where ? *where : piece_at(s, at, worker);
+        if (!where)
+            feed(s, &p, at, n);
+        scan_loop l = row_loop(s, &p, row, first, n, acc);
+        s->run(s->how->join, SCAN, &l);
+        if (!first)
+            set_nothing(s, l.to);
+        if (!where || s->n >= PIECE) /* else it uses several rows at once */
+            then(s, &p, at, n);
+    }
+}
+
+/* What comes before the next part, if `sum` is what this one comes to. */
+static void end_part(const scan *s, void *carry, const void *sum, int64_t width)
+{
+    scan_loop l = { .acc = carry, .with = sum, .width = width };
+    s->run(s->how->join, JOIN, &l);
+}
+
+/* Whole rows, by one thread; short ones are a piece. */
+static void scan_rows(void *user, int64_t task, int worker)
+{
+    const scan *s = user;
+    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)];
+    int64_t begin = task * s->each, end = at_most(s->rows, begin + s->each), at = begin * s->n;
+    bool together = in_pieces(s) && s->n < PIECE;
+    piece p = piece_at(s, at, worker);
+    if (together)
+        feed(s, &p, at, (end - begin) * s->n);
+    for (int64_t row = begin; row < end; ++row) {
+        fill(acc, s->neutral, acc_size(s), 2);
+        for (int64_t first = 0; first < s->n; first += PART) {
+            scan_some(s, row, first, at_most(s->n, first + PART), together ? &p : NULL, acc, worker);
+            end_part(s, acc, acc + acc_size(s), 1);
+            fill(acc + acc_size(s), s->neutral, acc_size(s), 1);
+        }
+    }
+    if (together)
+        then(s, &p, at, (end - begin) * s->n);
+}
+
+/* ---- from part to part ---- */
+static char *before_part(const scan *s, int64_t part) { return s->before + part * s->wide * (int64_t)acc_size(s); }
+
+/* Sets what comes before the part, when it is known. */
+static void take_carry(const scan *s, int64_t part, void *carry, int64_t width)
+{
+    enum { PAUSES = 1000 };
+    for (int n = 0; !atomic_load_explicit(&s->known[part], memory_order_acquire); ++n)
+        if (n < PAUSES)
+            wf__pause();
+        else
+            wf__yield();
+    memcpy(carry, before_part(s, part), (size_t)width * acc_size(s));
+}
+
+/* Tells the part after this one what comes before it. */
+static void give_carry(const scan *s, int64_t part, const void *carry, const void *sum, int64_t width)
+{
+    char *next = before_part(s, part + 1);
+    memcpy(next, carry, (size_t)width * acc_size(s));
+    end_part(s, next, sum, width);
+    atomic_store_explicit(&s->known[part + 1], 1, memory_order_release);
+}
+
+/* Parts of all rows and chunks in parallel. They are begun in their order, whatever the pool gives, so that none waits
+ * for one that nobody has begun. */
+static bool share_parts(scan *s, wf__pool *pool, int threads, int64_t chains, wf__block_fn *fn)
+{
+    size_t parts = (size_t)(chains * s->parts), bytes = 0, flags;
+    bool fits =
+        wf__mul_size(parts, (size_t)s->wide * acc_size(s), &bytes) && wf__mul_size(parts, sizeof *s->known, &flags);
+    s->before = fits ? wf__alloc(bytes) : NULL;
+    s->known = s->before ? wf__alloc0(flags) : NULL;
+    bool ok = s->known != NULL;
+    if (ok)
+        wf__pool_run_on(pool, threads, chains * s->parts, fn, s);
+    wf__free(s->before);
+    wf__free((void *)s->known);
+    return ok;
+}
+
+static int64_t next_part(scan *s) { return atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed); }
+
+/* What the part comes to by itself, all of it being computed before. */
+static void sum_part(const scan *s, const piece *p, int64_t row, int64_t first, int64_t end, void *sum)
+{
+    int64_t most = s->feed ? PIECE : PART;
+    for (int64_t n; first < end; first += n) {
+        n = at_most(end - first, most);
+        feed(s, p, place_of(s, row, first, n), n);
+        scan_loop l = row_loop(s, p, row, first, n, sum);
+        s->run(s->how->join, SUM, &l);
+    }
+}
+
+/* The same joins as scan_rows'. */
+static void scan_part(void *user, int64_t index, int worker)
+{
+    WF__UNUSED(index);
+    scan *s = user;
+    int64_t part = next_part(s), k = part % s->parts, row = part / s->parts, first = k * PART;
+    int64_t end = at_most(s->n, first + PART);
+    size_t size = acc_size(s);
+    _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)], sum[sizeof(uint64_t)];
+    piece p = piece_at(s, place_of(s, row, first, end - first), worker);
+    bool last = k + 1 == s->parts;
+    fill(acc, s->neutral, size, 2);
+    fill(sum, s->neutral, size, 1);
+    if (!last)
+        sum_part(s, &p, row, first, end, sum);
+    if (k)
+        take_carry(s, part, acc, 1);
+    if (!last)
+        give_carry(s, part, acc, sum, 1);
+    scan_some(s, row, first, end, last ? NULL : &p, acc, worker);
+}
+
+/* ---- columns ---- */
+typedef struct columns { /* of a task: a chunk of the columns of a row */
+    const scan *s;
+    int64_t row, first, width, from, to; /* from, to: elements before their first ones */
+    int worker;
+} columns;
+
+static columns find_columns(const scan *s, int64_t chain, int worker)
+{
+    int64_t first = chain % s->chunks * s->each;
+    columns c = { s, chain / s->chunks, first, at_most(s->dim[s->lane] - first, s->each), 0, 0, worker };
+    find_row(s, c.row, &c.from, &c.to);
+    c.from += first * s->from_stride[s->lane];
+    c.to += first;
+    return c;
+}
+
+/* Where elements begin .. end - 1 of the columns begin in C order. */
+static int64_t place_of_columns(const columns *c, int64_t begin, int64_t end)
+{
+    return place_of(c->s, c->row, begin, end - begin) * c->s->dim[c->s->lane] + c->first;
+}
+
+/* Do all elements of a part have a place in the worker's memory at once? */
+static bool part_fits(const scan *s, int64_t width) { return width >= s->dim[s->lane] && s->part * width <= PART; }
+
+/* Elements begin .. end - 1 of the columns, piece by piece, by that pass. `where`: where all of them are, or are to be;
+ * NULL: each piece begins anew. */
+static void pass_columns(const columns *c, scan_pass pass, int64_t begin, int64_t end, const piece *where, bool feeds,
+                         const void *carry, void *acc)
+{
+    const scan *s = c->s;
+    int64_t inner = s->dim[s->lane];
+    int64_t most = !in_pieces(s) ? s->n : c->width == inner && c->width < PIECE ? PIECE / c->width : 1;
+    scan_loop l = { .acc = acc,
+                    .with = carry,
+                    .width = c->width,
+                    .from_step = s->from_step,
+                    .to_step = s->to_step,
+                    .from_lane = s->from_stride[s->lane],
+                    .exclusive = s->how->exclusive };
+    for (int64_t i = begin; i < end; i += l.n) {
+        l.n = at_most(end - i, most);
+        int64_t at = place_of_columns(c, i, i + l.n);
+        piece p = where ? *where : piece_at(s, at, c->worker);
+        if (feeds)
+            feed(s, &p, at, c->width * l.n);
+        l.from = p.from + (c->from + i * s->from_step) * s->size;
+        l.to = p.to + (c->to + i * s->to_step) * s->size;
+        s->run(s->how->join, pass, &l);
+        if (pass != COLUMN)
+            continue;
+        for (int64_t j = 0; j < c->width && !i; ++j)
+            set_nothing(s, (char *)l.to + j * s->size);
+        then(s, &p, at, c->width * l.n);
+    }
+}
+
+/* From end to end. */
+static void scan_columns(void *user, int64_t chain, int worker)
+{
+    const scan *s = user;
+    _Alignas(uint64_t) char acc[COLUMNS * sizeof(uint64_t)], carry[COLUMNS * sizeof(uint64_t)];
+    columns c = find_columns(s, chain, worker);
+    fill(carry, s->neutral, acc_size(s), c.width);
+    for (int64_t begin = 0; begin < s->n; begin += s->part) {
+        fill(acc, s->neutral, acc_size(s), c.width);
+        pass_columns(&c, COLUMN, begin, at_most(s->n, begin + s->part), NULL, true, carry, acc);
+        end_part(s, carry, acc, c.width);
+    }
+}
+
+/* A part of them, by the same joins. What is computed on the way is computed again if it has no place to stay. */
+static void scan_column_part(void *user, int64_t index, int worker)
+{
+    WF__UNUSED(index);
+    scan *s = user;
+    _Alignas(uint64_t) char acc[COLUMNS * sizeof(uint64_t)], carry[COLUMNS * sizeof(uint64_t)];
+    int64_t number = next_part(s), chains = s->rows * s->chunks, k = number / chains, chain = number % chains;
+    int64_t part = chain * s->parts + k, begin = k * s->part, end = at_most(s->n, begin + s->part);
+    columns c = find_columns(s, chain, worker);
+    bool last = k + 1 == s->parts, stays = !s->own_from || part_fits(s, c.width);
+    piece p = piece_at(s, place_of_columns(&c, begin, end), worker);
+    const piece *where = stays && s->own_from ? &p : NULL;
+    fill(carry, s->neutral, acc_size(s), c.width);
+    fill(acc, s->neutral, acc_size(s), c.width);
+    if (!last)
+        pass_columns(&c, SUM_COLUMNS, begin, end, where, true, NULL, acc);
+    if (k)
+        take_carry(s, part, carry, c.width);
+    if (!last)
+        give_carry(s, part, carry, acc, c.width);
+    fill(acc, s->neutral, acc_size(s), c.width);
+    pass_columns(&c, COLUMN, begin, end, where, last || !stays, carry, acc);
+}
+
+static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, scan *s)
+{
+    if (threads > 1)
+        wf__pool_run_on(pool, threads, n, fn, s);
+    for (int64_t i = 0; threads <= 1 && i < n; ++i)
+        fn(s, i, 0);
+}
+
+/* ---- a scan ---- */
+/* Axes that memory makes one become one; those of one element go. */
+static void set_axes(scan *s, const wf_shape *space)
+{
+    s->axis = s->lane = -1;
+    for (int d = 0; d < space->rank; ++d) {
+        int last = s->rank - 1;
+        bool scanned = d == s->how->axis;
+        int64_t n = space->dim[d], from = s->how->from_stride[d], to = s->how->to_stride[d];
+        if (n == 1 && !scanned)
+            continue;
+        if (last >= 0 && !scanned && last != s->axis && s->from_stride[last] == from * n &&
+            s->to_stride[last] == to * n)
+            s->dim[last] *= n;
+        else {
+            s->dim[++last] = n;
+            s->rank = last + 1;
+            s->axis = scanned ? last : s->axis;
+        }
+        s->from_stride[last] = from;
+        s->to_stride[last] = to;
+    }
+    if (s->axis < s->rank - 1)
+        s->lane = s->rank - 1;
+}
+
+static int64_t at_least(int64_t x, int64_t least) { return x > least ? x : least; }
+static int64_t times(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+/* May columns be shared? What is computed on the way is computed twice where it has no place to stay. */
+static bool can_share(const scan *s)
+{
+    const wf__ir *body = s->feed ? &s->feed->stage->body : NULL;
+    bool once = body && s->own_from && !part_fits(s, s->each);
+    for (uint32_t k = 0; once && k < body->slot_n; ++k)
+        if (body->slot[k].written && s->feed->stage->mem[k].object != s->feed->object)
+            return false;
+    return true;
+}
+
+static bool run_scan(scan *s, wf__pool *pool, int threads)
+{
+    if (s->lane >= 0) {
+        int64_t inner = s->dim[s->lane];
+        s->rows /= inner;
+        s->each = threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, LEAST), COLUMNS) : COLUMNS;
+        s->chunks = times(inner, s->each);
+        int64_t chains = s->rows * s->chunks;
+        s->wide = at_most(inner, s->each);
+        if (threads > 1 && s->parts > 1 && chains < 4 * threads && chains % threads && can_share(s))
+            return share_parts(s, pool, threads, chains, scan_column_part);
+        run_each(pool, threads, chains, scan_columns, s);
+        return true;
+    }
+    if (threads > 1 && s->rows < 4 * threads && s->parts > 1) {
+        s->wide = 1;
+        return share_parts(s, pool, threads, s->rows, scan_part);
+    }
+    s->each = at_least(at_most((in_pieces(s) ? PIECE : PART) / s->n, s->rows / threads / 4), 1);
+    run_each(pool, threads, times(s->rows, s->each), scan_rows, s);
+    return true;
+}
+
+/* Does what computes the elements read what was in their place? */
+static bool reads_own(const wf__feed *feed)
+{
+    const wf__ir *body = &feed->stage->body;
+    bool reads = false;
+    for (uint32_t k = 0; k < body->slot_n; ++k)
+        reads = reads || (feed->stage->mem[k].object == feed->object && body->slot[k].read);
+    return reads;
+}
+
+static uint64_t work_of(const wf__feed *feed) { return feed ? feed->stage->work : 0; }
+
+bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
+                  const wf__feed *feed, const wf__feed *then)
+{
+    const wf__scan *how = &stage->scan;
+    int64_t sign = how->reversed ? -1 : 1, points = 1;
+    scan s = { .how = how, .feed = feed, .then = then, .run = kernel_of(how), .size = (int64_t)wf__size(how->dtype) };
+    for (int d = 0; d < stage->space.rank; ++d)
+        points *= stage->space.dim[d];
+    if (!points)
+        return true;
+    set_axes(&s, &stage->space);
+    s.from = base[how->from];
+    s.to = base[how->to];
+    s.n = s.dim[s.axis];
+    s.from_step = sign * s.from_stride[s.axis];
+    s.to_step = sign * s.to_stride[s.axis];
+    s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
+    if ((uint64_t)points * WORK + work_of(feed) + work_of(then) < PARALLEL_WORK)
+        threads = 1;
+    s.rows = points / s.n;
+    s.part = wf__scan_part(&stage->space, how->axis);
+    s.parts = times(s.n, s.part);
+    s.own_from = feed && !reads_own(feed);
+    s.own_to = then != NULL;
+    size_t bytes = (size_t)threads * PART * (size_t)s.size;
+    if ((s.own_from || s.own_to) && !(s.local = wf__mem_alloc(memory, bytes)))
+        return false;
+    bool ok = run_scan(&s, pool, threads);
+    wf__mem_free(memory, s.local, bytes);
+    return ok;
+}

@@ -1,0 +1,277 @@
+/* stage_code.c - the code of stages: variants, compiled by the engine at a stage's first run, or interpreted. */
+#include "run/cpu/stage_code.h"
+#include "run/engine_internal.h"
+#include <stdio.h>
+
+/* Made at a stage's first run: stage->code. An entry changes at most once, from baseline code to the code for good, and
+ * both stay as long as the stage, since launches may be at it. */
+enum { BASELINE, FOR_GOOD, TIERS };
+typedef struct stage_code {
+    _Atomic(wf__entry *) entry[WF__VARIANTS];
+    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* what the entry is of, while better code is to come */
+    wf__held *held[WF__VARIANTS][TIERS];              /* under the engine's lock */
+    _Atomic bool no_entry[WF__VARIANTS];              /* the compiler cannot: interpret */
+    _Atomic uint64_t hash[WF__VARIANTS];              /* of the code */
+    _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
+    _Atomic(wf__interp *) interp;
+} stage_code;
+
+void wf__engine_free_stage_code(void *engine, void *code)
+{
+    stage_code *c = code;
+    for (int i = 0; i < WF__VARIANTS; ++i)
+        for (int t = 0; t < TIERS; ++t)
+            wf__map_let_go(((wf__engine *)engine)->code, c->held[i][t]);
+    wf__interp_free(atomic_load(&c->interp));
+    wf__free(c);
+}
+
+static stage_code *code_of(wf__engine *e, wf__stage *stage)
+{
+    stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
+    if (c)
+        return c;
+    wf__mutex_lock(&e->lock);
+    c = atomic_load(&stage->code);
+    if (!c && (c = wf__alloc0(sizeof *c)))
+        atomic_store_explicit(&stage->code, (void *)c, memory_order_release);
+    wf__mutex_unlock(&e->lock);
+    return c;
+}
+
+/* ---- which variant ---- */
+/* Do the addresses allow stores past the cache? Those of output rows must be aligned, and nothing written may be read. */
+static bool may_stream(const wf__stage *stage, const wf__mem *mem)
+{
+    const wf__ir *body = &stage->body;
+    bool any = false;
+    for (uint32_t s = 0; s < body->slot_n; ++s) {
+        const wf__slot *slot = &body->slot[s];
+        if (!slot->written)
+            continue;
+        if (slot->read || (!slot->element && !slot->rows) || slot->step[slot->rank - 1] != WF__STEP_UNIT)
+            return false;
+        any = true;
+        uintptr_t bits = (uintptr_t)mem[s].base;
+        for (int d = 0; d + 1 < slot->rank; ++d)
+            bits |= (uintptr_t)mem[s].stride[d] * wf__size(slot->dtype);
+        if (bits & 63)
+            return false;
+        for (uint32_t t = 0; t < body->slot_n; ++t)
+            if (t != s && body->slot[t].read && mem[t].base == mem[s].base)
+                return false;
+    }
+    return any;
+}
+
+wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
+{
+    bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
+    return one_point || stage->body.flags & WF_DEBUG  ? WF__VARIANTS
+           : stage->updates && !parallel              ? WF__ALONE
+           : stage->streams && may_stream(stage, mem) ? WF__NONTEMPORAL
+                                                      : WF__PLAIN;
+}
+
+/* ---- compiling ---- */
+/* Of `most` rows or fewer: as many as leave few over, as those take longer. */
+static int even_rows(int64_t n, int most)
+{
+    int best = most;
+    for (int rows = most - 1; rows > 1 && n < 4 * most; --rows)
+        if (n % rows < n % best || n < best)
+            best = rows;
+    return n > 1 ? best : 1;
+}
+
+/* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
+static int rows_at_once(const wf__engine *e, const wf__stage *stage)
+{
+    enum { CROSSED = 8, WORTH_COMPILING = 1 << 20 }; /* 3 times as long, and more */
+    const wf__ir *body = &stage->body;
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        if (wf__is_crossed(&body->slot[s]))
+            return stage->work < WORTH_COMPILING ? 1 : even_rows(stage->block[body->rank - 2], CROSSED);
+    if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
+        return 0;
+    enum { LARGE = 1 << 22, PAGE = 4096 };
+    int row = body->rank - 2, best = 4;
+    int64_t n = stage->block[row];
+    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
+        int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
+        if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
+            continue;
+        if (bytes > -PAGE / 2 && bytes < PAGE / 2)
+            return 1; /* the processor foresees one or two streams in a page, not several */
+        best = e->rows_ahead;
+    }
+    return even_rows(n, best);
+}
+
+static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which, bool baseline)
+{
+    bool plain = !stage->body.loops && !stage->body.red_n && !stage->updates && !stage->copies_n;
+    int columns = stage->columns ? stage->columns : baseline; /* 0: chosen by cost */
+    return (wf__code_options){ .baseline = baseline,
+                               .nontemporal = which == WF__NONTEMPORAL,
+                               .columns = plain ? columns : 0,
+                               .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
+                               .rows_at_once = rows_at_once(e, stage),
+                               .alone = which == WF__ALONE };
+}
+
+/* Code of a plan that had some. */
+static void note_variant(const stage_code *c, wf__variant which, wf__note *note)
+{
+    bool other = false;
+    for (int i = 0; i < WF__VARIANTS; ++i)
+        other = other || (i != (int)which && atomic_load(&c->entry[i]));
+    if (other && note->code == WF_CODE_COMPILED)
+        snprintf(note->why, sizeof note->why, "%s",
+                 which == WF__NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
+                 : which == WF__ALONE                ? "one thread runs it: its updates need not be atomic"
+                 : atomic_load(&c->entry[WF__ALONE]) ? "several threads run it: its updates must be atomic"
+                                                     : "these addresses are not aligned for stores past the cache");
+}
+
+static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
+{
+    uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
+    int rows, columns, lanes;
+    wf__code_options how = options_of(e, stage, which, atomic_load(&c->baseline[which]) != NULL);
+    if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
+        tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
+        atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
+    }
+    note->hash = atomic_load(&c->hash[which]);
+    note->rows = (int)(tile & 255);
+    note->columns = (int)(tile >> 8 & 255);
+    note->lanes = (int)(tile >> 16);
+    note->nontemporal = which == WF__NONTEMPORAL;
+    note->alone = which == WF__ALONE;
+    note->baseline = how.baseline;
+}
+
+static void log_failure(wf__engine *e, wf__str *error, bool again)
+{
+    wf__str text = { 0 };
+    wf__str_addf(&text, "compiling a kernel failed (%s); %s", wf__str_get(error),
+                 again ? "the code that there is stays" : "it is interpreted instead");
+    wf__engine_log(e, 1, wf__str_get(&text));
+    wf__str_free(&text);
+}
+
+/* Sets the entry. `held`: its code, which is the stage's from now on. */
+static wf__entry *take(wf__engine *e, stage_code *c, wf__variant which, wf__held *held)
+{
+    wf__mutex_lock(&e->lock);
+    wf__executable *x = wf__held_value(held);
+    wf__held **of = &c->held[which][x->baseline ? BASELINE : FOR_GOOD], *surplus = *of;
+    if (surplus) /* another thread's may be another copy of the code */
+        x = wf__held_value(*of);
+    *of = surplus ? *of : held;
+    surplus = surplus ? held : NULL;
+    if (!x->baseline || !c->held[which][FOR_GOOD]) {
+        atomic_store(&c->baseline[which], x->baseline ? x : NULL);
+        atomic_store(&c->tile[which], 0);
+        atomic_store_explicit(&c->entry[which], x->entry, memory_order_release);
+    }
+    wf__mutex_unlock(&e->lock);
+    wf__map_let_go(e->code, surplus);
+    return x->entry;
+}
+
+/* ---- tiers ---- */
+/* Work after which baseline code has cost about what it saved: it takes 1.05 to 2 times as long as the better one, and a
+ * unit of work 8 ps (additions, in the cache) to 50 ps (divisions and roots) on Zen 4. Compiling for good takes a
+ * millisecond more, and some microseconds more for each node. */
+static uint64_t worth_compiling(const wf__stage *stage)
+{
+    return ((uint64_t)1 << 28) + ((uint64_t)stage->body.n << 22);
+}
+
+/* How often loops turn is not known. */
+static bool is_brief(const wf__stage *stage)
+{
+    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+}
+
+/* Notes a run of baseline code. true, to one thread: enough of it. */
+static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant which)
+{
+    wf__executable *x = atomic_load_explicit(&c->baseline[which], memory_order_acquire);
+    if (!x)
+        return false;
+    uint64_t done = atomic_fetch_add_explicit(&x->work, stage->work, memory_order_relaxed) + stage->work;
+    return done >= worth_compiling(stage) && atomic_compare_exchange_strong(&c->baseline[which], &x, NULL);
+}
+
+static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, bool baseline,
+                          wf__note *note)
+{
+    wf__str error = { 0 };
+    const wf__code_options how = options_of(e, stage, which, baseline), for_good = options_of(e, stage, which, false);
+    wf__note found = { .explain = note && note->explain };
+    double start = note ? wf__now() : 0;
+    wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, if any */
+    const bool again = entry != NULL;
+    wf__held *held = wf__engine_code(e, &stage->body, &how, baseline ? &for_good : NULL, &found, &error);
+    if (held) {
+        entry = take(e, c, which, held);
+        atomic_store(&c->hash[which], found.hash);
+    } else if (!again)
+        atomic_store(&c->no_entry[which], true);
+    if (note) {
+        note->code = found.code;
+        note->compile_s += wf__now() - start;
+        memcpy(note->why, found.why, sizeof note->why);
+        note_variant(c, which, note);
+        if (again && note->code == WF_CODE_COMPILED)
+            snprintf(note->why, sizeof note->why, "it has run often enough to be worth better code");
+    }
+    if (error.len)
+        log_failure(e, &error, again);
+    wf__str_free(&error);
+    return entry;
+}
+
+wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, wf__note *note)
+{
+    stage_code *c = code_of(e, stage);
+    wf__entry *entry = c ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
+    if (note && entry && note->code == WF_CODE_NONE) /* else it was compiled ahead, which has said more */
+        note->code = WF_CODE_READY;
+    if (entry && has_outgrown(stage, c, which))
+        entry = compile(e, stage, c, which, false, note);
+    else if (!entry && c && !atomic_load(&c->no_entry[which]))
+        entry = compile(e, stage, c, which, is_brief(stage), note);
+    if (entry && note)
+        note_code(e, stage, c, which, note);
+    return entry;
+}
+
+wf__entry *wf__stage_ready_entry(const wf__stage *stage, wf__variant which)
+{
+    const stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
+    bool settled = c && !atomic_load_explicit(&c->baseline[which], memory_order_acquire);
+    return settled ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
+}
+
+const wf__interp *wf__stage_interp(wf__engine *e, wf__stage *stage, wf__failure *f)
+{
+    stage_code *c = code_of(e, stage);
+    wf__interp *interp = c ? atomic_load_explicit(&c->interp, memory_order_acquire) : NULL;
+    if (interp)
+        return interp;
+    if (c) {
+        wf__mutex_lock(&e->lock);
+        interp = atomic_load(&c->interp);
+        if (!interp && (interp = wf__interp_new(&stage->body, &f->text)))
+            atomic_store_explicit(&c->interp, interp, memory_order_release);
+        wf__mutex_unlock(&e->lock);
+    } else
+        wf__str_add(&f->text, "out of memory for a launch");
+    if (!interp)
+        f->status = WF_ERR_MEMORY;
+    return interp;
+}

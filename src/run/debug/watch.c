@@ -1,0 +1,322 @@
+/* watch.c - findings of debug mode: indices outside, elements that two points write, NaNs stored, outputs left unset.
+ * And what is shown by it. */
+#include "run/debug/watch.h"
+#include <math.h>
+
+enum { MOST_ELEMENTS = 1 << 27 }; /* of an array whose writers are kept */
+
+/* ---- who wrote what ---- */
+typedef struct region { /* of memory that slots write; of a slot that is not its region's first: not used */
+    uintptr_t lo, hi;
+    unsigned size; /* of an element; 0: nothing is written */
+} region;
+
+static region written(const wf__stage *stage, uint32_t slot, const wf__mem *mem, wf__watch_slot *s)
+{
+    for (int d = 0; d < stage->body.slot[slot].rank; ++d) {
+        int64_t reach = mem->dim[d] > 0 ? (mem->dim[d] - 1) * mem->stride[d] : 0;
+        *(reach < 0 ? &s->lowest : &s->highest) += reach;
+    }
+    region r = { .size = wf__size(stage->body.slot[slot].dtype) };
+    r.lo = (uintptr_t)mem->base + (uintptr_t)(s->lowest * (int64_t)r.size);
+    r.hi = (uintptr_t)mem->base + (uintptr_t)((s->highest + 1) * (int64_t)r.size);
+    return r;
+}
+
+static bool meet(const region *a, const region *b)
+{
+    return a->size && a->size == b->size && a->lo < b->hi && b->lo < a->hi && (a->lo - b->lo) % a->size == 0;
+}
+
+/* Makes one region of two that meet, that of the first slot; false: there are none. */
+static bool merge(wf__watch_slot *slot, region *of, uint32_t n)
+{
+    for (uint32_t s = 0; s < n; ++s)
+        for (uint32_t t = s + 1; t < n; ++t) {
+            if (slot[s].table != s || slot[t].table != t || !meet(&of[s], &of[t]))
+                continue;
+            of[s].lo = of[t].lo < of[s].lo ? of[t].lo : of[s].lo;
+            of[s].hi = of[t].hi > of[s].hi ? of[t].hi : of[s].hi;
+            for (uint32_t k = t; k < n; ++k)
+                slot[k].table = slot[k].table == t ? s : slot[k].table;
+            return true;
+        }
+    return false;
+}
+
+static bool make_tables(wf__watch *w, const wf__mem *mem, const region *of)
+{
+    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s) {
+        wf__watch_slot *slot = &w->slot[s];
+        const region *r = &of[slot->table];
+        uint64_t elements = r->size ? (r->hi - r->lo) / r->size : 0;
+        if (!elements || elements > MOST_ELEMENTS)
+            continue;
+        slot->first = ((int64_t)r->lo - (int64_t)(uintptr_t)mem[s].base) / (int64_t)r->size;
+        slot->last = slot->first + (int64_t)elements - 1;
+        slot->writer = slot->table < s ? w->slot[slot->table].writer : wf__alloc0(elements * sizeof *slot->writer);
+        if (!slot->writer)
+            return false;
+    }
+    return true;
+}
+
+static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
+{
+    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s) {
+        wf__sight *sight = w->stage->body.slot[s].written ? wf__sight_at(engine, mem[s].base) : NULL;
+        if (sight)
+            sight->time = 0;
+        w->slot[s].sight = sight;
+    }
+}
+
+bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
+{
+    const wf__ir *body = &stage->body;
+    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_TRAP_NAN };
+    w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
+    region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
+    for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
+        w->slot[s].table = s;
+    if (engine && w->slot)
+        find_sights(w, engine, mem);
+    for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
+        bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].sight;
+        bool handed = watched && stage->team.threads && body->slot[n->a].scratch; /* no memory of its own */
+        if (watched && !of[n->a].size && !handed)
+            of[n->a] = written(stage, n->a, &mem[n->a], &w->slot[n->a]);
+    }
+    while (w->slot && of && merge(w->slot, of, body->slot_n))
+        continue;
+    bool ok = w->slot && of && make_tables(w, mem, of);
+    wf__free(of);
+    if (!ok)
+        wf__watch_end(w);
+    return ok;
+}
+
+void wf__watch_end(wf__watch *w)
+{
+    for (uint32_t s = 0; w->slot && s < w->stage->body.slot_n; ++s)
+        if (w->slot[s].table == s)
+            wf__free(w->slot[s].writer);
+    wf__free(w->slot);
+    wf__str_free(&w->text);
+    *w = (wf__watch){ 0 };
+}
+
+/* ---- text ---- */
+static void add_tuple(wf__str *out, const int64_t *x, int n)
+{
+    wf__str_add(out, "(");
+    for (int d = 0; d < n; ++d)
+        wf__str_addf(out, d ? ", %lld" : "%lld", (long long)x[d]);
+    wf__str_add(out, n == 1 ? ",)" : ")");
+}
+
+/* Axes of scratch that say which block's it is, of which the program knows nothing. */
+static int axes_in_front(const wf__slot *s) { return s->scratch && !s->shared ? s->scratch - 1 : 0; }
+
+static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
+{
+    const wf__mem_layout *layout = &w->stage->mem[slot];
+    const wf__slot *s = &w->stage->body.slot[slot];
+    const int front = axes_in_front(s);
+    wf__bind b = { .dtype = s->dtype, .rank = (uint8_t)(s->rank - front), .number = layout->number };
+    char text[WF__CALLED];
+    b.name = wf__label_of(&w->stage->body, wf__array_ref(slot));
+    memcpy(b.dim, layout->dim + front, (size_t)b.rank * sizeof *b.dim);
+    wf__str_add(out, wf__called(&b, s->scratch ? "scratch of the recording" : "a temporary of the recording", text));
+}
+
+static int64_t number_of(const wf__watch *w, const int64_t *point)
+{
+    int64_t at = 0;
+    for (int d = 0; d < w->stage->body.rank; ++d)
+        at = at * w->stage->extent[d] + point[d];
+    return at;
+}
+
+static void add_point(const wf__watch *w, wf__str *out, int64_t number)
+{
+    int64_t point[WF_MAX_RANK];
+    for (int d = w->stage->body.rank - 1; d >= 0; --d) {
+        point[d] = number % w->stage->extent[d];
+        number /= w->stage->extent[d];
+    }
+    add_tuple(out, point, w->stage->body.rank);
+}
+
+/* What the user calls what is read, or written. */
+static const char *name_of(const wf__watch *w, const wf__node *n)
+{
+    const wf__ir *body = &w->stage->body;
+    bool value = n->op == WF__STORE || n->op == WF__ACCUM || n->op == WF__ATOMIC;
+    return wf__label_of(body, value ? n->c : (wf__ref)(n - body->node));
+}
+
+/* ---- findings ---- */
+static bool is_first(wf__watch *w, wf_status status)
+{
+    if (w->status != WF_OK)
+        return false;
+    w->status = status;
+    return true;
+}
+
+void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_BOUNDS))
+        return;
+    const wf__slot *slot = &w->stage->body.slot[n->a];
+    const int front = axes_in_front(slot);
+    const char *name = name_of(w, n);
+    wf__str_add(&w->text, wf__function_of(n));
+    if (name)
+        wf__str_addf(&w->text, "%s'%s'", n->op == WF__LOAD ? " " : " of ", name);
+    wf__str_add(&w->text, ": index ");
+    add_tuple(&w->text, index + front, slot->rank - front);
+    wf__str_add(&w->text, " is outside ");
+    add_array(w, &w->text, n->a);
+    wf__str_add(&w->text, ", at point ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+}
+
+void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_BOUNDS))
+        return;
+    const char *name = wf__label_of(&w->stage->body, (wf__ref)(n - w->stage->body.node));
+    wf__str_addf(&w->text, "%s: index %lld is outside ", n->aux ? "wf_write" : "wf_read", (long long)index);
+    if (n->d >> 16)
+        wf__str_addf(&w->text, "axis %u of ", (unsigned)(n->d >> 16));
+    if (name)
+        wf__str_addf(&w->text, "the local array '%s'", name);
+    else
+        wf__str_addf(&w->text, "local array %u of the recording", (unsigned)(n->d & 0xffff) + 1);
+    wf__str_addf(&w->text, ", whose length is %u%s, at point ", (unsigned)n->c, n->d >> 16 ? " there" : "");
+    add_tuple(&w->text, point, w->stage->body.rank);
+}
+
+static bool is_nan(unsigned dtype, const void *value)
+{
+    bool complex = wf__is_complex(dtype);
+    unsigned part = complex ? wf__part_dtype(dtype) : dtype;
+    double x[2] = { 0 };
+    if (!wf__is_float(part))
+        return false;
+    wf__eval_cast(WF_F64, part, x, value, complex ? 2 : 1);
+    return isnan(x[0]) || isnan(x[1]);
+}
+
+void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_CONTRACT))
+        return;
+    wf__str_add(&w->text, "two points, ");
+    add_point(w, &w->text, (int64_t)writer - 1);
+    wf__str_add(&w->text, " and ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+    wf__str_add(&w->text, ", write the same element of ");
+    add_array(w, &w->text, n->a);
+    wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
+                                             : " by wf_accumulate, which is told that none do (WF_NO_CONFLICT)");
+}
+
+void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
+{
+    if (!is_first(w, WF_ERR_ARG))
+        return;
+    const char *name = name_of(w, n);
+    wf__str_add(&w->text, "a NaN");
+    if (name)
+        wf__str_addf(&w->text, ", '%s',", name);
+    wf__str_add(&w->text, " is stored in ");
+    add_array(w, &w->text, n->a);
+    wf__str_add(&w->text, ", by point ");
+    add_tuple(&w->text, point, w->stage->body.rank);
+}
+
+bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void *value, const int64_t *point)
+{
+    if (w->nan && is_nan(dtype, value))
+        wf__watch_nan(w, n, point);
+    return w->status == WF_OK;
+}
+
+bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point)
+{
+    wf__watch_slot *s = &w->slot[n->a];
+    if (s->sight) {
+        s->sight->on[offset] = 1;
+        return true;
+    }
+    uint64_t me = (uint64_t)number_of(w, point) + 1;
+    uint64_t *writer = s->writer && offset >= s->first && offset <= s->last ? &s->writer[offset - s->first] : NULL;
+    if (writer && *writer && *writer != me && !w->stage->body.red_n)
+        wf__watch_same(w, n, *writer, point);
+    if (writer)
+        *writer = me;
+    return n->op == WF__STORE ? wf__watch_value(w, n, n->dtype, value, point) : w->status == WF_OK;
+}
+
+void wf__watch_unset(const wf__watch *w, wf__str *out)
+{
+    const wf__ir *body = &w->stage->body;
+    for (wf__ref r = 1; r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
+        const wf__watch_slot *s = &w->slot[n->op == WF__STORE ? n->a : 0];
+        if (n->op != WF__STORE || !n->d || !body->slot[n->a].element || body->slot[n->a].read || !s->writer)
+            continue;
+        int64_t points = 1, set = 0;
+        for (int d = 0; d < body->rank; ++d)
+            points *= w->stage->extent[d];
+        for (int64_t i = s->lowest; i <= s->highest; ++i)
+            set += s->writer[i - s->first] != 0;
+        if (set >= points)
+            continue;
+        wf__str_addf(out, "%s%lld of %lld elements were left as they were in ", out->len ? "; " : "",
+                     (long long)(points - set), (long long)points);
+        add_array(w, out, n->a);
+        wf__str_add(out, ", an output that is set under a condition");
+        return;
+    }
+}
+
+/* ---- what is shown ---- */
+bool wf__watch_has_sights(const wf__watch *w)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s)
+        any = any || w->slot[s].sight;
+    return any;
+}
+
+bool wf__watch_is_sight(const wf__watch *w, const wf__node *n) { return n->op == WF__STORE && w->slot[n->a].sight; }
+
+bool wf__watch_look(wf__watch *w, const wf__node *n)
+{
+    wf__sight *sight = w->slot[n->a].sight;
+    int64_t stored = 0;
+    for (int64_t i = 0; i < sight->elements; ++i)
+        stored += sight->on[i];
+    if (!stored)
+        return true;
+    wf_status status = sight->look(sight, stored);
+    memset(sight->on, 0, (size_t)sight->elements);
+    ++sight->time;
+    if (status != WF_OK && is_first(w, status))
+        wf__str_add(&w->text, "wf_watch: ended by who was looking");
+    return status == WF_OK;
+}
+
+void wf__watch_no_memory(wf__watch *w, size_t most)
+{
+    if (is_first(w, WF_ERR_MEMORY))
+        wf__str_addf(&w->text,
+                     "wf_watch: no memory for all points to take their turns together, or more than %zu GiB would be "
+                     "needed; give it fewer points",
+                     most >> 30);
+}

@@ -1,0 +1,339 @@
+/* launch.c - see gpu/launch.h. */
+#include "run/gpu/launch.h"
+
+/* ---- code ---- */
+static void release(wf__gpu *gpu, wf__gpu_kernel_code *c) /* the GPU is ours */
+{
+    if (c->module)
+        wf__map_let_go(gpu->modules, c->module);
+    wf__ptx_free(&c->ptx);
+}
+
+void wf__gpu_free_stage_code(void *engine, void *code)
+{
+    wf__gpu_code *c = code;
+    wf__held *any = c->body.module ? c->body.module : c->join.module;
+    wf__gpu *gpu = ((const wf__gpu_kernel *)wf__held_value(any))->gpu;
+    wf__failure ignored = { 0 };
+    WF__UNUSED(engine);
+    bool current = wf__gpu_enter(gpu, &ignored);
+    release(gpu, &c->body);
+    release(gpu, &c->join);
+    if (current)
+        wf__gpu_end(gpu);
+    wf__str_free(&ignored.text);
+    wf__free(c);
+}
+
+bool wf__gpu_joins(const wf__stage *stage)
+{
+    return stage->body.red_n && (stage->empty ? !stage->reduce : (stage->reduce ? stage->parts : stage->blocks) > 1);
+}
+
+/* Does nothing but to reduce. */
+static bool is_pure(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op != WF__SETRED && wf__op_is_effect(ir->node[r].op))
+            return false;
+    return true;
+}
+
+const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
+{
+    const wf__stage *next = stage + 1;
+    bool uses = false;
+    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_DEBUG || next == plan->stage + plan->stage_n ||
+        next->body.red_n || next->scan.on || next->team.threads || next->empty)
+        return NULL;
+    for (int d = 0; d < next->body.rank; ++d)
+        if (next->extent[d] != 1)
+            return NULL;
+    for (wf__ref r = 1; r < next->body.n; ++r)
+        uses = uses || (next->body.node[r].op == WF__PARAM && next->body.node[r].a >= plan->params);
+    return uses && (wf__gpu_joins(stage) || is_pure(&stage->body)) ? next : NULL; /* it may read what others write */
+}
+
+/* The newest PTX that matters and that a driver knows. */
+static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
+
+wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
+                                bool join)
+{
+    bool completes = stage->body.red_n && !stage->reduce && wf__gpu_joins(stage) == join;
+    enum { SHORT = 128, MANY = 1 << 13 };
+    int last = stage->body.rank - 1;
+    bool rows = stage->reduce && !stage->body.kept_lane && stage->body.kept == last && stage->parts == 1 &&
+                stage->extent[last] <= SHORT && stage->kept >= MANY;
+    const wf__stage *post = completes ? wf__gpu_post(plan, stage) : NULL;
+    return (wf__ptx_options){ .arch = arch,
+                              .ptx = ptx_of(driver),
+                              .narrow = !join && wf__ptx_is_narrow(&stage->body, mem, stage->extent),
+                              .team = stage->team,
+                              .initial = completes ? stage->initial : NULL,
+                              .post = post ? &post->body : NULL,
+                              .short_rows = rows && !join ? (int)stage->extent[last] : 0,
+                              .results = plan->params + 1,
+                              .columns = stage->columns,
+                              .join = join,
+                              .copies = stage->copies,
+                              .copies_n = join ? 0 : stage->copies_n,
+                              .private_bytes = join ? 0 : stage->private_bytes };
+}
+
+static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
+{
+    const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
+    wf_status status = wf__ptx_emit(&l->stage->body, &how, &out->ptx, &l->failure->text);
+    if (status != WF_OK)
+        l->failure->status = status;
+    else
+        out->module = wf__gpu_module(l->gpu, wf__str_get(&out->ptx.text), out->ptx.text.len, note, l->failure);
+    return out->module != NULL;
+}
+
+bool wf__gpu_get_code(wf__gpu_launch *l)
+{
+    wf__note *note = l->note;
+    wf__gpu_code *c = atomic_load(&l->stage->code);
+    l->code = c;
+    if (c) {
+        if (note)
+            note->code = WF_CODE_READY;
+        return true;
+    }
+    if (!(c = wf__alloc0(sizeof *c))) {
+        l->failure->status = WF_ERR_MEMORY;
+        wf__str_add(&l->failure->text, "out of memory for a launch");
+        return false;
+    }
+    bool joins = wf__gpu_joins(l->stage), empty = l->stage->empty;
+    if ((!empty && !make_kernel(l, false, &c->body, note)) ||
+        (joins && !make_kernel(l, true, &c->join, empty ? note : NULL))) {
+        release(l->gpu, &c->body);
+        release(l->gpu, &c->join);
+        wf__free(c);
+        return false;
+    }
+    l->code = c;
+    atomic_store(&l->stage->code, (void *)c);
+    return true;
+}
+
+/* ---- the grid ---- */
+static int64_t divided(int64_t n, int64_t by) { return n / by + (n % by != 0); }
+
+static int64_t boxes(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->block[d]); }
+
+/* Threads of a block: as many as keep a multiprocessor busiest, but fewer where there is work for few blocks. */
+static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
+{
+    enum { LEAST = 32, BLOCKS = 2 /* of a multiprocessor */ };
+    const wf__gpu_kernel *kernel = wf__held_value(l->code->body.module);
+    unsigned n = (unsigned)kernel->threads;
+    if (l->limits->block_threads)
+        return (unsigned)l->limits->block_threads;
+    while (n > LEAST && threads / n < BLOCKS * l->gpu->processors)
+        n /= 2;
+    return n;
+}
+
+/* How many of so many threads x along rows are idle, in the last block of a row. */
+static int64_t idle(int64_t extent, int64_t width, unsigned x)
+{
+    return divided(extent, x * width) * x - divided(extent, width);
+}
+
+/* x goes along the lane axis: in the longest blocks that leave few threads idle at the ends of rows. Short rows
+ * share a block. */
+static void shape_rows(wf__gpu_launch *l)
+{
+    enum { WARP = 32, FEW = 8 /* one of so many */ };
+    const wf__stage *stage = l->stage;
+    int last = stage->body.rank - 1;
+    int64_t width = l->code->body.ptx.width, extent = stage->extent[last], threads = divided(extent, width);
+    l->rows = 1;
+    for (int d = 0; d < last; ++d)
+        l->rows *= !stage->body.red_n || d < stage->body.kept ? stage->extent[d] : boxes(stage, d);
+    unsigned n = block_threads(l, threads * l->rows), best = n;
+    for (unsigned x = n; last > 0 && x >= WARP; x /= 2)
+        if (idle(extent, width, best) > threads / FEW && idle(extent, width, x) < idle(extent, width, best))
+            best = x;
+    while (best > 1 && (int64_t)best / 2 >= threads)
+        best /= 2;
+    l->block_x = best;
+    l->block_y = last > 0 ? n / best : 1;
+    l->tiles = divided(extent, best * width);
+}
+
+/* Does every row of what is read and written at once begin at a multiple of what a thread has? */
+static bool is_aligned(const wf__gpu_launch *l)
+{
+    const wf__ptx_code *code = &l->code->body.ptx;
+    bool aligned = true;
+    for (uint32_t i = 0; i < code->wide_n; ++i) {
+        const wf__mem *m = &l->mem[code->wide[i]];
+        uint64_t bytes = (uint64_t)code->width * wf__size(l->stage->body.slot[code->wide[i]].dtype);
+        aligned = aligned && wf__gpu_address(m->base) % bytes == 0;
+        for (int d = 0; d < l->stage->body.rank - 1; ++d)
+            aligned = aligned && (l->stage->extent[d] < 2 || m->stride[d] % code->width == 0);
+    }
+    return aligned;
+}
+
+/* Does every record begin at a multiple of so many elements? */
+static bool has_aligned_records(const wf__mem *m, const wf__slot *slot, int elements)
+{
+    bool aligned = wf__gpu_address(m->base) % ((uint64_t)elements * wf__size(slot->dtype)) == 0;
+    for (int k = 0; k < slot->rank - 1; ++k)
+        aligned = aligned && (m->dim[k] < 2 || m->stride[k] % elements == 0);
+    return aligned;
+}
+
+static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
+{
+    bool post = f->number & WF__PTX_OF_POST;
+    const wf__stage *stage = l->stage + post;
+    const wf__mem *mem = (post ? l->post : l->mem) + (f->number & ~WF__PTX_OF_POST);
+    switch (f->what) {
+    case WF__PTX_BASE:
+        return wf__gpu_address(mem->base);
+    case WF__PTX_STRIDE:
+        return (uint64_t)mem->stride[f->axis];
+    case WF__PTX_DIM:
+        return (uint64_t)mem->dim[f->axis];
+    case WF__PTX_PARAM:
+        return l->param[f->number & ~WF__PTX_OF_POST];
+    case WF__PTX_EXTENT:
+        return (uint64_t)stage->extent[f->axis];
+    case WF__PTX_TILES:
+        return (uint64_t)l->tiles;
+    case WF__PTX_BLOCKS:
+        return (uint64_t)l->blocks;
+    case WF__PTX_ROWS:
+        return (uint64_t)l->rows;
+    case WF__PTX_BOX:
+        return (uint64_t)stage->block[f->axis];
+    case WF__PTX_BOXES:
+        return (uint64_t)boxes(stage, f->axis);
+    case WF__PTX_WARPS:
+        return (uint64_t)l->warps;
+    case WF__PTX_KEPT:
+        return (uint64_t)l->cells;
+    case WF__PTX_RECORD:
+        return has_aligned_records(mem, &stage->body.slot[f->number & ~WF__PTX_OF_POST], f->axis);
+    case WF__PTX_ALIGNED:
+        return is_aligned(l);
+    case WF__PTX_REPORT:
+    case WF__PTX_WRITERS:
+        return wf__gpu_watch_field(l->watch, f);
+    case WF__PTX_RESULTS:
+        return wf__gpu_address(l->results);
+    case WF__PTX_FROM:
+        return wf__gpu_address(l->from);
+    case WF__PTX_PLANE:
+        return l->plane;
+    case WF__PTX_LINES:
+        return (uint64_t)l->lines;
+    case WF__PTX_RANGES:
+        return (uint64_t)l->ranges;
+    case WF__PTX_DEPTH:
+        return (uint64_t)l->depth;
+    default:
+        return wf__gpu_address(l->result[f->number]);
+    }
+}
+
+/* Blocks are numbered along x, and if those are too many, along y. */
+static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t blocks)
+{
+    enum { MOST_X = INT32_MAX, MOST_Y = 65535 };
+    uint64_t values[WF__PTX_MOST_FIELDS];
+    void *params[] = { values };
+    int64_t y = divided(blocks, MOST_X);
+    if (y > MOST_Y) {
+        l->failure->status = WF_ERR_UNSUPPORTED;
+        wf__str_addf(&l->failure->text, "%s: %lld blocks of threads are too many", l->gpu->name, (long long)blocks);
+        return false;
+    }
+    for (uint32_t i = 0; i < code->ptx.fields; ++i)
+        values[i] = field(l, &code->ptx.field[i]);
+    const wf__gpu_kernel *kernel = wf__held_value(code->module);
+    uint32_t own = l->stage->team.own.bytes, shared = own > WF__TEAM_MEMORY ? own : 0;
+    const wf__cuda *c = l->gpu->cuda;
+    int result = shared ? c->FuncSetAttribute(kernel->function, WF__CUDA_FUNCTION_MEMORY, (int)shared) : 0;
+    if (!wf__gpu_ok(l->gpu, "giving a kernel shared memory", result, l->failure))
+        return false;
+    result = c->LaunchKernel(kernel->function, (unsigned)divided(blocks, y), (unsigned)y, 1, l->block_x, l->block_y, 1,
+                             shared, l->gpu->now->stream, params, NULL);
+    return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
+}
+
+/* Blocks that have copies of arrays: as many as run at once, if there is enough to do for each of them. */
+static int64_t with_copies(const wf__gpu_launch *l, int64_t blocks)
+{
+    enum { THREADS = 2048, MEMORY = 64 << 10 /* of a multiprocessor, or more */, UPDATES = 8 /* for each element */ };
+    const wf__stage *stage = l->stage;
+    int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->private_bytes, points = 1;
+    int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
+    for (int d = 0; d < stage->body.rank; ++d)
+        points *= stage->extent[d];
+    for (uint32_t i = 0; i < stage->copies_n; ++i) {
+        int64_t worth = points / UPDATES * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
+        most = worth < most ? worth : most;
+    }
+    most = most < 1 ? 1 : most < blocks ? most : blocks;
+    if (l->note)
+        l->note->copies = (int)most;
+    return most;
+}
+
+bool wf__gpu_start(wf__gpu_launch *l)
+{
+    const wf__stage *stage = l->stage;
+    int64_t blocks;
+    if (stage->team.threads) {
+        l->block_x = (unsigned)stage->team.threads;
+        l->block_y = 1;
+        blocks = stage->blocks;
+    } else if (stage->body.red_n && !stage->body.kept_lane) {
+        l->warps = stage->reduce ? stage->kept * stage->parts : stage->blocks;
+        int64_t warps = divided(l->warps, l->code->body.ptx.rows);
+        l->block_x = block_threads(l, warps * WF__LANES);
+        l->block_y = 1;
+        blocks = divided(warps, l->block_x / WF__LANES);
+    } else {
+        shape_rows(l);
+        blocks = l->blocks = l->tiles * divided(l->rows, l->block_y);
+        if (stage->copies_n)
+            blocks = with_copies(l, blocks);
+    }
+    if (l->note)
+        l->note->threads = (int32_t)(l->block_x * l->block_y);
+    if (!(stage->body.flags & WF_DEBUG))
+        return start(l, &l->code->body, blocks);
+    l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
+    bool ok = l->watch && start(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
+    wf__gpu_watch_end(l->watch);
+    return ok;
+}
+
+/* ---- joins ---- */
+/* Threads along y have a line each; the others of a block go along cells. */
+void wf__gpu_shape_join(wf__gpu_launch *l)
+{
+    enum { THREADS = 256 };
+    unsigned most = (unsigned)wf__ptx_join_threads(&l->stage->body);
+    l->block_x = l->block_y = 1;
+    l->ranges = 1;
+    l->depth = 0;
+    for (; l->block_y < most && l->block_y < l->lines; ++l->depth)
+        l->block_y *= 2;
+    while (2 * l->block_x * l->block_y <= (most < THREADS ? most : THREADS) && l->block_x < l->cells)
+        l->block_x *= 2;
+    for (; divided(l->lines, l->ranges) > l->block_y; ++l->depth)
+        l->ranges *= 2;
+    l->tiles = divided(l->cells, l->block_x);
+}
+
+bool wf__gpu_start_join(wf__gpu_launch *l) { return start(l, &l->code->join, l->tiles * l->ranges); }

@@ -1,0 +1,194 @@
+/* stages.c - runs the stages of a plan on a GPU. Nothing comes to the host: what boxes or parts of a reduction give is
+ * joined by a kernel, in the processor's order, and results that later stages have as parameters stay in the GPU's
+ * memory.
+ */
+#include "run/gpu/launch.h"
+#include "run/stage.h"
+#include <stdio.h>
+
+static bool no_memory(wf__failure *f)
+{
+    f->status = WF_ERR_MEMORY;
+    wf__str_add(&f->text, "out of memory for a launch");
+    return false;
+}
+
+/* ---- reductions ---- */
+enum { CELL = sizeof(uint64_t) }; /* room for an element of any dtype that is reduced */
+
+/* Where results belong. */
+static void place_results(wf__gpu_launch *l, char *const *base)
+{
+    const wf__stage *stage = l->stage;
+    for (uint32_t k = 0; k < stage->body.red_n; ++k)
+        l->result[k] = stage->reduce ? base[stage->result[k]] : l->results + (size_t)k * CELL;
+}
+
+/* Room for `lines` of all cells, where a kernel puts them now; for a later one to join. NULL: it has failed. */
+static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
+{
+    uint32_t n = l->stage->body.red_n;
+    int64_t cells;
+    size_t plane;
+    if (!wf__mul_i64(lines, l->cells, &cells) || !wf__mul_size((size_t)cells, CELL, &plane) ||
+        !wf__mul_size(plane, n, bytes)) {
+        no_memory(l->failure);
+        return NULL;
+    }
+    char *at = wf__gpu_take(l->gpu, *bytes, l->failure);
+    for (uint32_t k = 0; at && k < n; ++k)
+        l->result[k] = at + k * plane;
+    return at;
+}
+
+/* l->lines of all cells, at `from`, into the results. Where they are too many for a block of threads, first into fewer. */
+static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t bytes)
+{
+    for (bool ok = true, last = false; ok && !last;) {
+        char *to = NULL;
+        size_t more = 0;
+        wf__gpu_shape_join(l);
+        last = l->ranges == 1;
+        l->from = from;
+        l->plane = (size_t)l->lines * (size_t)l->cells * CELL;
+        if (last)
+            place_results(l, base);
+        else
+            ok = (to = take_lines(l, l->ranges, &more)) != NULL;
+        ok = ok && wf__gpu_start_join(l);
+        wf__gpu_give(l->gpu, from, bytes);
+        from = to;
+        bytes = more;
+        l->lines = l->ranges;
+        if (!ok) {
+            wf__gpu_give(l->gpu, from, bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_reduction(wf__gpu_launch *l, char *const *base)
+{
+    const wf__stage *stage = l->stage;
+    size_t bytes = 0;
+    char *from = NULL;
+    l->cells = stage->reduce ? stage->kept : 1;
+    l->lines = stage->empty ? 0 : stage->reduce ? stage->parts : stage->blocks;
+    if (!wf__gpu_joins(stage))
+        place_results(l, base);
+    else if (l->lines && !(from = take_lines(l, l->lines, &bytes)))
+        return false;
+    if (stage->empty || wf__gpu_start(l))
+        return !wf__gpu_joins(stage) || join_lines(l, base, from, bytes);
+    wf__gpu_give(l->gpu, from, bytes);
+    return false;
+}
+
+/* ---- one stage ---- */
+static bool run_stage(wf__gpu_launch *l, char *const *base, const wf__stage *post)
+{
+    const wf__stage *stage = l->stage;
+    const wf__ir *body = &stage->body;
+    uint32_t slots = body->slot_n + 1;
+    wf__mem *mem = wf__alloc0((slots + (post ? post->body.slot_n : 0)) * sizeof *mem);
+    l->result = wf__alloc0((body->red_n + 1) * sizeof *l->result);
+    bool ok = (mem && l->result) || no_memory(l->failure);
+    if (ok) {
+        wf__stage_mem(stage, base, mem);
+        if (post)
+            wf__stage_mem(post, base, mem + slots);
+        l->mem = mem;
+        l->post = mem + slots;
+        ok = wf__gpu_get_code(l) && (body->red_n ? run_reduction(l, base) : wf__gpu_start(l));
+        if (ok)
+            atomic_fetch_add_explicit(&l->gpu->engine->evaluated, 1 + (post != NULL), memory_order_relaxed);
+    }
+    wf__free(mem);
+    wf__free(l->result);
+    return ok;
+}
+
+static bool run_stages(const wf__gpu_launch *all, wf__plan *plan, char *const *base, wf__note *notes)
+{
+    wf__failure *f = all->failure;
+    bool ok = true;
+    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+        double start = notes ? wf__now() : 0;
+        wf__gpu_launch l = *all;
+        l.stage = &plan->stage[s];
+        if (l.stage->empty && (l.stage->reduce || !l.stage->body.red_n))
+            continue;
+        const wf__stage *post = wf__gpu_post(plan, l.stage);
+        l.note = notes ? &notes[s] : NULL;
+        ok = run_stage(&l, base, post);
+        if (ok && (notes || l.gpu->emulated)) /* what an emulator finds belongs to a stage */
+            ok = wf__gpu_wait(l.gpu, "running a kernel", f);
+        if (!ok && plan->stage_n > 1)
+            wf__str_addf(&f->text, " (stage %u of %u)", s + 1, plan->stage_n);
+        if (notes) {
+            notes[s].ran = true;
+            notes[s].run_s = wf__now() - start;
+        }
+        if (post && notes)
+            notes[s + 1].ran = notes[s + 1].fused = true;
+        s += post != NULL;
+    }
+    return ok;
+}
+
+static void note_label(wf__gpu *gpu, const char *label)
+{
+    if (!gpu->emulated)
+        snprintf(gpu->recent[gpu->recent_n++ % WF__GPU_RECENT], sizeof *gpu->recent, "%s", label ? label : "unnamed");
+}
+
+static void name_launches(const wf__gpu *gpu, const char *label)
+{
+    if (gpu->cuda->name)
+        gpu->cuda->name(label);
+}
+
+bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *given, const uint64_t *param,
+                 const wf__limits *limits, wf__note *notes, wf__failure *f)
+{
+    wf__gpu *gpu = on.gpu;
+    uint32_t objects = plan->objects + plan->temp_n, temps = 0;
+    char **base = wf__alloc0((objects + 1) * sizeof *base);
+    size_t cells = plan->most_reds * CELL;
+    wf__gpu_launch l = { .gpu = gpu, .plan = plan, .param = param, .limits = limits, .failure = f };
+    bool ok = (base || no_memory(f)) && wf__gpu_begin_on(gpu, on.stream, f);
+    bool begun = ok;
+    if (ok && on.stream)
+        ok = wf__gpu_use_memory(gpu, on.use, plan->objects, f);
+    for (uint32_t i = 0; ok && i < plan->objects; ++i)
+        base[i] = given[i];
+    if (ok && plan->most_reds)
+        ok = (l.results = wf__gpu_take(gpu, cells, f)) != NULL;
+    for (; ok && temps < plan->temp_n; ++temps) {
+        if (plan->temp[temps].shared)
+            continue;
+        size_t bytes = wf__temp_bytes(&plan->temp[temps]);
+        char *at = bytes == SIZE_MAX ? NULL : wf__gpu_take(gpu, bytes, f);
+        base[plan->objects + temps] = at;
+        if (!at)
+            ok = bytes == SIZE_MAX ? no_memory(f) : false;
+    }
+    name_launches(gpu, label);
+    ok = ok && run_stages(&l, plan, base, notes);
+    name_launches(gpu, NULL);
+    if (ok)
+        note_label(gpu, label);
+    if (begun) {
+        wf__failure late = { 0 };
+        if (!ok)
+            wf__gpu_wait(gpu, "running a kernel", &late);
+        wf__str_free(&late.text);
+        for (uint32_t t = 0; t < plan->temp_n; ++t)
+            wf__gpu_give(gpu, base[plan->objects + t], wf__temp_bytes(&plan->temp[t]));
+        wf__gpu_give(gpu, l.results, cells);
+        wf__gpu_end(gpu);
+    }
+    wf__free(base);
+    return ok;
+}

@@ -1,0 +1,224 @@
+/* array_memory.c - storage of arrays: 64-byte aligned blocks that are kept for reuse after they are freed.
+ *
+ * Size classes, 8 per doubling, so at most 1/8 is wasted. A free block holds its own list entry. One lock, held for a
+ * few instructions: the system is only called outside of it.
+ */
+#include "run/memory/array_memory.h"
+#include "base/os.h"
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#ifdef WEFT_ASAN /* what is free, or beyond the size asked for, must not be touched */
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define POISON(p, n) ((void)(p))
+#define UNPOISON(p, n) ((void)(p))
+#endif
+
+enum { CLASSES = 8 * (64 - 6) };
+#define LARGE WF__HUGE_PAGE /* from here on straight from the system */
+#define MOST ((size_t)PTRDIFF_MAX / 2)
+
+typedef struct block {
+    struct block *next;
+    uint32_t class;
+} block;
+
+typedef struct size_class {
+    block *free;   /* most recently freed first: it may still be in the core's cache */
+    uint64_t used; /* clock value of the last use */
+} size_class;
+
+struct wf__mem_cache {
+    wf__mutex lock;
+    uint64_t max_cached, clock;
+    wf__mem_stats stats;
+    size_class classes[CLASSES];
+};
+
+/* With u units of 64 bytes, u = m * 2^e, 8 <= m < 16 (e = 0 and any m for small u), the class is 8 e + m. */
+static uint32_t class_of(size_t bytes)
+{
+    uint64_t units = bytes ? ((uint64_t)bytes + 63) / 64 : 1;
+    if (units < 16)
+        return (uint32_t)units;
+    uint32_t e = 60 - (uint32_t)__builtin_clzll(units);
+    uint64_t m = (units + ((uint64_t)1 << e) - 1) >> e;
+    return 8 * e + (uint32_t)m; /* m = 16 is the same as e + 1, m = 8 */
+}
+
+static size_t class_bytes(uint32_t class)
+{
+    if (class < 16)
+        return (size_t) class * 64;
+    uint32_t e = class / 8 - 1;
+    return (size_t)(class - 8 * e) << (e + 6);
+}
+
+/* ---- the system ---- */
+
+static void *system_alloc(size_t bytes)
+{
+    if (wf__alloc_fails())
+        return NULL;
+    return bytes >= LARGE ? wf__pages_alloc(bytes) : aligned_alloc(WF__MEM_ALIGN, bytes);
+}
+
+static void system_free(void *p, size_t bytes)
+{
+    UNPOISON(p, bytes);
+    if (bytes >= LARGE)
+        wf__pages_free(p, bytes);
+    else
+        free(p);
+}
+
+static void release_list(block *b)
+{
+    while (b) {
+        block *next = b->next;
+        system_free(b, class_bytes(b->class));
+        b = next;
+    }
+}
+
+/* Takes blocks out of the cache until `more` bytes fit under the bound; least recently used classes first. */
+static block *evict(wf__mem_cache *cache, uint64_t more)
+{
+    block *out = NULL;
+    while (cache->stats.cached > 0 && cache->stats.cached + more > cache->max_cached) {
+        uint32_t oldest = 0;
+        for (uint32_t i = 1; i < CLASSES; i++)
+            if (cache->classes[i].free &&
+                (!cache->classes[oldest].free || cache->classes[i].used < cache->classes[oldest].used))
+                oldest = i;
+        block *b = cache->classes[oldest].free;
+        cache->classes[oldest].free = b->next;
+        cache->stats.cached -= class_bytes(oldest);
+        b->next = out;
+        out = b;
+    }
+    return out;
+}
+
+/* ---- the interface ---- */
+
+wf__mem_cache *wf__mem_new(uint64_t max_cached)
+{
+    wf__mem_cache *cache = wf__alloc0(sizeof *cache);
+    if (!cache)
+        return NULL;
+    if (max_cached == 0) {
+        uint64_t part = wf__ram_bytes() / 8;
+        max_cached = part < (uint64_t)1 << 30 ? part : (uint64_t)1 << 30;
+    }
+    cache->max_cached = max_cached;
+    wf__mutex_init(&cache->lock);
+    return cache;
+}
+
+void wf__mem_free_all(wf__mem_cache *cache)
+{
+    if (!cache)
+        return;
+    wf__mem_trim(cache);
+    wf__mutex_free(&cache->lock);
+    wf__free(cache);
+}
+
+void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
+{
+    if (bytes > MOST || wf__alloc_fails())
+        return NULL;
+    uint32_t class = class_of(bytes);
+    size_t size = class_bytes(class);
+    wf__mutex_lock(&cache->lock);
+    size_class *c = &cache->classes[class];
+    block *b = c->free;
+    c->used = ++cache->clock;
+    if (b) {
+        c->free = b->next;
+        cache->stats.cached -= size;
+        cache->stats.reused++;
+    } else {
+        cache->stats.fresh++;
+    }
+    cache->stats.in_use += bytes;
+    if (cache->stats.in_use > cache->stats.peak)
+        cache->stats.peak = cache->stats.in_use;
+    wf__mutex_unlock(&cache->lock);
+    if (!b)
+        b = system_alloc(size);
+    if (!b) {
+        wf__mem_trim(cache);
+        b = system_alloc(size);
+    }
+    if (!b) {
+        wf__mutex_lock(&cache->lock);
+        cache->stats.in_use -= bytes;
+        wf__mutex_unlock(&cache->lock);
+        return NULL;
+    }
+    UNPOISON(b, size);
+    POISON((char *)b + bytes, size - bytes);
+    return b;
+}
+
+void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes)
+{
+    if (!p)
+        return;
+    uint32_t class = class_of(bytes);
+    size_t size = class_bytes(class);
+    bool keep = size <= cache->max_cached;
+    block *b = p, *out = NULL;
+    UNPOISON(p, size);
+    b->class = class;
+    POISON((char *)p + sizeof *b, size - sizeof *b);
+    wf__mutex_lock(&cache->lock);
+    cache->stats.in_use -= bytes;
+    if (keep) {
+        size_class *c = &cache->classes[class];
+        if (size > cache->max_cached - cache->stats.cached)
+            out = evict(cache, size);
+        b->next = c->free;
+        c->free = b;
+        c->used = ++cache->clock;
+        cache->stats.cached += size;
+    }
+    wf__mutex_unlock(&cache->lock);
+    release_list(out);
+    if (!keep)
+        system_free(p, size);
+}
+
+void wf__mem_trim(wf__mem_cache *cache)
+{
+    wf__mutex_lock(&cache->lock);
+    block *out = NULL;
+    for (uint32_t i = 0; i < CLASSES && cache->stats.cached > 0; i++)
+        while (cache->classes[i].free) {
+            block *b = cache->classes[i].free;
+            cache->classes[i].free = b->next;
+            cache->stats.cached -= class_bytes(i);
+            b->next = out;
+            out = b;
+        }
+    wf__mutex_unlock(&cache->lock);
+    release_list(out);
+}
+
+void wf__mem_get_stats(wf__mem_cache *cache, wf__mem_stats *out)
+{
+    wf__mutex_lock(&cache->lock);
+    *out = cache->stats;
+    wf__mutex_unlock(&cache->lock);
+}

@@ -1,0 +1,182 @@
+/* queue.c - see queue.h. The thread takes all tasks that there are at once and does them outside of the lock.
+ *
+ * After a fork the threads do not exist in the child: there what was queued is never done, and nobody waits for it.
+ */
+#include "run/thread/queue.h"
+
+#define SPIN 20e-6 /* seconds of looking before sleeping: about what waking a sleeper takes */
+enum { PAUSES_PER_LOOK = 16 };
+
+/* ---- progress ---- */
+bool wf__progress_init(wf__progress *p)
+{
+    atomic_init(&p->waiting, 0);
+    atomic_init(&p->process, 0);
+    p->may_spin = wf__cpu_count() > 1;
+    if (!wf__mutex_init(&p->lock))
+        return false;
+    if (wf__cond_init(&p->made))
+        return true;
+    wf__mutex_free(&p->lock);
+    return false;
+}
+
+void wf__progress_free(wf__progress *p)
+{
+    wf__cond_free(&p->made);
+    wf__mutex_free(&p->lock);
+}
+
+static bool came_soon(bool may_spin, bool (*until)(void *user), void *user)
+{
+    bool yes = until(user);
+    if (yes || !may_spin)
+        return yes;
+    double begin = wf__now();
+    do
+        for (int i = 0; i < PAUSES_PER_LOOK && !yes; ++i) {
+            wf__pause();
+            yes = until(user);
+        }
+    while (!yes && wf__now() - begin < SPIN);
+    return yes;
+}
+
+/* Whoever waits says so and then looks; whoever changes something does so and then looks for waiters. Both orders are
+ * sequentially consistent, so one of the two sees the other. */
+void wf__progress_wait(wf__progress *p, bool (*until)(void *user), void *user)
+{
+    if (came_soon(p->may_spin, until, user) || atomic_load(&p->process) != wf__process_id())
+        return;
+    atomic_fetch_add(&p->waiting, 1);
+    wf__mutex_lock(&p->lock);
+    while (!until(user))
+        wf__cond_wait(&p->made, &p->lock);
+    wf__mutex_unlock(&p->lock);
+    atomic_fetch_sub(&p->waiting, 1);
+}
+
+void wf__progress_made(wf__progress *p)
+{
+    if (!atomic_load(&p->waiting))
+        return;
+    wf__mutex_lock(&p->lock); /* a waiter that has looked is asleep by now */
+    wf__mutex_unlock(&p->lock);
+    wf__cond_broadcast(&p->made);
+}
+
+/* ---- queues ---- */
+struct wf__queue {
+    wf__progress *progress;
+    wf__thread thread;
+    int64_t process;
+    wf__mutex lock; /* of what follows */
+    wf__cond more;
+    wf__task *first, **last;
+    bool asleep, quit;
+    _Atomic uint64_t put, done; /* tasks so far */
+};
+
+static bool is_news(void *user)
+{
+    wf__queue *q = user;
+    return atomic_load_explicit(&q->put, memory_order_relaxed) != atomic_load_explicit(&q->done, memory_order_relaxed);
+}
+
+/* All tasks that there are; NULL: none will come. */
+static wf__task *take(wf__queue *q)
+{
+    came_soon(q->progress->may_spin, is_news, q);
+    wf__mutex_lock(&q->lock);
+    while (!q->first && !q->quit) {
+        q->asleep = true;
+        wf__cond_wait(&q->more, &q->lock);
+    }
+    q->asleep = false;
+    wf__task *tasks = q->first;
+    q->first = NULL;
+    q->last = &q->first;
+    wf__mutex_unlock(&q->lock);
+    return tasks;
+}
+
+static void *work(void *user)
+{
+    wf__queue *q = user;
+    wf__thread_name("weft-stream");
+    for (wf__task *task; (task = take(q));)
+        for (wf__task *next; task; task = next) {
+            next = task->next;
+            task->run(task);
+            atomic_fetch_add(&q->done, 1);
+            wf__progress_made(q->progress);
+        }
+    return NULL;
+}
+
+wf__queue *wf__queue_new(wf__progress *progress)
+{
+    wf__queue *q = wf__alloc0(sizeof *q);
+    if (!q)
+        return NULL;
+    q->progress = progress;
+    q->process = wf__process_id();
+    atomic_store(&progress->process, q->process);
+    q->last = &q->first;
+    bool lock = wf__mutex_init(&q->lock), more = wf__cond_init(&q->more);
+    if (lock && more && wf__thread_start(&q->thread, work, q))
+        return q;
+    if (lock)
+        wf__mutex_free(&q->lock);
+    if (more)
+        wf__cond_free(&q->more);
+    wf__free(q);
+    return NULL;
+}
+
+void wf__queue_put(wf__queue *q, wf__task *task)
+{
+    task->next = NULL;
+    wf__mutex_lock(&q->lock);
+    *q->last = task;
+    q->last = &task->next;
+    atomic_fetch_add(&q->put, 1);
+    bool wake = q->asleep;
+    q->asleep = false;
+    wf__mutex_unlock(&q->lock);
+    if (wake)
+        wf__cond_signal(&q->more);
+}
+
+typedef struct mark {
+    wf__queue *queue;
+    uint64_t number;
+} mark;
+
+static bool is_done(void *user)
+{
+    mark *m = user;
+    return (int64_t)(atomic_load(&m->queue->done) - m->number) >= 0;
+}
+
+void wf__queue_wait(wf__queue *q)
+{
+    mark m = { q, atomic_load(&q->put) };
+    wf__progress_wait(q->progress, is_done, &m);
+}
+
+void wf__queue_free(wf__queue *q)
+{
+    if (!q)
+        return;
+    if (q->process == wf__process_id()) {
+        wf__mutex_lock(&q->lock);
+        q->quit = true;
+        wf__mutex_unlock(&q->lock);
+        wf__cond_signal(&q->more);
+        wf__thread_join(q->thread);
+        wf__cond_free(&q->more);
+        wf__mutex_free(&q->lock);
+    }
+    wf__free(q);
+}

@@ -1,0 +1,189 @@
+/* eval.c - the nodes of operator text as recording calls. Walks the trees in order, so every operand is recorded
+ * before its user, and adds to whatever goes wrong the place in the text.
+ */
+#include "text/record.h"
+#include "launch/launch.h"
+#include <stdio.h>
+
+/* ---- mistakes ---- */
+
+wf__tval wf__text_poison(const wf__recorder *r)
+{
+    wf__tval a = { .real = false };
+    a.v.h.graph = r->graph;
+    return a;
+}
+
+wf__tval wf__text_mistake(wf__recorder *r, wf_status status, uint32_t at, const char *format, ...)
+{
+    wf__str s = { 0 };
+    va_list args;
+    va_start(args, format);
+    wf__str_addv(&s, format, args);
+    va_end(args);
+    wf__text_caret(r->text, at, &s);
+    if (r->graph) /* wf_fail would cut it short */
+        wf__ir_fail(wf__graph_ir(r->graph), s.failed ? WF_ERR_MEMORY : status, "%s",
+                    s.failed ? "out of memory" : wf__str_get(&s));
+    wf__str_free(&s);
+    r->failed = true;
+    return wf__text_poison(r);
+}
+
+/* The part of the recording that has failed, or NULL. */
+static wf__ir *failed_part(wf_graph *graph)
+{
+    wf__recording *rec = &graph->program.rec;
+    return rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;
+}
+
+void wf__text_check(wf__recorder *r, uint32_t at)
+{
+    wf__ir *part = r->failed ? NULL : failed_part(r->graph);
+    if (!part)
+        return;
+    wf__str s = { 0 };
+    wf__text_caret(r->text, at, &s);
+    size_t n = strlen(part->error);
+    snprintf(part->error + n, sizeof part->error - n, "%s", wf__str_get(&s));
+    wf__str_free(&s);
+    r->failed = true;
+}
+
+/* ---- nodes of the tree ---- */
+
+static wf__tval call(wf__recorder *r, const wf__tree *node)
+{
+    const char *name = r->text->src + node->at;
+    wf_dtype cast = wf__text_dtype_named(name, node->len);
+    wf__text_fold kind = wf__text_fold_named(name, node->len, node->n);
+    int f = wf__tval_function(name, node->len);
+    if (cast == WF_NONE && kind == WF__FOLD_NONE && f < 0)
+        return wf__text_unknown(r, node, true);
+    int arity = cast != WF_NONE || kind != WF__FOLD_NONE ? 1 : wf__tval_arity(f);
+    if ((int)node->n != arity && !(wf__text_fold_has_ddof(kind) && node->n == 2))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d %s, not %u%s", (int)node->len, name, arity,
+                                arity == 1 ? "argument" : "arguments", node->n,
+                                kind != WF__FOLD_NONE && node->n ? "; axes follow a semicolon: (a; 0, -1)" : "");
+    if ((node->b || node->c) && kind == WF__FOLD_NONE)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s has no axes: only reductions (sum, mean, ...) do",
+                                (int)node->len, name);
+    wf__tval args[3];
+    for (uint32_t i = 0; i < node->n; i++)
+        args[i] = r->value[r->text->list[node->a + i]];
+    if (cast != WF_NONE)
+        return wf__tval_cast(&r->convert, args[0], cast);
+    if (kind != WF__FOLD_NONE)
+        return wf__text_fold_value(r, kind, node, args);
+    return wf__tval_call(&r->convert, f, args);
+}
+
+/* a[y-1, x]: fewer indices than axes stand for the last ones. */
+static wf__tval read_at(wf__recorder *r, const wf__tree *node)
+{
+    const wf__text *t = r->text;
+    const wf_arg *arg = wf__text_arg(r, node->at, node->len);
+    int len = node->len < 40 ? (int)node->len : 40;
+    const char *name = t->src + node->at;
+    int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
+    const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned && assigned->array)
+        return wf__text_local(r, node, assigned->array);
+    if (assigned || (w >= 0 && r->made[w]))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is computed here: neighbours need an array that exists (an argument)", len, name);
+    if (!arg)
+        return wf__text_unknown(r, node, wf__tval_function(name, node->len) >= 0);
+    if (arg->kind != 1)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is no array: it has no neighbours", len, name);
+    if (!arg->as.array)
+        return wf__text_mistake(r, WF_ERR_ARG, node->at, "%.*s: the array is NULL", len, name);
+    wf_shape shape = wf_array_shape(arg->as.array);
+    if ((int)node->n > shape.rank)
+        return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s has %d %s, %u indices are given", len, name,
+                                (int)shape.rank, shape.rank == 1 ? "axis" : "axes", node->n);
+    wf_val index[WF_MAX_RANK];
+    int own = shape.rank - (int)node->n, space = r->graph->program.rec.space.rank;
+    if (r->indexed && own > 0 && shape.rank > space)
+        return wf__text_mistake(r, WF_ERR_SHAPE, node->at,
+                                "%.*s has %d axes and the index space %d, so a point has no index along the first: "
+                                "%d indices are needed, %u %s given",
+                                len, name, (int)shape.rank, space, (int)shape.rank, node->n,
+                                node->n == 1 ? "is" : "are");
+    for (int k = 0; k < shape.rank && !r->failed; k++) {
+        wf__tval i;
+        if (k >= own)
+            i = wf__tval_integer(&r->convert, r->value[t->list[node->a + (uint32_t)(k - own)]]);
+        else if (shape.dim[k] == 1)
+            i = wf__tval_number(0, false); /* broadcast */
+        else
+            i = wf__text_own_index(r, node->at, shape.rank - k);
+        index[k] = i.v;
+    }
+    if (r->failed || r->convert.why[0])
+        return wf__text_poison(r);
+    wf__tval outside = node->b ? r->value[node->b] : wf__tval_number(0, false);
+    if (wf__tval_is_number(outside) && outside.real && !wf__is_float(wf_array_dtype(arg->as.array)) &&
+        !wf__is_complex(wf_array_dtype(arg->as.array)))
+        return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "the value outside is not a whole number, %.*s is %s", len,
+                                name, wf_dtype_name(wf_array_dtype(arg->as.array)));
+    return wf__tval_node(wf_read_border_n(r->graph, arg->as.array, (wf_border)node->border, outside.v,
+                                          (wf_vals){ index, (size_t)shape.rank }));
+}
+
+static wf__tval literal(wf__recorder *r, const wf__literal *n)
+{
+    if (!n->big)
+        return wf__tval_number(n->value, n->real);
+    wf_dtype t = n->bits > INT64_MAX ? WF_U64 : WF_I64;
+    return wf__tval_node(wf_const_i64(r->graph, t, (int64_t)n->bits));
+}
+
+/* -9223372036854775808 is the smallest i64, though its digits alone are a u64. */
+static wf__tval unary(wf__recorder *r, const wf__tree *node)
+{
+    const wf__tree *operand = &r->text->node[node->a];
+    const wf__literal *n = &operand->number;
+    uint64_t smallest = (uint64_t)INT64_MAX + 1;
+    if (node->op != '-' || operand->kind != WF__TREE_NUMBER || !n->big || n->bits < smallest)
+        return wf__tval_unary(&r->convert, node->op, r->value[node->a]);
+    if (n->bits > smallest)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "-%llu is less than an i64 can hold: write it with a point",
+                                (unsigned long long)n->bits);
+    return wf__tval_node(wf_const_i64(r->graph, WF_I64, INT64_MIN));
+}
+
+static wf__tval evaluate(wf__recorder *r, const wf__tree *node)
+{
+    wf__tctx *c = &r->convert;
+    switch ((wf__tree_kind)node->kind) {
+    case WF__TREE_NUMBER:
+        return literal(r, &node->number);
+    case WF__TREE_NAME:
+        return wf__text_lookup(r, node);
+    case WF__TREE_CALL:
+        return call(r, node);
+    case WF__TREE_READ:
+        return read_at(r, node);
+    case WF__TREE_UNARY:
+        return unary(r, node);
+    case WF__TREE_BINARY:
+        return wf__tval_binary(c, node->op, r->value[node->a], r->value[node->b]);
+    case WF__TREE_SELECT:
+        return wf__tval_select(c, r->value[node->a], r->value[node->b], r->value[node->c]);
+    case WF__TREE_NONE:
+        break;
+    }
+    return wf__text_poison(r);
+}
+
+void wf__text_evaluate(wf__recorder *r, const wf__stmt *s)
+{
+    const wf__text *t = r->text;
+    for (uint32_t i = s->first; i < s->last && !r->failed; i++) {
+        r->value[i] = evaluate(r, &t->node[i]);
+        if (!r->failed && r->convert.why[0])
+            wf__text_mistake(r, WF_ERR_DTYPE, t->node[i].at, "%s", r->convert.why);
+        wf__text_check(r, t->node[i].at);
+    }
+}

@@ -1,0 +1,163 @@
+/* fold.c - functions of whole arrays in operator text, along all or some of the axes: recorded as wf_reduce. Means
+ * and what is about them are computed in f64 and rounded once, as those of weft/array.h, but to other dtypes where
+ * elements have 16 bits: a mean of f16 is f32 here, as more is computed with it, and f16 there, as it is stored.
+ */
+#include "text/record.h"
+#include "launch/launch.h"
+#include <math.h>
+
+static const struct {
+    const char *name;
+    wf__text_fold fold;
+} folds[] = { { "sum", WF__FOLD_SUM },       { "prod", WF__FOLD_PROD },    { "mean", WF__FOLD_MEAN },
+              { "var", WF__FOLD_VAR },       { "variance", WF__FOLD_VAR }, { "std", WF__FOLD_STD },
+              { "stddev", WF__FOLD_STD },    { "any", WF__FOLD_ANY },      { "all", WF__FOLD_ALL },
+              { "count", WF__FOLD_COUNT },   { "min", WF__FOLD_MIN },      { "max", WF__FOLD_MAX },
+              { "argmin", WF__FOLD_ARGMIN }, { "argmax", WF__FOLD_ARGMAX } };
+
+const char *wf__text_fold_name(size_t i) { return i < WF__COUNT(folds) ? folds[i].name : NULL; }
+
+wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
+{
+    for (size_t i = 0; i < WF__COUNT(folds); i++)
+        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
+            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
+                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
+                       : folds[i].fold;
+    return WF__FOLD_NONE;
+}
+
+typedef enum naming { NAMED, BEYOND, TWICE } naming;
+
+/* The axes that a reduction names; all if it names none. */
+static naming fold_axes(const wf__tree *node, int rank, wf_axes *axes)
+{
+    *axes = node->b || node->c ? node->b : WF_ALL_AXES;
+    for (int k = 0; k < WF_MAX_RANK; k++)
+        if (node->c >> k & 1) {
+            if (k >= rank || *axes >> (rank - 1 - k) & 1)
+                return k >= rank ? BEYOND : TWICE;
+            *axes |= 1u << (rank - 1 - k);
+        }
+    return wf__axes_beyond(*axes, rank) ? BEYOND : NAMED;
+}
+
+/* How many elements become one. */
+static double extent_of(const wf_shape *shape, wf_axes axes)
+{
+    double n = 1;
+    for (int d = 0; d < shape->rank; d++)
+        n *= axes >> d & 1 ? (double)shape->dim[d] : 1;
+    return n;
+}
+
+/* ---- mean, variance, deviation ---- */
+
+static wf_val squared(wf_val v) /* |v|^2 */
+{
+    if (!wf__is_complex(wf_val_dtype(v)))
+        return wf_mul(v, v);
+    wf_val re = wf_real(v), im = wf_imag(v);
+    return wf_add(wf_mul(re, re), wf_mul(im, im));
+}
+
+static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, double n, double ddof)
+{
+    wf_dtype t = wf_val_dtype(v), wide = wf__is_complex(t) ? WF_C128 : WF_F64;
+    wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__is_complex(t) ? WF_C64 : WF_F32;
+    if (!wf__is_complex(t) && !wf__is_float(t))
+        result = WF_F64;
+    wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_ADD, x, axes), wf_const(g, WF_F64, n));
+    if (kind == WF__FOLD_MEAN)
+        return wf_cast(mean, t == WF_C32 ? t : result);
+    wf_val sum = wf_reduce(WF_ADD, squared(wf_sub(x, mean)), axes);
+    wf_val variance = wf_div(sum, wf_const(g, WF_F64, n > ddof ? n - ddof : (double)NAN));
+    wf_dtype real = result == WF_C64 ? WF_F32 : result == WF_C128 ? WF_F64 : result;
+    return wf_cast(kind == WF__FOLD_STD ? wf_sqrt(variance) : variance, real);
+}
+
+/* ---- places ---- */
+
+/* Where an element is the extreme, or NaN (then the extreme is), the smallest linear index within the axes. */
+static wf_val place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, wf_axes axes)
+{
+    wf_val best = wf_reduce(largest ? WF_MAX : WF_MIN, v, axes), hit = wf_eq(v, best), at = wf_const(g, WF_I64, 0);
+    if (wf__is_float(wf_val_dtype(v)))
+        hit = wf_or(hit, wf_isnan(v));
+    for (int d = 0; d < shape->rank; d++)
+        if (axes >> d & 1)
+            at = wf_add(wf_mul(at, wf_const_i64(g, WF_I64, shape->dim[d])), wf_iota(g, *shape, d));
+    return wf_reduce(WF_MIN, wf_select(hit, at, wf_const_i64(g, WF_I64, INT64_MAX)), axes);
+}
+
+/* ---- */
+
+static wf__tval value_of(wf_graph *g, wf__text_fold kind, wf_val v, const wf_shape *shape, wf_axes axes, double ddof)
+{
+    wf_dtype t = wf_val_dtype(v);
+    bool logic = kind == WF__FOLD_ANY || kind == WF__FOLD_ALL || kind == WF__FOLD_COUNT;
+    if (logic && t != WF_BOOL)
+        v = wf_ne(v, 0);
+    else if (!logic && t == WF_BOOL)
+        v = wf_cast(v, WF_I32);
+    switch (kind) {
+    case WF__FOLD_SUM:
+    case WF__FOLD_COUNT:
+        return wf__tval_node(wf_reduce(WF_ADD, v, axes));
+    case WF__FOLD_PROD:
+        return wf__tval_node(wf_reduce(WF_MUL, v, axes));
+    case WF__FOLD_MIN:
+        return wf__tval_node(wf_reduce(WF_MIN, v, axes));
+    case WF__FOLD_MAX:
+        return wf__tval_node(wf_reduce(WF_MAX, v, axes));
+    case WF__FOLD_ANY:
+        return wf__tval_node(wf_reduce(WF_OR, v, axes));
+    case WF__FOLD_ALL:
+        return wf__tval_node(wf_reduce(WF_AND, v, axes));
+    case WF__FOLD_ARGMIN:
+    case WF__FOLD_ARGMAX:
+        return wf__tval_node(place(g, kind == WF__FOLD_ARGMAX, v, shape, axes));
+    default:
+        return wf__tval_node(moment(g, kind, v, axes, extent_of(shape, axes), ddof));
+    }
+}
+
+wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args)
+{
+    const char *name = r->text->src + node->at;
+    int len = (int)node->len;
+    wf__tval a = args[0];
+    if (r->indexed)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s of a whole array: not in an index space (typed locals, blocks, "
+                                "writes by index); let a text before this one compute it",
+                                len, name);
+    if (wf__tval_is_number(a) || wf__is_pair(a.v))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", len, name);
+    if (node->n == 2 && !wf__tval_is_number(args[1]))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s(a, ddof) divides by n - ddof, which is a number; axes stand after a ';'", len,
+                                name);
+    wf_shape shape = wf_val_shape(a.v);
+    wf_axes axes;
+    switch (fold_axes(node, shape.rank, &axes)) {
+    case BEYOND:
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have", len,
+                                name, (int)shape.rank);
+    case TWICE:
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s names an axis twice, of the %d that there are", len,
+                                name, (int)shape.rank);
+    case NAMED:
+        break;
+    }
+    bool place = kind == WF__FOLD_ARGMIN || kind == WF__FOLD_ARGMAX, sized = kind >= WF__FOLD_ARGMIN;
+    for (int d = 0; d < shape.rank && sized; d++)
+        if (shape.dim[d] < 0 && (place || axes >> d & 1))
+            return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open",
+                                    len, name);
+    if (place && wf__is_complex(wf_val_dtype(a.v)))
+        return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "%.*s of complex numbers, which have no order", len, name);
+    if (place && extent_of(&shape, axes) == 0)
+        return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s of no elements", len, name);
+    return value_of(r->graph, kind, a.v, &shape, axes, node->n == 2 ? args[1].v.h.num : 0);
+}

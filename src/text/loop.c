@@ -1,0 +1,192 @@
+/* loop.c - the loops of operator text. A for that counts to a bound which its body leaves alone is wf_for, which
+ * the library writes out when the number of turns is known; any other is a general loop, whose step is recorded at the
+ * end of the body and at each continue.
+ */
+#include "text/record.h"
+#include "launch/launch.h"
+
+static const char here[] = "operator text";
+
+/* A loop, as long as the statement's value holds; without one, for ever. */
+static void loop_while(wf__recorder *r, const wf__stmt *s)
+{
+    wf_loop_(r->graph, here);
+    if (s->value)
+        wf__text_evaluate(r, s);
+    if (s->value && !r->failed)
+        wf_while_(r->graph, here, r->value[s->value].v);
+    wf__text_check(r, s->at);
+}
+
+void wf__text_while(wf__recorder *r, const wf__stmt *s)
+{
+    if (wf__text_open(r))
+        loop_while(r, s);
+}
+
+/* ---- counting loops ---- */
+
+typedef struct counting {
+    const wf__stmt *loop, *begin, *step;
+    wf_dtype dtype;
+    int compare;
+} counting;
+
+static bool same_name(const wf__text *t, const wf__stmt *s, uint32_t at, uint32_t len)
+{
+    return s->len == len && memcmp(t->src + s->at, t->src + at, len) == 0;
+}
+
+/* May the body change what stands under this name? An array changes when any is written: they may share memory. */
+static bool changes(const wf__recorder *r, const wf__stmt *loop, uint32_t at, uint32_t len, bool array)
+{
+    for (uint32_t i = loop->body; i < loop->end; i++) {
+        const wf__stmt *s = &r->text->stmt[i];
+        bool sets = s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL || s->kind == WF__STMT_WRITE;
+        if (sets && same_name(r->text, s, at, len))
+            return true;
+        bool memory =
+            s->kind == WF__STMT_WRITE ||
+            (s->kind == WF__STMT_ASSIGN && (wf__text_arg(r, s->at, s->len) || wf__text_wanted(r, s->at, s->len) >= 0));
+        if (array && memory)
+            return true;
+    }
+    return false;
+}
+
+static bool stays(const wf__recorder *r, const wf__stmt *loop, uint32_t first, uint32_t last)
+{
+    enum { MAX_NODES = 64 }; /* a longer bound is not worth the search */
+    const wf__text *t = r->text;
+    if (last - first > MAX_NODES)
+        return false;
+    for (uint32_t i = first; i < last; i++) {
+        const wf__tree *n = &t->node[i];
+        if (n->kind != WF__TREE_NAME && n->kind != WF__TREE_READ)
+            continue;
+        const wf_arg *arg = wf__text_arg(r, n->at, n->len);
+        bool array = n->kind == WF__TREE_READ || (arg && arg->kind == 1) || wf__text_wanted(r, n->at, n->len) >= 0;
+        if (changes(r, loop, n->at, n->len, array))
+            return false;
+    }
+    return true;
+}
+
+/* The beginning `k = lo` of a name that is not there yet declares it. */
+static bool is_declaration(const wf__recorder *r, const wf__stmt *s)
+{
+    return s->kind == WF__STMT_LOCAL || (!s->op && !wf__text_assigned(r, s->at, s->len) &&
+                                         !wf__text_arg(r, s->at, s->len) && wf__text_wanted(r, s->at, s->len) < 0);
+}
+
+/* for (int k = lo; k < hi; k += step) as far as the text shows it. */
+static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c)
+{
+    const wf__text *t = r->text;
+    const wf__stmt *begin = &t->stmt[r->now + 1];
+    *c = (counting){ .loop = loop, .begin = begin, .step = &t->stmt[loop->step], .dtype = WF_I64 };
+    if (loop->step != r->now + 2 || loop->body != loop->step + 1 || loop->last - loop->first < 3)
+        return false; /* a part is missing */
+    if (begin->kind == WF__STMT_LOCAL)
+        c->dtype = (wf_dtype)begin->dtype;
+    if (!is_declaration(r, begin) || wf__text_arg(r, begin->at, begin->len))
+        return false;
+    const wf__tree *cond = &t->node[loop->value], *left = &t->node[loop->first];
+    c->compare = cond->op;
+    return wf__is_int(c->dtype) && !begin->constant && !begin->n && cond->kind == WF__TREE_BINARY &&
+           cond->a == loop->first && left->kind == WF__TREE_NAME && same_name(t, begin, left->at, left->len) &&
+           (c->compare == '<' || c->compare == '>' || c->compare == WF__TOK_LE || c->compare == WF__TOK_GE) &&
+           same_name(t, c->step, begin->at, begin->len) && (c->step->op == '+' || c->step->op == '-') &&
+           !changes(r, loop, begin->at, begin->len, false) && stays(r, loop, loop->first, loop->last) &&
+           stays(r, loop, c->step->first, c->step->last);
+}
+
+/* A number that the counter can hold. */
+static bool fits(wf__tval a, double off, wf_dtype t)
+{
+    return wf__tval_is_number(a) && !a.real && wf__number_fits(a.v.h.num, t) && wf__number_fits(a.v.h.num + off, t);
+}
+
+/* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will
+ * do. */
+static bool bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
+{
+    wf__tctx *x = &r->convert;
+    double off = c->compare == WF__TOK_LE ? 1 : c->compare == WF__TOK_GE ? -1 : 0;
+    if (wf__tval_is_number(hi)) {
+        *out = wf_const_i64(r->graph, c->dtype, fits(hi, off, c->dtype) ? (int64_t)(hi.v.h.num + off) : 0);
+        return fits(hi, off, c->dtype);
+    }
+    wf_dtype have = wf_val_dtype(hi.v);
+    bool is_signed = wf__is_signed(c->dtype), narrower = have != WF_NONE && wf__is_int(have) &&
+                                                         wf__size(have) < wf__size(c->dtype) &&
+                                                         (is_signed || !wf__is_signed(have));
+    if (have != c->dtype && !narrower) {
+        if (c->dtype != WF_I32 || (have != WF_I64 && have != WF_U32))
+            return false;
+        bool up = c->compare == '<' || c->compare == WF__TOK_LE; /* an i32 reaches no further */
+        wf__tval limit = wf__tval_number(up ? 2147483647 : -2147483648.0 * wf__is_signed(have), false);
+        hi = wf__tval_call(x, wf__tval_function(up ? "min" : "max", 3), (wf__tval[]){ hi, limit });
+    }
+    hi = wf__tval_cast(x, hi, c->dtype);
+    if (off != 0)
+        hi = wf__tval_binary(x, '+', hi, wf__tval_number(off, false));
+    *out = hi.v;
+    return true;
+}
+
+/* Records the beginning of a counting loop; false: nothing was opened in the recording. */
+static bool count(wf__recorder *r, const counting *c)
+{
+    wf__stmt hi = *c->loop;
+    hi.first++; /* the counter's name */
+    hi.last--;  /* the comparison */
+    wf__text_evaluate(r, c->begin);
+    wf__text_evaluate(r, &hi);
+    wf__text_evaluate(r, c->step);
+    if (r->failed)
+        return false;
+    wf__tval lo = c->begin->value ? r->value[c->begin->value] : wf__tval_number(0, false);
+    wf__tval by = r->value[c->step->value];
+    const wf__tree *cond = &r->text->node[c->loop->value];
+    double turn = c->step->op == '-' ? -by.v.h.num : by.v.h.num;
+    bool up = c->compare == '<' || c->compare == WF__TOK_LE;
+    wf_val first, last, counter;
+    if (!wf__tval_is_number(by) || by.real || (up ? turn <= 0 : turn >= 0) || !wf__number_fits(turn, c->dtype) ||
+        !bound(r, c, r->value[cond->b], &last))
+        return false;
+    if (wf__tval_is_number(lo) ? !fits(lo, 0, c->dtype) : !wf__is_int(wf_val_dtype(lo.v)))
+        return false; /* as the declaration has it: an error, or a conversion */
+    first = wf__tval_is_number(lo) ? wf_const_i64(r->graph, c->dtype, (int64_t)lo.v.h.num)
+                                   : wf__tval_cast(&r->convert, lo, c->dtype).v;
+    wf_for_(r->graph, here, &counter, first, last, (wf_val){ { turn, NULL } });
+    wf__text_check(r, c->loop->at);
+    wf__text_name *name = r->failed ? NULL : wf__text_new_name(r, c->begin->at, c->begin->len);
+    if (name)
+        name->value = wf__tval_node(counter);
+    return true;
+}
+
+uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s)
+{
+    counting c;
+    uint32_t first = r->now + 1;
+    const wf__stmt *begin = &r->text->stmt[first];
+    bool counts = is_counting(r, s, &c);
+    if (!wf__text_open(r) || (counts && count(r, &c)) || r->failed)
+        return s->body;
+    wf__text_block *b = &r->block[r->level - 1];
+    if (s->step > first && is_declaration(r, begin)) {
+        wf__text_evaluate(r, begin);
+        if (!r->failed)
+            wf__text_declare(r, begin, begin->kind == WF__STMT_LOCAL ? (wf_dtype)begin->dtype : WF_I64);
+    } else if (s->step > first) {
+        wf__text_step(r, first, r->name_n);
+    }
+    b->inner = r->name_n;
+    b->stepped = s->body > s->step;
+    if (r->failed)
+        return s->body;
+    loop_while(r, s);
+    return s->body;
+}

@@ -1,0 +1,405 @@
+/* names.c - the names of operator text: arguments, assigned names, coordinates and sizes, constants; and the
+ * nearest known name to one that is not known.
+ */
+#include "text/record.h"
+#include "launch/launch.h"
+#include <math.h>
+#include <stdio.h>
+
+/* ---- arguments and assigned names ---- */
+
+const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].name && wf__text_is(r->text, at, len, r->args.at[i].name))
+            return &r->args.at[i];
+    return NULL;
+}
+
+wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (uint32_t i = r->visible; i-- > 0;)
+        if (r->name[i].len == len && memcmp(r->text->src + r->name[i].at, r->text->src + at, len) == 0)
+            return &r->name[i];
+    return NULL;
+}
+
+int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < r->want_n; i++)
+        if (wf__text_is(r->text, at, len, r->want[i]))
+            return (int)i;
+    return -1;
+}
+
+/* ---- the common shape ---- */
+
+bool wf__text_join_shape(wf_shape *common, wf_shape s)
+{
+    int rank = s.rank > common->rank ? s.rank : common->rank;
+    wf_shape out = { .rank = rank };
+    for (int k = 1; k <= rank; k++) {
+        int64_t a = k <= common->rank ? common->dim[common->rank - k] : 1;
+        int64_t b = k <= s.rank ? s.dim[s.rank - k] : 1;
+        if (a != b && a != 1 && b != 1 && a >= 0 && b >= 0)
+            return false;
+        out.dim[rank - k] = a == 1 || (a < 0 && b != 1) ? b : a;
+    }
+    *common = out;
+    return true;
+}
+
+void wf__text_common_shape(wf__recorder *r)
+{
+    r->fits = true;
+    r->common = (wf_shape){ .rank = 0 };
+    bool operands = false, wide = false;
+    for (size_t i = 0; i < r->args.n; i++) {
+        const wf_arg *arg = &r->args.at[i];
+        wf_shape s = { .rank = 0 };
+        wf_dtype t = WF_NONE;
+        if (arg->kind == 1 && arg->as.array) {
+            s = wf_array_shape(arg->as.array);
+            t = wf_array_dtype(arg->as.array);
+            operands |= arg->name && *arg->name; /* the one named "" has a shape and nothing else */
+            r->shaped++;
+        } else if (arg->kind == 2 && wf__graph_of(arg->as.val)) {
+            s = wf_val_shape(arg->as.val);
+            t = wf_val_dtype(arg->as.val);
+            operands = true;
+            r->shaped++;
+        }
+        wide |= t == WF_F64;
+        if (!wf__text_join_shape(&r->common, s))
+            r->fits = false;
+    }
+    r->convert.real = wide || !operands ? WF_F64 : WF_F32;
+}
+
+/* ---- built-in names ---- */
+
+typedef enum builtin_kind { CONSTANT, INDEX, SIZE } builtin_kind;
+typedef struct builtin {
+    const char *name;
+    builtin_kind kind;
+    bool real;
+    int axis; /* from the end, 1 is the last */
+    double value;
+} builtin;
+
+static const builtin builtins[] = {
+    { "pi", CONSTANT, true, 0, 3.14159265358979323846 },
+    { "inf", CONSTANT, true, 0, INFINITY },
+    { "nan", CONSTANT, true, 0, NAN },
+    { "true", CONSTANT, false, 0, 1 },
+    { "false", CONSTANT, false, 0, 0 },
+    { "x", INDEX, false, 1, 0 },
+    { "y", INDEX, false, 2, 0 },
+    { "z", INDEX, false, 3, 0 },
+    { "nx", SIZE, false, 1, 0 },
+    { "ny", SIZE, false, 2, 0 },
+    { "nz", SIZE, false, 3, 0 },
+};
+
+bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(builtins); i++)
+        if (builtins[i].kind == INDEX && wf__text_is(t, at, len, builtins[i].name))
+            return true;
+    return len == 2 && t->src[at] == 'i' && t->src[at + 1] >= '0' && t->src[at + 1] < '0' + WF_MAX_RANK;
+}
+
+static wf__tval no_axis(wf__recorder *r, uint32_t at)
+{
+    if (r->shaped == 0)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, at,
+                                "coordinates and sizes need an array argument, which gives the shape (or `weft calc "
+                                "--shape`)");
+    return wf__text_mistake(r, WF_ERR_SHAPE, at, "the arrays have only %d %s", (int)r->common.rank,
+                            r->common.rank == 1 ? "axis" : "axes");
+}
+
+static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (!r->fits)
+        return wf__text_mistake(r, WF_ERR_SHAPE, at,
+                                "the shapes of the array arguments do not broadcast, so a point has no coordinates");
+    if (from_end < 1 || from_end > r->common.rank)
+        return no_axis(r, at);
+    for (int d = 0; d < r->common.rank; d++)
+        if (r->common.dim[d] < 0)
+            return wf__text_mistake(r, WF_ERR_UNSUPPORTED, at,
+                                    "coordinates and sizes of formal arrays, whose extents are open");
+    return wf__tval_number(0, false);
+}
+
+/* Has the index space so many axes? */
+static bool in_space(wf__recorder *r, uint32_t at, int axes)
+{
+    int rank = r->graph->program.rec.space.rank;
+    if (r->indexed && axes > rank)
+        wf__text_mistake(r, WF_ERR_SHAPE, at, "the index space has only %d %s", rank, rank == 1 ? "axis" : "axes");
+    return r->indexed && axes <= rank;
+}
+
+wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (in_space(r, at, from_end))
+        return wf__tval_node(wf_index(r->graph, -from_end));
+    if (r->failed)
+        return wf__text_poison(r);
+    wf__tval ok = check_axis(r, at, from_end);
+    if (!wf__tval_is_number(ok))
+        return ok;
+    return wf__tval_node(wf_iota(r->graph, r->common, r->common.rank - from_end));
+}
+
+static wf__tval size_of(wf__recorder *r, uint32_t at, int from_end)
+{
+    if (in_space(r, at, from_end))
+        return wf__tval_node(wf_extent(r->graph, -from_end));
+    if (r->failed)
+        return wf__text_poison(r);
+    wf__tval ok = check_axis(r, at, from_end);
+    if (!wf__tval_is_number(ok))
+        return ok;
+    return wf__tval_number((double)r->common.dim[r->common.rank - from_end], false);
+}
+
+static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found)
+{
+    const wf__text *t = r->text;
+    *found = true;
+    for (size_t i = 0; i < WF__COUNT(builtins); i++) {
+        const builtin *b = &builtins[i];
+        if (!wf__text_is(t, node->at, node->len, b->name))
+            continue;
+        if (b->kind == CONSTANT)
+            return wf__tval_number(b->value, b->real);
+        return b->kind == INDEX ? wf__text_own_index(r, node->at, b->axis) : size_of(r, node->at, b->axis);
+    }
+    char first = t->src[node->at], digit = node->len == 2 ? t->src[node->at + 1] : 'x';
+    if ((first == 'i' || first == 'n') && digit >= '0' && digit < '0' + WF_MAX_RANK) { /* by the axis's number */
+        int axis = digit - '0';
+        if (in_space(r, node->at, axis + 1))
+            return wf__tval_node(first == 'i' ? wf_index(r->graph, axis) : wf_extent(r->graph, axis));
+        if (r->failed)
+            return wf__text_poison(r);
+        if (axis >= r->common.rank)
+            return no_axis(r, node->at);
+        return first == 'i' ? wf__text_own_index(r, node->at, r->common.rank - axis)
+                            : size_of(r, node->at, r->common.rank - axis);
+    }
+    *found = false;
+    return wf__tval_number(0, false);
+}
+
+/* The element of an array at the point; in an array graph the whole. */
+static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *array)
+{
+    wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
+    const wf_shape *space = &r->graph->program.rec.space;
+    bool fits = shape.rank <= space->rank;
+    for (int k = 1; k <= shape.rank && fits; k++) {
+        int64_t n = shape.dim[shape.rank - k];
+        fits = n == 1 || n < 0 || n == space->dim[space->rank - k];
+    }
+    if (r->graph->program.rec.kind != WF__SPACE || fits)
+        return wf__tval_node(wf_in(r->graph, array));
+    char have[160], want[160];
+    wf__shape_text(&shape, have, sizeof have);
+    wf__shape_text(space, want, sizeof want);
+    int len = node->len < 40 ? (int)node->len : 40;
+    return wf__text_mistake(
+        r, WF_ERR_SHAPE, node->at,
+        "%.*s has shape %s and does not broadcast to the index space %s; read it by index: %.*s[...]", len,
+        r->text->src + node->at, have, want, len, r->text->src + node->at);
+}
+
+wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
+{
+    const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
+    if (assigned && assigned->array) {
+        int len = node->len < 40 ? (int)node->len : 40;
+        const char *name = r->text->src + node->at;
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: say which element, %.*s[...]", len,
+                                name, len, name);
+    }
+    if (assigned && assigned->dtype != WF_NONE && !assigned->constant)
+        return wf__tval_node(wf_get(assigned->value.v.h));
+    if (assigned)
+        return assigned->value;
+    int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
+    if (w >= 0 && r->made[w])
+        return element(r, node, r->made[w]);
+    const wf_arg *arg = wf__text_arg(r, node->at, node->len);
+    if (arg && arg->kind == 3)
+        return wf__tval_number(arg->as.num, false);
+    if (arg && arg->kind == 1)
+        return element(r, node, arg->as.array);
+    if (arg && wf__graph_of(arg->as.val) && arg->as.val.h.num < 0)
+        return wf__tval_node(wf_get(arg->as.val.h));
+    if (arg)
+        return wf__tval_node(arg->as.val);
+    bool found;
+    wf__tval value = builtin_value(r, node, &found);
+    return found ? value : wf__text_unknown(r, node, false);
+}
+
+/* ---- functions beside the table ---- */
+
+static const struct {
+    const char *name;
+    wf_dtype dtype;
+} c_types[] = {
+    { "float", WF_F32 }, { "double", WF_F64 }, { "int", WF_I32 }, { "long", WF_I64 }, { "unsigned", WF_U32 }
+};
+
+wf_dtype wf__text_dtype_named(const char *name, size_t len)
+{
+    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
+                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
+    for (size_t i = 0; i < WF__COUNT(all); i++) {
+        const char *known = wf_dtype_name(all[i]);
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return all[i];
+    }
+    for (size_t i = 0; i < WF__COUNT(c_types); i++)
+        if (strlen(c_types[i].name) == len && memcmp(c_types[i].name, name, len) == 0)
+            return c_types[i].dtype;
+    return WF_NONE;
+}
+
+/* ---- the nearest name ---- */
+
+enum { NAME_MAX_LEN = 31 };
+typedef struct nearest {
+    const char *name; /* the unknown one */
+    size_t len;
+    char best[NAME_MAX_LEN + 1];
+    int distance;
+} nearest;
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* Edits (insert, drop, change, swap neighbours) that lead from a to b. */
+static int distance(const char *a, size_t n, const char *b, size_t m)
+{
+    int row[3][NAME_MAX_LEN + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] = smaller(smaller(last[j], now[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = smaller(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[n % 3][m];
+}
+
+static void consider(nearest *best, const char *name, size_t len)
+{
+    if (len == 0 || len > NAME_MAX_LEN || best->len > NAME_MAX_LEN)
+        return;
+    int d = distance(best->name, best->len, name, len);
+    if (d >= best->distance)
+        return;
+    best->distance = d;
+    memcpy(best->best, name, len);
+    best->best[len] = 0;
+}
+
+static void consider_values(const wf__recorder *r, nearest *best)
+{
+    for (uint32_t i = 0; i < r->name_n; i++)
+        consider(best, r->text->src + r->name[i].at, r->name[i].len);
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].name)
+            consider(best, r->args.at[i].name, strlen(r->args.at[i].name));
+    for (size_t i = 0; i < WF__COUNT(builtins); i++)
+        consider(best, builtins[i].name, strlen(builtins[i].name));
+}
+
+static void consider_functions(nearest *best)
+{
+    const char *name;
+    for (int f = 0; (name = wf__tval_function_name(f)) != NULL; f++)
+        consider(best, name, strlen(name));
+    for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
+        consider(best, name, strlen(name));
+    for (int t = WF_BOOL; t <= WF_C128; t++)
+        consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
+}
+
+/* Was the name declared by a statement before, in a block that is closed? */
+static bool forgotten(const wf__recorder *r, const wf__tree *node)
+{
+    const wf__text *t = r->text;
+    for (uint32_t i = 0; i < r->now && t->program; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        if ((s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL) && s->len == node->len &&
+            memcmp(t->src + s->at, t->src + node->at, s->len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is the name all that stands between ';' and ']': what is outside of an array? */
+static bool is_border(const wf__text *t, const wf__tree *node)
+{
+    const char *before = t->src + node->at, *after = before + node->len;
+    while (before > t->src && before[-1] == ' ')
+        before--;
+    while (*after == ' ')
+        after++;
+    return before > t->src && before[-1] == ';' && *after == ']';
+}
+
+wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
+{
+    const char *name = r->text->src + node->at;
+    int len = node->len < 40 ? (int)node->len : 40;
+    bool is_value = wf__text_arg(r, node->at, node->len) || wf__text_assigned(r, node->at, node->len);
+    bool is_function = wf__tval_function(name, node->len) >= 0 || wf__text_dtype_named(name, node->len) != WF_NONE ||
+                       wf__text_fold_named(name, node->len, 1) != WF__FOLD_NONE;
+    if (call && is_value)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is no function; neighbours are in square brackets: %.*s[...]", len, name, len,
+                                name);
+    if (!call && wf__text_border_named(name, node->len))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is no value; a border mode follows a semicolon: a[y, x-1; %.*s]", len, name, len,
+                                name);
+    if (!call && is_function)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
+                                name);
+    if (!call && forgotten(r, node))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s belongs to a block that has ended: declare it before the block", len, name);
+    static const char *const sorting[] = { "median", "quantile", "percentile", "sort", "argsort" };
+    for (size_t i = 0; i < WF__COUNT(sorting) && call; i++)
+        if (wf__text_is(r->text, node->at, node->len, sorting[i]))
+            return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                    "%.*s takes sorting, which text does not do; C has wf_array_sort, wf_array_median "
+                                    "and wf_array_quantile, the tool has `weft stats --median`",
+                                    len, name);
+    nearest best = { .name = name,
+                     .len = node->len,
+                     .distance = node->len < 2   ? 1
+                                 : node->len < 6 ? 2
+                                 : node->len < 9 ? 3
+                                                 : 4 };
+    if (call)
+        consider_functions(&best);
+    else
+        consider_values(r, &best);
+    if (!call && is_border(r->text, node))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "unknown name '%.*s'; outside is zero, clamp, mirror, reflect, periodic or a value",
+                                len, name);
+    return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "unknown %s '%.*s'%s%s%s", call ? "function" : "name", len,
+                            name, best.best[0] ? "; did you mean '" : "", best.best, best.best[0] ? "'?" : "");
+}

@@ -1,0 +1,157 @@
+/* space.c - the index space of operator text that needs one. In this order:
+ *   the shape of the argument named ""
+ *   that of the arrays the text assigns, else of those it writes by index
+ *   that of the arrays read at the point, broadcast, but for those of one element
+ *   that of the arrays read by an index that a coordinate takes part in, broadcast
+ *   that of all arrays, broadcast
+ */
+#include "text/record.h"
+#include "ir/ir.h"
+
+typedef struct search {
+    wf__recorder *r;
+    wf_shape shape;
+    uint32_t at; /* what gave the shape */
+    bool found;
+    uint8_t *moves; /* [node]: a coordinate takes part */
+    const wf__stmt **moving;
+    uint32_t moving_n; /* statements that give names such values */
+} search;
+
+bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
+{
+    bool same = a->rank == b->rank;
+    for (int d = 0; d < a->rank && same; d++)
+        same = a->dim[d] == b->dim[d] || a->dim[d] < 0 || b->dim[d] < 0;
+    return same;
+}
+
+static void disagree(search *s, uint32_t at, const wf_shape *other, const char *how)
+{
+    char first[160], second[160];
+    wf__shape_text(&s->shape, first, sizeof first);
+    wf__shape_text(other, second, sizeof second);
+    wf__text_mistake(s->r, WF_ERR_SHAPE, at, "the index space would be %s and, by this array, %s: %s", first, second,
+                     how);
+}
+
+static const wf_array *array_named(const search *s, uint32_t at, uint32_t len)
+{
+    const wf_arg *arg = wf__text_arg(s->r, at, len);
+    return arg && arg->kind == 1 && wf__text_wanted(s->r, at, len) < 0 ? arg->as.array : NULL;
+}
+
+static bool outputs(search *s, bool by_index)
+{
+    const wf__text *t = s->r->text;
+    int level = 0;
+    for (uint32_t i = 0; i < t->stmt_n && !s->r->failed; i++) {
+        const wf__stmt *w = &t->stmt[i];
+        level += wf__stmt_opens(w);
+        bool whole = w->kind == WF__STMT_ASSIGN || (w->kind == WF__STMT_LOCAL && level == 0);
+        if (by_index ? w->kind != WF__STMT_WRITE || w->op : !whole)
+            continue;
+        const wf_array *a = array_named(s, w->at, w->len);
+        wf_shape shape = a ? wf_array_shape(a) : WF_SCALAR;
+        if (a && s->found && !wf__text_same_shape(&shape, &s->shape))
+            disagree(s, w->at, &shape, "all arrays that a text assigns have one shape");
+        if (a && !s->found)
+            s->shape = shape;
+        s->found |= a != NULL;
+    }
+    return s->found;
+}
+
+static void join(search *s, uint32_t at, const wf_array *a)
+{
+    wf_shape shape = wf_array_shape(a), both = s->shape;
+    if (!wf__text_join_shape(&both, shape))
+        disagree(s, at, &shape, "they do not broadcast; give the shape (weft calc: --shape), or read it by index");
+    s->shape = both;
+    s->found = true;
+}
+
+static bool at_the_point(search *s)
+{
+    const wf__text *t = s->r->text;
+    for (uint32_t i = 1; i < t->n && !s->r->failed; i++) {
+        const wf__tree *n = &t->node[i];
+        const wf_arg *arg = n->kind == WF__TREE_NAME ? wf__text_arg(s->r, n->at, n->len) : NULL;
+        if (arg && arg->kind == 1 && wf_array_count(arg->as.array) != 1)
+            join(s, n->at, arg->as.array);
+    }
+    return s->found;
+}
+
+/* ---- indices made of coordinates ---- */
+
+static bool moving_name(const search *s, const wf__tree *n)
+{
+    const wf__text *t = s->r->text;
+    for (uint32_t i = 0; i < s->moving_n; i++)
+        if (s->moving[i]->len == n->len && memcmp(t->src + s->moving[i]->at, t->src + n->at, n->len) == 0)
+            return true;
+    return !wf__text_arg(s->r, n->at, n->len) && wf__text_coordinate(t, n->at, n->len);
+}
+
+static bool moves(const search *s, const wf__tree *n)
+{
+    const uint32_t *list = s->r->text->list;
+    bool any = false;
+    if (n->kind == WF__TREE_NAME)
+        return moving_name(s, n);
+    if (n->kind != WF__TREE_CALL && n->kind != WF__TREE_READ)
+        return s->moves[n->a] || s->moves[n->b] || s->moves[n->c];
+    for (uint32_t k = 0; k < n->n; k++)
+        any |= s->moves[list[n->a + k]] != 0;
+    return any;
+}
+
+static void near_the_point(search *s)
+{
+    enum { MAX_MOVING = 1000 };
+    const wf__text *t = s->r->text;
+    s->moves = wf__alloc0(t->n);
+    s->moving = wf__alloc0(MAX_MOVING * sizeof *s->moving);
+    if (!s->moves || !s->moving)
+        wf__text_mistake(s->r, WF_ERR_MEMORY, 0, "out of memory");
+    for (uint32_t i = 0; i < t->stmt_n && !s->r->failed; i++) {
+        const wf__stmt *w = &t->stmt[i];
+        for (uint32_t k = w->first; k < w->last && !s->r->failed; k++) {
+            const wf__tree *n = &t->node[k];
+            s->moves[k] = moves(s, n);
+            const wf_array *a = n->kind == WF__TREE_READ && s->moves[k] ? array_named(s, n->at, n->len) : NULL;
+            if (a)
+                join(s, n->at, a);
+        }
+        bool gives = (w->kind == WF__STMT_ASSIGN || w->kind == WF__STMT_LOCAL) && w->value && s->moves[w->value];
+        if (gives && s->moving_n < MAX_MOVING)
+            s->moving[s->moving_n++] = w;
+    }
+    wf__free(s->moves);
+    wf__free(s->moving);
+}
+
+bool wf__text_space(wf__recorder *r, wf_shape *shape)
+{
+    search s = { .r = r };
+    for (size_t i = 0; i < r->args.n && !s.found; i++)
+        if (r->args.at[i].kind == 1 && r->args.at[i].name && !*r->args.at[i].name) {
+            s.shape = wf_array_shape(r->args.at[i].as.array);
+            s.found = true;
+        }
+    if (!s.found && !outputs(&s, false) && !outputs(&s, true) && !at_the_point(&s) && !r->failed)
+        near_the_point(&s);
+    wf__text_common_shape(r);
+    if (!s.found && !r->failed && r->shaped && r->fits) {
+        s.shape = r->common;
+        s.found = true;
+    }
+    if (!s.found && !r->failed)
+        wf__text_mistake(
+            r, WF_ERR_SHAPE, r->text->program_at,
+            "which points is this for? No array gives the shape of the index space: read one at the point, "
+            "or say it (weft calc: --shape)");
+    *shape = s.shape;
+    return !r->failed;
+}

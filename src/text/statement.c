@@ -1,0 +1,471 @@
+/* statement.c - tokens to statements: assignments, typed locals, writes by index, and C's blocks. What a block
+ * needs in order to be recorded (where it ends, the parts of a for) is in its first statement.
+ */
+#include "text/text.h"
+
+enum { MAX_TEXT = 1 << 24, MAX_LOCALS = 1000 };
+
+static void statement(wf__text *t);
+
+/* ---- the list ---- */
+
+static uint32_t add_stmt(wf__text *t, wf__stmt s)
+{
+    if (t->status != WF_OK)
+        return 0;
+    if (!wf__grow(&t->stmt, &t->stmt_cap, t->stmt_n + 1, sizeof *t->stmt)) {
+        wf__text_fail(t, WF_ERR_MEMORY, s.at, "out of memory");
+        return 0;
+    }
+    t->stmt[t->stmt_n] = s;
+    return t->stmt_n++;
+}
+
+static void needs_space(wf__text *t, uint32_t at)
+{
+    if (!t->program)
+        t->program_at = at;
+    t->program = true;
+}
+
+static bool names(const wf__text *t, const wf__token *k, const char *name)
+{
+    return k->kind == WF__TOK_NAME && wf__text_is(t, k->at, k->len, name);
+}
+
+static bool ends_statement(int kind) { return kind == ';' || kind == '\n' || kind == '}' || kind == WF__TOK_END; }
+
+/* ---- assignments ---- */
+
+/* ++ or --, after a name if one stands before it: taken, and *op set. */
+static bool take_twice(wf__text *t, int16_t *op)
+{
+    int c = t->token.kind;
+    if ((c != '+' && c != '-') || t->at >= t->len || t->src[t->at] != c)
+        return false;
+    *op = (int16_t)c;
+    wf__text_next(t);
+    t->token.kind = ')'; /* the statement is complete: a line end is no blank */
+    wf__text_next(t);
+    return true;
+}
+
+static uint32_t one(wf__text *t, uint32_t at)
+{
+    return wf__text_add_node(t, (wf__tree){ .kind = WF__TREE_NUMBER, .at = at, .number = { .value = 1, .bits = 1 } });
+}
+
+/* From the operator on; the name, and the indices of a write, are in *s. */
+static void assignment(wf__text *t, wf__stmt *s)
+{
+    wf__token op = t->token;
+    s->op_at = op.at;
+    if (take_twice(t, &s->op)) {
+        s->value = one(t, op.at);
+    } else if (op.kind == '=' || op.kind == WF__TOK_ASSIGN_OP) {
+        s->op = (int16_t)(op.kind == '=' ? 0 : op.op);
+        wf__text_next(t);
+        s->value = wf__text_expression(t);
+    } else {
+        wf__text_expected(t, s->kind == WF__STMT_WRITE ? "'=' after the element" : "'=' after the name");
+    }
+    s->last = t->n;
+    add_stmt(t, *s);
+}
+
+/* The list between brackets, of which the first is the next token. */
+static bool bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
+{
+    t->nesting++;
+    wf__text_next(t);
+    if (t->token.kind == ']')
+        wf__text_expected(t, what);
+    s->a = wf__text_list(t, ']', &s->n);
+    if (t->token.kind == ';')
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "%s", no_border);
+    t->nesting--;
+    return wf__text_take(t, ']', "',' or ']'");
+}
+
+static void write_at(wf__text *t, wf__stmt *s)
+{
+    needs_space(t, s->at);
+    s->kind = WF__STMT_WRITE;
+    if (bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
+        assignment(t, s);
+}
+
+/* After a type: names, with values or without. */
+static void declaration(wf__text *t, wf_dtype dtype, bool constant)
+{
+    for (;;) {
+        wf__stmt s = { .kind = WF__STMT_LOCAL, .dtype = (uint8_t)dtype, .constant = constant, .at = t->token.at };
+        s.len = t->token.len;
+        s.first = t->n;
+        needs_space(t, s.at);
+        if (++t->locals > MAX_LOCALS)
+            wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)MAX_LOCALS);
+        if (!wf__text_take(t, WF__TOK_NAME, "the name of a local after its type"))
+            return;
+        if (t->token.kind == '[' && constant)
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an array is no constant");
+        if (t->token.kind == '[' && !bracketed(t, &s, "the number of elements", "an array has no border"))
+            return;
+        if (t->token.kind == '=') {
+            wf__text_next(t);
+            s.value = wf__text_expression(t);
+        } else if (t->token.kind == '(') {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "there are no functions of one's own");
+        } else if (constant) {
+            wf__text_expected(t, "'=' and the value of a constant");
+        }
+        s.last = t->n;
+        add_stmt(t, s);
+        if (t->token.kind != ',' || t->status != WF_OK)
+            return;
+        wf__text_next(t);
+    }
+}
+
+/* Two names in a row: a type, or nothing. */
+static void typed(wf__text *t, wf__token type)
+{
+    bool constant = names(t, &type, "const");
+    if (constant) {
+        type = t->token;
+        wf__text_next(t);
+    }
+    wf_dtype dtype = wf__text_dtype_named(t->src + type.at, type.len);
+    int len = type.len < 40 ? (int)type.len : 40;
+    if (dtype != WF_NONE)
+        declaration(t, dtype, constant);
+    else if (names(t, &type, "else"))
+        wf__text_fail(t, WF_ERR_SYNTAX, type.at, "there is no if that this else belongs to");
+    else
+        wf__text_fail(t, WF_ERR_SYNTAX, type.at,
+                      "expected name = value; '%.*s' is no type either (f32 f64 i32 u8 ..., float double int)", len,
+                      t->src + type.at);
+}
+
+/* An assignment or declaration whose first name has been taken. */
+static void simple_from(wf__text *t, wf__token name)
+{
+    wf__stmt s = { .kind = WF__STMT_ASSIGN, .at = name.at, .len = name.len, .first = t->n };
+    if (t->token.kind == WF__TOK_NAME)
+        typed(t, name);
+    else if (t->token.kind == '[')
+        write_at(t, &s);
+    else
+        assignment(t, &s);
+}
+
+static void simple(wf__text *t)
+{
+    int16_t op = 0;
+    wf__token name = t->token;
+    if ((name.kind == '+' || name.kind == '-') && take_twice(t, &op)) { /* ++k */
+        wf__stmt s = { .kind = WF__STMT_ASSIGN, .op = op, .at = t->token.at, .len = t->token.len, .first = t->n };
+        s.op_at = name.at;
+        if (wf__text_take(t, WF__TOK_NAME, "a name")) {
+            s.value = one(t, s.op_at);
+            s.last = t->n;
+            add_stmt(t, s);
+        }
+        return;
+    }
+    if (name.kind != WF__TOK_NAME) {
+        wf__text_expected(t, "a statement like: name = value");
+        return;
+    }
+    wf__text_next(t);
+    simple_from(t, name);
+}
+
+/* ---- blocks ---- */
+
+static void skip_line_ends(wf__text *t)
+{
+    while (t->token.kind == '\n')
+        wf__text_next(t);
+}
+
+/* Statements up to the '}' that belongs to the '{' which is the next token. */
+static void braces(wf__text *t)
+{
+    uint32_t open = t->token.at;
+    wf__text_next(t);
+    while (t->token.kind != '}' && t->status == WF_OK) {
+        if (t->token.kind == WF__TOK_END)
+            wf__text_fail(t, WF_ERR_SYNTAX, open, "this '{' is never closed");
+        else if (t->token.kind == ';' || t->token.kind == '\n')
+            wf__text_next(t);
+        else
+            statement(t);
+    }
+    if (t->status == WF_OK)
+        wf__text_next(t);
+}
+
+/* What an if, else or loop rules. */
+static void body(wf__text *t)
+{
+    skip_line_ends(t);
+    if (t->token.kind == '{')
+        braces(t);
+    else if (t->token.kind == ';')
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "this ';' would be the whole block; an empty one is {}");
+    else
+        statement(t);
+}
+
+static void end(wf__text *t, uint32_t begin)
+{
+    uint32_t last = add_stmt(t, (wf__stmt){ .kind = WF__STMT_END, .at = t->token.at, .first = t->n, .last = t->n });
+    if (t->status == WF_OK)
+        t->stmt[begin].end = last;
+}
+
+/* "(condition)" of an if or while. */
+static uint32_t condition(wf__text *t, wf__stmt s)
+{
+    t->nesting++;
+    wf__text_next(t);
+    s.first = t->n;
+    s.value = wf__text_expression(t);
+    s.last = t->n;
+    t->nesting--;
+    wf__text_take(t, ')', "an operator or ')'");
+    return add_stmt(t, s);
+}
+
+static void if_else(wf__text *t, wf__stmt s)
+{
+    s.kind = WF__STMT_IF;
+    uint32_t begin = condition(t, s);
+    body(t);
+    while ((t->token.kind == ';' || t->token.kind == '\n') && t->status == WF_OK)
+        wf__text_next(t);
+    if (names(t, &t->token, "else")) {
+        add_stmt(t, (wf__stmt){ .kind = WF__STMT_ELSE, .at = t->token.at, .len = 4, .first = t->n, .last = t->n });
+        wf__text_next(t);
+        body(t);
+    }
+    end(t, begin);
+}
+
+static void while_loop(wf__text *t, wf__stmt s)
+{
+    s.kind = WF__STMT_WHILE;
+    uint32_t begin = condition(t, s);
+    t->loops++;
+    body(t);
+    t->loops--;
+    end(t, begin);
+}
+
+static void for_loop(wf__text *t, wf__stmt s)
+{
+    s.kind = WF__STMT_FOR;
+    uint32_t begin = add_stmt(t, s);
+    t->nesting++;
+    wf__text_next(t);
+    if (t->token.kind != ';')
+        simple(t);
+    if (t->status == WF_OK && t->stmt_n > begin + 2)
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, t->stmt[begin + 2].at, "a for begins with one variable");
+    if (t->status == WF_OK && t->stmt_n > begin + 1 && t->stmt[begin + 1].kind == WF__STMT_WRITE)
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, t->stmt[begin + 1].at, "a for begins with a variable");
+    wf__text_take(t, ';', "';' after the beginning of the loop");
+    s.first = t->n;
+    if (t->token.kind != ';' && t->status == WF_OK)
+        s.value = wf__text_expression(t);
+    s.last = t->n;
+    wf__text_take(t, ';', "an operator or ';' after the condition");
+    s.step = t->stmt_n;
+    if (t->token.kind != ')' && t->status == WF_OK)
+        simple(t);
+    if (t->status == WF_OK && t->stmt_n > s.step && t->stmt[s.step].kind != WF__STMT_ASSIGN)
+        wf__text_fail(t, WF_ERR_SYNTAX, t->stmt[s.step].at, "the step of a loop is an assignment, like k++");
+    if (t->token.kind == ',')
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, t->token.at, "a loop has one step");
+    t->nesting--;
+    wf__text_take(t, ')', "an operator or ')'");
+    s.body = t->stmt_n;
+    if (t->status == WF_OK)
+        t->stmt[begin] = s;
+    t->loops++;
+    body(t);
+    t->loops--;
+    end(t, begin);
+}
+
+static void leave(wf__text *t, wf__stmt s)
+{
+    if (t->loops == 0)
+        wf__text_fail(t, WF_ERR_SYNTAX, s.at, "%.*s outside of a loop", (int)s.len, t->src + s.at);
+    s.kind = wf__text_is(t, s.at, s.len, "break") ? WF__STMT_BREAK : WF__STMT_CONTINUE;
+    s.first = s.last = t->n;
+    add_stmt(t, s);
+}
+
+/* The keyword or first name has been taken. True: what follows needs no ';' before it. */
+static bool named_statement(wf__text *t, wf__token name)
+{
+    wf__stmt s = { .at = name.at, .len = name.len };
+    bool bracket = t->token.kind == '(';
+    if (bracket && (names(t, &name, "if") || names(t, &name, "while") || names(t, &name, "for"))) {
+        needs_space(t, name.at);
+        if (names(t, &name, "if"))
+            if_else(t, s);
+        else if (names(t, &name, "while"))
+            while_loop(t, s);
+        else
+            for_loop(t, s);
+        return true;
+    }
+    if (ends_statement(t->token.kind) && (names(t, &name, "break") || names(t, &name, "continue")))
+        leave(t, s);
+    else if (t->token.kind == '{' && names(t, &name, "else"))
+        typed(t, name);
+    else if (t->token.kind == '{' && names(t, &name, "do"))
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no do; say while (true) {... if (done) break; }");
+    else if (bracket && names(t, &name, "switch"))
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no switch; say if ... else if ...");
+    else if (names(t, &name, "return") && t->token.kind != '=')
+        wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no return; the result is what is assigned");
+    else
+        simple_from(t, name);
+    return false;
+}
+
+static void statement(wf__text *t)
+{
+    bool closed = false;
+    wf__token name = t->token;
+    if (!wf__text_deeper(t))
+        return;
+    if (name.kind == '{') {
+        needs_space(t, name.at);
+        wf__stmt s = { .kind = WF__STMT_SCOPE, .at = name.at, .first = t->n, .last = t->n };
+        uint32_t begin = add_stmt(t, s);
+        braces(t);
+        end(t, begin);
+        closed = true;
+    } else if (name.kind == '}') {
+        wf__text_fail(t, WF_ERR_SYNTAX, name.at, "this '}' closes nothing");
+    } else if (name.kind == WF__TOK_NAME) {
+        wf__text_next(t);
+        closed = named_statement(t, name);
+    } else {
+        simple(t);
+    }
+    if (!closed && !ends_statement(t->token.kind))
+        wf__text_expected(t, "an operator or the end of the statement");
+    t->depth--;
+}
+
+/* ---- a last expression ---- */
+
+/* As it was, but for memory that has grown. */
+static void go_back(wf__text *t, const wf__text *to)
+{
+    wf__text now = *t;
+    *t = *to;
+    t->node = now.node, t->cap = now.cap;
+    t->list = now.list, t->list_cap = now.list_cap;
+    t->stmt = now.stmt, t->stmt_cap = now.stmt_cap;
+}
+
+static void name_it_out(wf__text *t, wf__stmt *s)
+{
+    t->own = wf__alloc((size_t)t->len + 5);
+    if (!t->own) {
+        wf__text_fail(t, WF_ERR_MEMORY, s->op_at, "out of memory");
+        return;
+    }
+    memcpy(t->own, t->src, t->len);
+    memcpy(t->own + t->len, "\0out", 5);
+    t->src = t->own;
+    t->bare_at = s->op_at;
+    s->at = t->len + 1;
+    s->len = 3;
+    add_stmt(t, *s);
+}
+
+/* What is no statement may be the expression that the text ends with. Else of the two mistakes that of the expression is
+ * told if it comes later, but for a name that is no type, and lines that others follow. */
+static void last_expression(wf__text *t, const wf__text *begin)
+{
+    wf__text failed = *t;
+    static const char *const keywords[] = {
+        "break", "continue", "return", "if", "else", "while", "for", "do", "switch"
+    };
+    bool keyword = failed.stmt_n != begin->stmt_n; /* a statement has begun, at least */
+    for (size_t i = 0; i < WF__COUNT(keywords); i++)
+        keyword = keyword || names(t, &begin->token, keywords[i]);
+    if (failed.status == WF_ERR_MEMORY || keyword)
+        return;
+    go_back(t, begin);
+    wf__stmt s = { .kind = WF__STMT_ASSIGN, .bare = true, .op_at = t->token.at, .first = t->n };
+    s.value = wf__text_expression(t);
+    s.last = t->n;
+    wf__token behind = t->token;
+    while (t->status == WF_OK && (t->token.kind == ';' || t->token.kind == '\n'))
+        wf__text_next(t);
+    if (t->status == WF_OK && t->token.kind == WF__TOK_END) {
+        name_it_out(t, &s);
+        return;
+    }
+    bool no_type = begin->token.kind == WF__TOK_NAME && failed.error_at == begin->token.at;
+    bool statement = behind.kind == ';' || behind.kind == '\n' || behind.kind == '='; /* but a wrong one */
+    if (!no_type && !statement && behind.at > failed.error_at)
+        wf__text_expected(t, "an operator or the end of the text");
+    if (t->status == WF_OK || t->error_at <= failed.error_at) {
+        t->status = failed.status;
+        t->error_at = failed.error_at;
+        memcpy(t->error, failed.error, sizeof t->error);
+    }
+}
+
+/* ---- the whole ---- */
+
+bool wf__text_parse(wf__text *t, const char *src, bool expression)
+{
+    *t = (wf__text){ .src = src, .expression = expression };
+    size_t len = strlen(src);
+    t->len = len > MAX_TEXT ? 0 : (uint32_t)len;
+    if (len > MAX_TEXT)
+        wf__text_fail(t, WF_ERR_SYNTAX, 0, "the text is longer than %d bytes", (int)MAX_TEXT);
+    wf__text_add_node(t, (wf__tree){ .kind = WF__TREE_NONE });
+    wf__text_next(t);
+    if (expression) {
+        wf__stmt s = { .kind = WF__STMT_ASSIGN, .first = t->n };
+        s.value = wf__text_expression(t);
+        s.last = t->n;
+        if (t->token.kind != WF__TOK_END)
+            wf__text_expected(t, "an operator or the end of the expression");
+        add_stmt(t, s);
+    }
+    while (!expression && t->token.kind != WF__TOK_END && t->status == WF_OK) {
+        if (t->token.kind == ';' || t->token.kind == '\n')
+            wf__text_next(t);
+        else {
+            const wf__text begin = *t;
+            statement(t);
+            if (t->status != WF_OK)
+                last_expression(t, &begin);
+        }
+    }
+    if (!expression && t->stmt_n == 0)
+        wf__text_expected(t, "a statement like: name = value");
+    return t->status == WF_OK;
+}
+
+void wf__text_free(wf__text *t)
+{
+    wf__free(t->node);
+    wf__free(t->list);
+    wf__free(t->stmt);
+    wf__free(t->own);
+    *t = (wf__text){ 0 };
+}

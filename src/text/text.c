@@ -1,0 +1,261 @@
+/* text.c - operator text: the public interface. It is in operators.h; the language: docs/text.md. */
+#include "text/record.h"
+#include "launch/launch.h"
+#include "ir/pass/pass.h"
+
+/* Parses, and fails the graph if the text is not well formed. */
+static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expression)
+{
+    if (wf__text_parse(t, text ? text : "", expression))
+        return true;
+    wf__recorder r = { .graph = graph, .text = t };
+    wf__text_mistake(&r, t->status, t->error_at, "%s", t->error);
+    return false;
+}
+
+static bool failed(wf_graph *graph)
+{
+    return graph->program.rec.ir.status != WF_OK || graph->program.rec.post.status != WF_OK;
+}
+
+/* The recording that a parsed text needs. A text without a space fails it. */
+static wf_graph *begin(wf_context *ctx, wf__recorder *r, const wf_space *options)
+{
+    wf_space space = { .size = sizeof space };
+    if (options)
+        memcpy(&space, options, options->size < sizeof space ? options->size : sizeof space);
+    if (!r->text->program || r->text->status != WF_OK || space.indexed || space.shape.rank > 0)
+        return wf_begin_with(ctx, &space);
+    wf_shape shape;
+    wf__recorder search = { .text = r->text, .args = r->args, .want = r->want, .want_n = r->want_n };
+    wf_graph *graph = wf_begin_with(ctx, &space); /* takes the message of a search that fails */
+    search.graph = graph;
+    if (!graph || !wf__text_space(&search, &shape))
+        return graph;
+    wf_drop(graph);
+    space.shape = shape;
+    space.indexed = true;
+    return wf_begin_with(ctx, &space);
+}
+
+/* ---- the public interface ---- */
+
+wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args)
+{
+    wf__text t;
+    wf__recorder r = { .graph = graph, .text = &t, .args = args };
+    wf_val result = { { 0, graph } };
+    if (!graph || failed(graph))
+        return result;
+    if (parse(graph, &t, text, true))
+        wf__text_record(&r);
+    if (!r.failed && t.stmt_n == 1)
+        result = r.value[t.stmt[0].value].v;
+    wf__text_recorder_free(&r);
+    wf__text_free(&t);
+    return result;
+}
+
+void wf_text_record_n(wf_graph *graph, const char *text, wf_args args)
+{
+    wf__text t;
+    wf__recorder r = { .graph = graph, .text = &t, .args = args };
+    if (!graph || failed(graph))
+        return;
+    if (parse(graph, &t, text, false))
+        wf__text_record(&r);
+    wf__text_recorder_free(&r);
+    wf__text_free(&t);
+}
+
+wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const wf_space *options)
+{
+    wf__text t;
+    wf__recorder r = { .text = &t, .args = args };
+    wf__text_parse(&t, text ? text : "", false);
+    wf_graph *graph = begin(ctx, &r, options);
+    wf__text_free(&t);
+    return graph;
+}
+
+wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
+{
+    wf_graph *graph = wf_text_begin(ctx, text, args, NULL);
+    wf_text_record_n(graph, text, args);
+    return wf_run(graph);
+}
+
+/* Is the value made of constants alone? Not looked at beyond a few operations, which are folded unless that is off. */
+static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    const wf__node *n = &ir->node[r];
+    if (n->op == WF__CONST)
+        return true;
+    if (!wf__op_is_pure(n->op) || depth == 0)
+        return false;
+    bool all = true;
+    for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && all; i++)
+        all = is_constant(ir, operand[i], depth - 1);
+    return all;
+}
+
+/* A number with a dtype: f32(5). */
+static bool is_literal(wf_graph *graph, wf_val v)
+{
+    bool number;
+    wf__ref r = failed(graph) || wf_val_shape(v).rank > 0 ? 0 : wf__resolve(graph, v, "operator text", &number);
+    return r && is_constant(wf__graph_ir(graph), r, 8);
+}
+
+/* The value assigned to a wanted name, as an array that is ready after the run. */
+static wf_array *keep(wf__recorder *r, size_t w)
+{
+    const char *name = r->want[w];
+    if (r->made[w])
+        return r->made[w];
+    for (uint32_t i = 0; i < r->name_n && !r->indexed; i++) {
+        wf__tval v = r->name[i].value;
+        if (!wf__text_is(r->text, r->name[i].at, r->name[i].len, name))
+            continue;
+        wf_graph *graph = wf__graph_of(v.v);
+        if (graph && !(r->fits && r->common.rank && is_literal(graph, v.v)))
+            return wf_keep(v.v);
+        wf_array *array = wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common,
+                                   .device = wf__text_result_device(r));
+        wf_out(r->graph, array, v.v); /* everywhere the same number */
+        return array;
+    }
+    wf__str s = { 0 };
+    wf__str_addf(&s, "no statement assigns '%s'", name);
+    wf_fail(r->graph, WF_ERR_SYNTAX, wf__str_get(&s));
+    wf__str_free(&s);
+    return NULL;
+}
+
+wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device, const char *const *want,
+                         size_t n, wf_array **out)
+{
+    wf__text t;
+    wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
+    size_t missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = NULL;
+        missing += !want[i];
+    }
+    if (missing) {
+        r.want = NULL;
+        r.want_n = 0;
+    }
+    bool parsed = wf__text_parse(&t, text ? text : "", false);
+    wf_graph *graph = r.graph = begin(ctx, &r, &(wf_space){ .size = sizeof(wf_space), .device = device });
+    if (missing)
+        wf_fail(graph, WF_ERR_ARG, "wf_text_create: a wanted name is NULL");
+    if (graph && !parsed)
+        wf__text_mistake(&r, t.status, t.error_at, "%s", t.error);
+    else if (graph && !failed(graph))
+        wf__text_record(&r);
+    for (size_t i = 0; i < n && graph && !r.failed && !failed(graph); i++)
+        out[i] = keep(&r, i);
+    wf__text_recorder_free(&r);
+    wf__text_free(&t);
+    wf_status status = wf_run(graph);
+    for (size_t i = 0; i < n && status != WF_OK; i++) {
+        wf_release(out[i]);
+        out[i] = NULL;
+    }
+    return status;
+}
+
+/* ---- the names of results ---- */
+
+typedef struct scopes { /* the typed locals that there are at a statement */
+    const wf__text *text;
+    const wf__stmt **local;
+    int *depth;
+    uint32_t n;
+    int level;
+} scopes;
+
+/* How many blocks are around its declaration; -1: it has none. */
+static int depth_of(const scopes *c, const wf__stmt *name)
+{
+    for (uint32_t i = c->n; i-- > 0;)
+        if (c->local[i]->len == name->len &&
+            memcmp(c->text->src + c->local[i]->at, c->text->src + name->at, name->len) == 0)
+            return c->depth[i];
+    return -1;
+}
+
+static void declare(scopes *c, const wf__stmt *s)
+{
+    c->local[c->n] = s;
+    c->depth[c->n++] = c->level;
+}
+
+/* Does the statement assign to what may be a result? A variable that belongs to a block is none. */
+static bool is_target(scopes *c, const wf__stmt *s)
+{
+    c->level += wf__stmt_opens(s);
+    if (s->kind == WF__STMT_END)
+        while (c->n && c->depth[c->n - 1] > c->level)
+            c->n--;
+    if (s->kind == WF__STMT_FOR && s->step > (uint32_t)(s - c->text->stmt) + 1 &&
+        (s[1].kind == WF__STMT_LOCAL || depth_of(c, s + 1) < 0))
+        declare(c, s + 1); /* also without a type */
+    if (s->kind == WF__STMT_LOCAL)
+        declare(c, s);
+    return (s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_WRITE || s->kind == WF__STMT_LOCAL) &&
+           depth_of(c, s) <= 0;
+}
+
+/* The target of that number, else the last one before it; with a name, the first one of the name. */
+static const wf__stmt *target(const wf__text *t, size_t number, const char *name, size_t *passed)
+{
+    uint32_t most = t->locals + 1;
+    for (uint32_t i = 0; i < t->stmt_n; i++)
+        most += t->stmt[i].kind == WF__STMT_FOR;
+    scopes c = { .text = t, .local = wf__alloc0(most * sizeof *c.local), .depth = wf__alloc0(most * sizeof *c.depth) };
+    const wf__stmt *found = NULL;
+    bool done = false;
+    *passed = 0;
+    for (uint32_t i = 0; i < t->stmt_n && !done && c.local && c.depth; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        if (is_target(&c, s) && (!name || wf__text_is(t, s->at, s->len, name))) {
+            found = s;
+            done = name || (*passed)++ == number;
+        }
+        if (s->kind == WF__STMT_FOR)
+            i = s->body - 1;
+    }
+    wf__free(c.local);
+    wf__free(c.depth);
+    return found;
+}
+
+bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap)
+{
+    wf__text t;
+    size_t passed = 0;
+    WF__UNUSED(ctx);
+    const wf__stmt *s = wf__text_parse(&t, text ? text : "", false) ? target(&t, i, NULL, &passed) : NULL;
+    if (i != WF_LAST_TARGET && passed <= i)
+        s = NULL;
+    if (s && cap > 0) {
+        size_t n = s->len < cap ? s->len : cap - 1;
+        memcpy(buf, t.src + s->at, n);
+        buf[n] = 0;
+    }
+    wf__text_free(&t);
+    return s != NULL;
+}
+
+bool wf_text_assigns(wf_context *ctx, const char *text, const char *name)
+{
+    wf__text t;
+    size_t passed;
+    WF__UNUSED(ctx);
+    bool found = wf__text_parse(&t, text ? text : "", false) && name && target(&t, 0, name, &passed);
+    wf__text_free(&t);
+    return found;
+}

@@ -1,0 +1,179 @@
+/* text.h - operator text inside the library: text -> tokens (text/lex.c) -> trees (text_parse.c) in statements
+ * (statement.c) -> recording calls (record.h). docs/text.md describes the language.
+ *
+ * Trees are one flat array in which operands stand before their users, and statements another in which blocks are
+ * marked by their beginning and end, so recording is a loop, not a recursion: long texts need no stack. Only nesting
+ * (brackets, unary operators, ?:, **, blocks) recurses in the parser, and is bounded. Memory is proportional to the
+ * text.
+ */
+#ifndef WEFT_API_TEXT_H
+#define WEFT_API_TEXT_H
+#include "base/base.h"
+#include "weft/weft.h"
+
+/* Tokens: an operator of one character is that character; the others: */
+enum {
+    WF__TOK_END = 256,
+    WF__TOK_NUMBER,
+    WF__TOK_NAME,
+    WF__TOK_BAD, /* the error is already set */
+    WF__TOK_OROR,
+    WF__TOK_ANDAND,
+    WF__TOK_EQ,
+    WF__TOK_NE,
+    WF__TOK_LE,
+    WF__TOK_GE,
+    WF__TOK_SHL,
+    WF__TOK_SHR,
+    WF__TOK_POW,
+    WF__TOK_ASSIGN_OP /* += and its like; `op` is the operator */
+};
+
+/* A number as written: `real` when spelled with a point or exponent, `big` (an integer in `bits`) beyond 2^53. */
+typedef struct wf__literal {
+    double value;
+    uint64_t bits;
+    bool real, big;
+} wf__literal;
+
+typedef struct wf__token {
+    int kind, op;
+    uint32_t at, len; /* place in the text */
+    wf__literal number;
+} wf__token;
+
+typedef enum wf__tree_kind {
+    WF__TREE_NONE,
+    WF__TREE_NUMBER, /* number */
+    WF__TREE_NAME,
+    WF__TREE_CALL, /* name; list `a`, length `n`; after ';' axes: bits of `b`, those from the end of `c` (0: the last) */
+    WF__TREE_READ,   /* name; index list `a`, length `n`; border; b: value outside or 0 */
+    WF__TREE_UNARY,  /* op ('-' '!' '~'); a */
+    WF__TREE_BINARY, /* op (a token); a, b */
+    WF__TREE_SELECT  /* a ? b : c */
+} wf__tree_kind;
+
+typedef struct wf__tree {
+    uint8_t kind, border;
+    bool enclosed; /* stood in brackets */
+    int16_t op;
+    uint32_t at, len; /* the operator or name in the text: where a caret points */
+    uint32_t a, b, c, n;
+    wf__literal number;
+} wf__tree;
+
+typedef enum wf__stmt_kind {
+    WF__STMT_ASSIGN, /* name = value, or name op= value */
+    WF__STMT_LOCAL,  /* dtype name = value; no value: 0. With a list: dtype name[list] = value, an array */
+    WF__STMT_WRITE,  /* name[list] = value, or op= */
+    WF__STMT_SCOPE,  /* { of no other statement */
+    WF__STMT_IF,     /* value: the condition */
+    WF__STMT_ELSE,
+    WF__STMT_WHILE,
+    WF__STMT_FOR, /* its beginning, 0 or 1 statement, follows; then its step, 0 or 1, at `step`; then at `body` the body */
+    WF__STMT_END,
+    WF__STMT_BREAK,
+    WF__STMT_CONTINUE
+} wf__stmt_kind;
+
+typedef struct wf__stmt {
+    uint8_t kind, dtype;
+    bool constant;        /* LOCAL */
+    bool bare;            /* ASSIGN: of a last expression to "out", which is not in the text as it was given */
+    int16_t op;           /* ASSIGN, WRITE: the operator before '=', or 0 */
+    uint32_t at, len;     /* the name, or the keyword */
+    uint32_t op_at;       /* where the operator stands */
+    uint32_t first, last; /* nodes of its expressions: [first, last) */
+    uint32_t value;       /* node; 0: none */
+    uint32_t a, n;        /* WRITE: index list; LOCAL: of extents */
+    uint32_t step, body, end;
+} wf__stmt;
+
+/* By how much the number of open blocks grows. */
+static inline int wf__stmt_opens(const wf__stmt *s)
+{
+    return s->kind == WF__STMT_END                                                            ? -1
+           : s->kind >= WF__STMT_SCOPE && s->kind <= WF__STMT_FOR && s->kind != WF__STMT_ELSE ? 1
+                                                                                              : 0;
+}
+
+typedef struct wf__text {
+    const char *src; /* borrowed, or own */
+    uint32_t len;
+    char *own;        /* a copy that "out" stands behind, for a last expression that is given no name; else NULL */
+    uint32_t bare_at; /* then: where that begins */
+    wf__tree *node;   /* node[0] is NONE */
+    uint32_t n, cap;
+    uint32_t *list; /* arguments and indices of all nodes */
+    uint32_t list_n, list_cap;
+    wf__stmt *stmt;
+    uint32_t stmt_n, stmt_cap, locals;
+    bool program;        /* has typed locals, blocks or writes by index: for index spaces */
+    uint32_t program_at; /* the first of these */
+    /* scanning */
+    uint32_t at, nesting, depth, loops;
+    bool expression; /* one expression; line ends are blanks everywhere */
+    wf__token token; /* the next one, not yet taken */
+    int before;      /* kind of the token before it */
+    /* the first error */
+    wf_status status;
+    uint32_t error_at;
+    char error[200];
+} wf__text;
+
+/* Parses statements, or one expression (then stmt[0] has it, with an empty name). False: status, error, error_at. */
+bool wf__text_parse(wf__text *t, const char *src, bool expression);
+void wf__text_free(wf__text *t);
+
+/* Next token into t->token. */
+void wf__text_next(wf__text *t);
+void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
+/* "line 3:" with the source line and a caret under `at`, on three lines. */
+void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
+/* The dtype of that name, C's names included; WF_NONE: none. */
+wf_dtype wf__text_dtype_named(const char *name, size_t len);
+wf_border wf__text_border_named(const char *name, size_t len); /* WF_BORDER_NONE: it names none */
+static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, const char *name)
+{
+    return strlen(name) == len && memcmp(t->src + at, name, len) == 0;
+}
+
+/* ---- the parser's parts, for statements (text_parse.c) ---- */
+uint32_t wf__text_expression(wf__text *t); /* its node */
+uint32_t wf__text_add_node(wf__text *t, wf__tree node);
+/* Up to `close` or ';': the list, and its length. */
+uint32_t wf__text_list(wf__text *t, int close, uint32_t *count);
+bool wf__text_take(wf__text *t, int kind, const char *what);
+void wf__text_expected(wf__text *t, const char *what);
+bool wf__text_deeper(wf__text *t); /* the caller undoes: t->depth-- */
+
+/* ---- values (value.c) ---- */
+typedef struct wf__tval {
+    wf_val v;
+    bool real; /* numbers: not meant as an integer */
+} wf__tval;
+
+typedef struct wf__tctx { /* what conversions need to know */
+    wf_graph *graph;
+    wf_dtype real; /* of numbers that meet nothing: f64 if an array argument is, else f32 */
+    char why[160]; /* set with a failure that the library would not explain: the message */
+} wf__tctx;
+
+static inline bool wf__tval_is_number(wf__tval a) { return a.v.h.graph == NULL; }
+wf__tval wf__tval_number(double value, bool real);
+wf__tval wf__tval_node(wf_val v);
+/* All return a poison value on failure; `why` says so when the mistake is the text's. */
+wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a);
+wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b);
+wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b);
+wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to);
+/* The float dtype that holds a number which meets nothing: c->real, but f64 for a whole one that f32 would round. */
+wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a);
+/* A function of the op table with exactly its arity of arguments. */
+wf__tval wf__tval_call(wf__tctx *c, int function, const wf__tval *args);
+/* An integer value, for an index; numbers must be whole. */
+wf__tval wf__tval_integer(wf__tctx *c, wf__tval a);
+int wf__tval_function(const char *name, size_t len); /* -1: none */
+int wf__tval_arity(int function);
+const char *wf__tval_function_name(int function); /* NULL past the last */
+#endif

@@ -1,0 +1,494 @@
+/* value.c - what the operators and functions of operator text do with dtypes, in front of the recording calls.
+ *
+ * The library is strict: 0.5 does not fit an i32, sqrt of an integer is an error. At a shell that would be a nuisance,
+ * so text converts first (docs/text.md states the rules):
+ *   - integers that meet a real number, are divided, or enter a function of floats become f32 (8 and 16 bit) or f64;
+ *     beside an array of floats they take its dtype
+ *   - bools in arithmetic become what they meet, else i32
+ * Everything else is the library's own rule.
+ */
+#include "text/text.h"
+#include "launch/launch.h"
+#include <math.h>
+
+/* ---- the op table, callable ---- */
+
+typedef struct function {
+    const char *name;
+    uint8_t arity, types;
+    bool to_bool;
+    union {
+        wf_val (*f1)(wf_val);
+        wf_val (*f2)(wf_val, wf_val);
+        wf_val (*f3)(wf_val, wf_val, wf_val);
+    } call;
+} function;
+
+#define SAME 0
+#define BOOL 1
+static const function functions[] = {
+#define WF_OP(name, arity, types, result, ...) { #name, arity, WF__T_##types, result, { .f##arity = wf_##name } },
+#include "ir/ops.def"
+#undef WF_OP
+};
+#undef SAME
+#undef BOOL
+
+int wf__tval_function(const char *name, size_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(functions); i++)
+        if (strlen(functions[i].name) == len && memcmp(functions[i].name, name, len) == 0)
+            return (int)i;
+    return -1;
+}
+
+int wf__tval_arity(int f) { return functions[f].arity; }
+
+const char *wf__tval_function_name(int f)
+{
+    return f >= 0 && (size_t)f < WF__COUNT(functions) ? functions[f].name : NULL;
+}
+
+/* ---- numbers and nodes ---- */
+
+static wf_dtype dtype(wf__tval a) { return wf__tval_is_number(a) ? WF_NONE : wf_val_dtype(a.v); }
+
+wf__tval wf__tval_number(double value, bool real)
+{
+    wf__tval a = { .real = real || value != floor(value) || isinf(value) }; /* NaN included */
+    a.v.h.num = value;
+    return a;
+}
+
+/* What numbers come to; whole ones have no -0. */
+static wf__tval outcome(double value, bool real) { return wf__tval_number(real || value != 0 ? value : 0, real); }
+
+wf__tval wf__tval_node(wf_val v)
+{
+    return v.h.graph ? (wf__tval){ .v = v, .real = wf__is_pair(v) } : wf__tval_number(v.h.num, false);
+}
+
+static bool any_pair(const wf__tval *a, int n)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= wf__is_pair(a[i].v);
+    return any;
+}
+
+static wf__tval poison(wf__tctx *c, const char *why)
+{
+    if (why && !c->why[0]) {
+        strncpy(c->why, why, sizeof c->why - 1);
+        c->why[sizeof c->why - 1] = 0;
+    }
+    wf__tval a = { 0 };
+    a.v.h.graph = c->graph;
+    return a;
+}
+
+static double number(wf__tval a) { return a.v.h.num; }
+static bool whole(wf__tval a) /* a number that an i64 holds exactly */
+{
+    return !a.real && fabs(number(a)) < 9007199254740992.0;
+}
+
+static wf_dtype float_of(wf_dtype t)
+{
+    if (wf__is_float(t) || wf__is_complex(t))
+        return t;
+    return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
+}
+
+static wf__tval convert(wf__tval a, wf_dtype to)
+{
+    return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
+}
+
+/* The float dtype in which those among the operands, and the parts of complex ones, meet, or NONE. */
+static wf_dtype widest_float(const wf__tval *a, int n)
+{
+    wf_dtype widest = WF_NONE;
+    for (int i = 0; i < n; i++) {
+        wf_dtype t = dtype(a[i]);
+        if (wf__is_complex(t))
+            t = (wf_dtype)wf__part_dtype(t);
+        if (t == WF_NONE || !wf__is_float(t) || t == widest)
+            continue;
+        bool halves = wf__is_half(t) && wf__is_half(widest);
+        widest = halves ? WF_F32 : t > widest ? t : widest;
+    }
+    return widest;
+}
+
+/* For what is only defined on floats: every node becomes one. */
+static void to_floats(wf__tval *a, int n)
+{
+    wf_dtype widest = widest_float(a, n);
+    for (int i = 0; i < n; i++)
+        if (dtype(a[i]) != WF_NONE && !wf__is_float(dtype(a[i])) && !wf__is_complex(dtype(a[i])))
+            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(dtype(a[i])));
+}
+
+/* For arithmetic and comparisons. Bools may stay bools when compared with bools, 0 and 1. */
+static void to_common(wf__tval *a, int n, bool comparison)
+{
+    bool real = false, beyond_bool = !comparison;
+    wf_dtype target = WF_NONE, widest = widest_float(a, n);
+    for (int i = 0; i < n; i++)
+        if (wf__tval_is_number(a[i])) {
+            real |= a[i].real;
+            beyond_bool |= number(a[i]) != 0 && number(a[i]) != 1;
+        }
+    real |= any_pair(a, n);
+    for (int i = 0; i < n; i++) {
+        wf_dtype t = dtype(a[i]);
+        if (real && wf__is_int(t))
+            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(t));
+        if (t != WF_NONE && t != WF_BOOL)
+            target = dtype(a[i]);
+    }
+    if (widest != WF_NONE)
+        target = widest;
+    if (target == WF_NONE && real)
+        target = WF_F32;
+    if (target == WF_NONE && beyond_bool)
+        target = WF_I32;
+    for (int i = 0; i < n && target != WF_NONE; i++)
+        if (dtype(a[i]) == WF_BOOL)
+            a[i] = convert(a[i], target);
+}
+
+static wf__tval to_bool(wf__tval a)
+{
+    if (wf__tval_is_number(a))
+        return wf__tval_number(number(a) != 0, false);
+    if (wf__is_pair(a.v))
+        return wf__tval_number(number(a) != 0 || wf__pair_imag(a.v) != 0, false);
+    return dtype(a) == WF_BOOL || dtype(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
+}
+
+static bool all_numbers(const wf__tval *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!wf__tval_is_number(a[i]))
+            return false;
+    return true;
+}
+
+static bool any_float(const wf__tval *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (wf__is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
+            return true;
+    return any_pair(a, n);
+}
+
+/* The operation of the table; dtypes fit as well as they will. */
+static wf__tval apply(int f, const wf__tval *a)
+{
+    const function *op = &functions[f];
+    bool real = op->types == WF__T_FLT;
+    wf_val r;
+    if (op->arity == 1)
+        r = op->call.f1(a[0].v);
+    else if (op->arity == 2)
+        r = op->call.f2(a[0].v, a[1].v);
+    else
+        r = op->call.f3(a[0].v, a[1].v, a[2].v);
+    for (int i = 0; i < op->arity; i++)
+        real |= wf__tval_is_number(a[i]) && a[i].real;
+    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && !op->to_bool);
+}
+
+static wf__tval apply_named(const char *name, const wf__tval *a)
+{
+    return apply(wf__tval_function(name, strlen(name)), a);
+}
+
+/* ---- functions ---- */
+
+/* Are there no complex numbers among the operands, or is the operation for them? */
+static bool pairs_allowed(const char *name, const wf__tval *a, int n)
+{
+    int op = wf__tval_function(name, strlen(name)) + WF__BITCAST + 1;
+    return !any_pair(a, n) || functions[op - WF__BITCAST - 1].types == WF__T_FIRST_BOOL ||
+           wf__op_allows((unsigned)op, WF_C128);
+}
+
+wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
+{
+    const function *op = &functions[f];
+    wf__tval a[3] = { { .real = false }, { .real = false }, { .real = false } };
+    memcpy(a, args, op->arity * sizeof *a);
+    if (!pairs_allowed(op->name, a, op->arity))
+        return poison(c, "this function is not for complex numbers");
+    switch (op->types) {
+    case WF__T_FIRST_BOOL:
+        return wf__tval_select(c, a[0], a[1], a[2]);
+    case WF__T_FLT:
+    case WF__T_CPLX:
+        to_floats(a, op->arity);
+        break;
+    case WF__T_NUM:
+        to_common(a, op->arity, false);
+        break;
+    case WF__T_ANY:
+        to_common(a, op->arity, true);
+        break;
+    default:
+        if (any_float(a, op->arity))
+            return poison(c, "this function works on integers");
+        if (op->types == WF__T_INT)
+            to_common(a, op->arity, false);
+    }
+    return apply(f, a);
+}
+
+wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a)
+{
+    bool exact = !whole(a) || (double)(float)number(a) == number(a);
+    return c->real == WF_F64 || !exact ? WF_F64 : WF_F32;
+}
+
+wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
+{
+    if (wf__is_pair(a.v))
+        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number(a), wf__pair_imag(a.v)));
+    if (wf__tval_is_number(a))
+        a = wf__tval_node(whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number(a))
+                                   : wf_const(c->graph, WF_F64, number(a)));
+    return wf__tval_node(wf_cast(a.v, to));
+}
+
+wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
+{
+    if (wf__tval_is_number(a))
+        return whole(a) ? a : poison(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
+    if (dtype(a) == WF_BOOL)
+        return convert(a, WF_I64);
+    if (wf__is_pair(a.v))
+        return poison(c, "an index is an integer, not a complex number");
+    return wf__is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
+}
+
+wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
+{
+    wf__tval choice[2] = { a, b };
+    cond = to_bool(cond);
+    if (wf__tval_is_number(cond) && !dtype(a) && !dtype(b))
+        return number(cond) != 0 ? a : b;
+    if (all_numbers(choice, 2)) {
+        bool integers = whole(a) && whole(b), small = fabs(number(a)) < 2147483648.0 && fabs(number(b)) < 2147483648.0;
+        bool wide = wf__tval_real(c, a) == WF_F64 || wf__tval_real(c, b) == WF_F64;
+        wf_dtype t = !integers ? wide ? WF_F64 : WF_F32 : small ? WF_I32 : WF_I64;
+        for (int i = 0; i < 2; i++)
+            choice[i] = wf__tval_node(wf_const(c->graph, t, number(choice[i])));
+    } else if (!dtype(a) && !dtype(b)) {
+        for (int i = 0; i < 2; i++)
+            choice[i] = wf__tval_cast(c, choice[i], c->real == WF_F64 ? WF_C128 : WF_C64);
+    } else {
+        to_common(choice, 2, true);
+    }
+    return wf__tval_node(wf_select(cond.v, choice[0].v, choice[1].v));
+}
+
+/* ---- operators ---- */
+
+static const char *only_integers(int op)
+{
+    switch (op) {
+    case '^':
+        return "^ is the exclusive or of integers or bools; a power is a ** b";
+    case '&':
+        return "& works on the bits of integers or bools; conditions are joined by &&";
+    case '|':
+        return "| works on the bits of integers or bools; conditions are joined by ||";
+    case '~':
+        return "~ works on the bits of integers or bools";
+    default:
+        return "<< and >> shift integers";
+    }
+}
+
+wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
+{
+    bool is_number = wf__tval_is_number(a);
+    switch (op) {
+    case '-':
+        to_common(&a, 1, false);
+        return is_number ? wf__tval_number(a.real ? -number(a) : 0 - number(a), a.real) : apply_named("neg", &a);
+    case '!':
+        a = to_bool(a);
+        return wf__tval_is_number(a) ? wf__tval_number(number(a) == 0, false) : apply_named("not", &a);
+    default:
+        if (any_float(&a, 1))
+            return poison(c, only_integers('~'));
+        return is_number ? wf__tval_number(-number(a) - 1, false) : apply_named("not", &a);
+    }
+}
+
+/* The number, with the dtype and shape of a value. */
+static wf__tval everywhere(wf__tval like, double value)
+{
+    wf_val always = wf_or(wf_eq(like.v, like.v), 1);
+    return wf__tval_node(wf_select(always, value, like.v));
+}
+
+/* a ** n for a whole n: by multiplying. n >= 1. */
+static wf__tval power_by_squaring(wf__tval a, int n)
+{
+    wf__tval result = a;
+    bool started = false;
+    for (wf__tval square = a;; square = apply_named("mul", (wf__tval[]){ square, square })) {
+        if (n & 1) {
+            result = started ? apply_named("mul", (wf__tval[]){ result, square }) : square;
+            started = true;
+        }
+        n >>= 1;
+        if (n == 0)
+            return result;
+    }
+}
+
+static wf__tval power(wf__tval a, wf__tval b)
+{
+    enum { MAX_SQUARING = 16 };
+    wf__tval ab[2] = { a, b };
+    if (!wf__tval_is_number(b) || number(b) != floor(number(b)) || fabs(number(b)) > MAX_SQUARING) {
+        to_floats(ab, 2);
+        bool root = wf__tval_is_number(b) && number(b) == 0.5;
+        return root ? apply_named("sqrt", ab) : apply_named("pow", ab);
+    }
+    int n = (int)number(b);
+    if (n == 0 && wf__tval_is_number(a))
+        return wf__tval_number(1, b.real || a.real);
+    if (n < 0 || b.real)
+        to_floats(ab, 1);
+    else
+        to_common(ab, 1, false);
+    if (n == 0 && wf__is_pair(a.v))
+        return wf__tval_node(wf__pair(1, 0));
+    if (n == 0)
+        return everywhere(ab[0], 1);
+    ab[1] = power_by_squaring(ab[0], n < 0 ? -n : n);
+    ab[1].real |= wf__tval_is_number(ab[1]) && (n < 0 || b.real);
+    ab[0] = wf__tval_number(1, true);
+    return n < 0 ? apply_named("div", ab) : ab[1];
+}
+
+static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
+{
+    if (!pairs_allowed("mod", ab, 2))
+        return poison(c, "% is not for complex numbers");
+    if (all_numbers(ab, 2)) {
+        bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
+        return outcome(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
+    }
+    to_common(ab, 2, false);
+    return apply_named("mod", ab);
+}
+
+static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
+{
+    if (any_float(ab, 2))
+        return poison(c, only_integers(op));
+    if (all_numbers(ab, 2)) {
+        int64_t x = (int64_t)number(ab[0]), y = (int64_t)number(ab[1]);
+        bool outside = y < 0 || y > 63;
+        double factor = outside ? 1 : ldexp(1, (int)y);
+        switch (op) {
+        case '&':
+            return wf__tval_number((double)(x & y), false);
+        case '|':
+            return wf__tval_number((double)(x | y), false);
+        case '^':
+            return wf__tval_number((double)(x ^ y), false);
+        case WF__TOK_SHL:
+            return wf__tval_number(outside ? 0 : (double)x * factor, false);
+        default:
+            return wf__tval_number(outside ? (x < 0 ? -1 : 0) : floor((double)x / factor), false);
+        }
+    }
+    bool shift = op == WF__TOK_SHL || op == WF__TOK_SHR;
+    wf__tval a[2] = { ab[0], ab[1] };
+    if (shift) {
+        to_common(a, 2, false);
+        return apply_named(op == WF__TOK_SHL ? "shl" : "shr", a);
+    }
+    for (int i = 0; i < 2; i++) {
+        bool number_0_1 = wf__tval_is_number(a[1 - i]) && (number(a[1 - i]) == 0 || number(a[1 - i]) == 1);
+        if (dtype(a[i]) == WF_BOOL && dtype(a[1 - i]) != WF_BOOL && !number_0_1)
+            return poison(
+                c, "the bits of a bool and an integer; & ^ | bind weaker than comparisons, as in C: use brackets");
+    }
+    return apply_named(op == '&' ? "and" : op == '|' ? "or" : "xor", a);
+}
+
+static wf__tval logic(bool conjunction, wf__tval *ab)
+{
+    for (int i = 0; i < 2; i++)
+        ab[i] = to_bool(ab[i]);
+    if (all_numbers(ab, 2)) {
+        bool x = number(ab[0]) != 0, y = number(ab[1]) != 0;
+        return wf__tval_number(conjunction ? x && y : x || y, false);
+    }
+    return apply_named(conjunction ? "and" : "or", ab); /* true && b has b's shape; false && b, too */
+}
+
+wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
+{
+    wf__tval ab[2] = { a, b };
+    bool arithmetic = op == '+' || op == '-' || op == '*';
+    const char *name;
+    switch (op) {
+    case WF__TOK_OROR:
+        return logic(false, ab);
+    case WF__TOK_ANDAND:
+        return logic(true, ab);
+    case WF__TOK_POW:
+        return power(a, b);
+    case '%':
+        return remainder_of(c, ab);
+    case '&':
+    case '|':
+    case '^':
+    case WF__TOK_SHL:
+    case WF__TOK_SHR:
+        return bits(c, op, ab);
+    case '/':
+        to_floats(ab, 2);
+        return apply_named("div", ab);
+    case '+':
+        name = "add";
+        break;
+    case '-':
+        name = "sub";
+        break;
+    case '*':
+        name = "mul";
+        break;
+    case WF__TOK_EQ:
+        name = "eq";
+        break;
+    case WF__TOK_NE:
+        name = "ne";
+        break;
+    case '<':
+        name = "lt";
+        break;
+    case WF__TOK_LE:
+        name = "le";
+        break;
+    case '>':
+        name = "gt";
+        break;
+    default:
+        name = "ge";
+        break;
+    }
+    to_common(ab, 2, !arithmetic);
+    if (!pairs_allowed(name, ab, 2))
+        return poison(c, "complex numbers have no order");
+    return apply_named(name, ab);
+}
