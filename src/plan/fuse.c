@@ -8,7 +8,7 @@
  * touches nothing else of what the scan writes. A stage that alone uses the result of a scan, and walks it in C order,
  * may follow part by part, where it writes nothing that the others read later.
  */
-#include "plan/plan.h"
+#include "plan/passes.h"
 
 static bool is_result(const wf__stage *stage, uint32_t object)
 {
@@ -177,8 +177,10 @@ static bool follows_scan(const wf__plan *plan, const wf__stage *feed, uint32_t a
     return true;
 }
 
-void wf__plan_fuse(wf__plan *plan, const wf__bind *bind)
+bool wf__pass_fuse(wf__planning *p)
 {
+    wf__plan *plan = p->plan;
+    const wf__bind *bind = p->all;
     for (uint32_t s = 0; s + 1 < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s], *next = &plan->stage[s + 1];
         bool fits = stage->reduce && stage->parts == 1 && !stage->empty && !next->empty && !next->scan.on &&
@@ -199,4 +201,5 @@ void wf__plan_fuse(wf__plan *plan, const wf__bind *bind)
             next->long_rows = next->streams = false;
         }
     }
+    return true;
 }

@@ -178,10 +178,13 @@ typedef struct wf__plan {
 } wf__plan;
 const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section);
 
+/* passes.c, the list of passes. `bind` has the recording's objects. false: plan->status and error say why; the caller
+ * frees the plan either way. */
+bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+const char *wf__pass_name(size_t i); /* of the list of passes; NULL: there are not so many */
+
 /* The join of partial results as backends get it; the caller frees it. NULL: plan->status says why. */
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
-/* false: plan->status and error say why. The caller frees the plan either way. */
-bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
 /* The same about operation r of that section, or of a copy of it, which `ir` is; false. */
@@ -190,9 +193,8 @@ bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, w
 /* The same about the first wf_in of an object, or (written) wf_out to it; false. */
 bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
     WF__PRINTF(5, 6);
-bool wf__plan_no_memory(wf__plan *plan); /* the same for want of memory; false */
-/* In debug builds: does the IR keep what ir.h says? If not, the plan fails, and says after what. */
-bool wf__plan_verified(wf__plan *plan, const wf__ir *ir, const char *pass);
+bool wf__plan_no_memory(wf__plan *plan);                 /* the same for want of memory; false */
+bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* the error of a recording that a pass has made; false */
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
 typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
@@ -202,32 +204,16 @@ static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
 }
 
-/* ---- the stages, each in its own file ---- */
-/* split.c, for array graphs, and space.c, for index spaces. Append stages with proto, space and initial set: an index
- * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
-bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
-bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+/* ---- parts of passes that others use ---- */
 /* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
  * changes the section and says their extents, of which there may be none. `bind` has the recording's objects only. */
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
-bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* partition.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
-void wf__plan_cut(wf__stage *stage);
-/* scan.c. Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. `bind`
- * has temps too. */
-bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
 /* inline_views.c. What a node costs to compute, in plain operations. */
 uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
-/* open_extents.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
-bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
 enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
-/* fuse.c. Decides which stages follow the one before them box by box, or feed a scan or use its result part by part.
- * `bind` has temps too. */
-void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);

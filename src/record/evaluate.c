@@ -154,23 +154,22 @@ static uint32_t part_slot(evaluation *e, uint32_t s)
     return at;
 }
 
-static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
+static wf__ref record_node(wf__rewriter *w, wf__ref r)
 {
-    wf__ir *to = &e->part.rec.ir;
-    wf__node n = view->node[r];
-    wf__ref next = to->n;
+    wf__ir *to = w->out;
+    wf__node n = w->in->node[r];
+    wf__ref next = to->n, image;
     if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
-        n.a = n.op == WF__IOTA ? n.a : e->map[n.a];
+        n.a = n.op == WF__IOTA ? n.a : w->map[n.a];
         if (n.op == WF__VIEW) {
-            n.b = wf__copy_tuple(view, n.b, e->map, to);
-            n.c = n.c ? e->map[n.c] : 0;
+            n.b = wf__copy_tuple(w->in, n.b, w->map, to);
+            n.c = n.c ? w->map[n.c] : 0;
         }
-        n.shape = wf__shape_id(to, &view->shape[n.shape]);
-        e->map[r] = wf__append(to, &n);
+        n.shape = wf__shape_id(to, &w->in->shape[n.shape]);
+        image = wf__append(to, &n);
     } else
-        e->map[r] = wf__copy_node(view, r, e->map, to);
-    if (!e->map[r] && to->n > next) /* an effect: nothing refers to it but messages */
-        e->map[r] = next;
+        image = wf__copy_node(w->in, r, w->map, to);
+    return !image && to->n > next ? next : image; /* an effect: only messages refer to it */
 }
 
 static bool record_part(evaluation *e)
@@ -205,9 +204,9 @@ static bool record_part(evaluation *e)
             e->node[r].a = part_slot(e, ir->node[r].a);
     wf__ir view = *ir;
     view.node = e->node;
-    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
-        if (e->live[r])
-            record_node(e, &view, r);
+    if (to->status == WF_OK)
+        wf__rewrite_nodes(
+            &(wf__rewriter){ .in = &view, .out = to, .visit = record_node, .live = e->live, .map = e->map });
     rec->objects = e->part.object_n;
     return to->status == WF_OK;
 }

@@ -1,6 +1,6 @@
 /* partition.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
  * reductions. */
-#include "plan/plan.h"
+#include "plan/passes.h"
 #include <stdlib.h>
 
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
@@ -302,12 +302,17 @@ static void estimate(wf__stage *stage)
     find_flows(stage, points);
 }
 
-void wf__plan_cut(wf__stage *stage)
+bool wf__pass_partition(wf__planning *p, uint32_t s)
 {
-    find_rows(&stage->body);
-    find_far(stage);
-    estimate(stage);
-    cut_blocks(stage);
-    stage->long_rows = has_long_rows(stage);
-    stage->slabs = slab_axis(stage);
+    wf__stage *stage = &p->plan->stage[s];
+    if (!stage->scan.on) {
+        find_rows(&stage->body);
+        find_far(stage);
+        estimate(stage);
+        cut_blocks(stage);
+        stage->long_rows = has_long_rows(stage);
+        stage->slabs = slab_axis(stage);
+    }
+    stage->columns = p->rec->columns;
+    return true;
 }

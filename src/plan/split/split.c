@@ -468,9 +468,14 @@ static bool finish(splitter *s, group *g)
     return ok;
 }
 
-static bool run(splitter *s)
+/* ---- the passes ---- */
+bool wf__pass_shapes(wf__planning *p)
 {
-    uint32_t n = s->ir->n;
+    splitter *s = p->split = wf__alloc0(sizeof *s);
+    uint32_t n = p->rec->ir.n;
+    if (!s)
+        return wf__plan_no_memory(p->plan);
+    *s = (splitter){ .plan = p->plan, .rec = p->rec, .ir = &p->rec->ir, .bind = p->bind };
     s->live = wf__alloc0(n);
     s->shape = wf__alloc0(n * sizeof *s->shape);
     s->cone = wf__alloc0(n);
@@ -482,29 +487,41 @@ static bool run(splitter *s)
     s->stored = wf__alloc0(n);
     s->placed = wf__alloc0(n);
     s->at = wf__alloc0(n * sizeof *s->at);
-    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved &&
-              s->stored && s->placed && s->at;
-    if (!ok)
-        wf__plan_no_memory(s->plan);
-    ok = ok && infer(s);
-    if (ok) {
-        memset(s->home, 0xff, n * sizeof *s->home);
-        memset(s->saved, 0xff, n * sizeof *s->saved);
-        for (wf__ref r = 1; r < n; ++r)
-            s->live[r] = wf__op_is_effect(s->ir->node[r].op);
-        wf__mark_live(s->ir, s->live);
-        ok = (!s->ir->loops || wf__split_find_blocks(s)) && wf__split_hide(s) &&
-             (!s->ir->loops || wf__split_find_leaves(s));
-        ok = ok || wf__plan_no_memory(s->plan);
-        if (ok)
-            wf__choose_stored(s);
-        for (wf__ref r = 1; ok && r < n; ++r) {
-            bool blocked = s->block && s->block[r];
-            if (s->live[r] && blocked && s->block[r] == r)
-                ok = wf__split_block(s, r);
-            else if (s->live[r] && !blocked && !s->placed[r] && is_root(s, r))
-                ok = place(s, r);
-        }
+    if (!s->live || !s->shape || !s->cone || !s->home || !s->result || !s->wide || !s->redirect || !s->saved ||
+        !s->stored || !s->placed || !s->at)
+        return wf__plan_no_memory(p->plan);
+    memset(s->home, 0xff, n * sizeof *s->home);
+    memset(s->saved, 0xff, n * sizeof *s->saved);
+    return infer(s);
+}
+
+bool wf__pass_dead_effects(wf__planning *p)
+{
+    splitter *s = p->split;
+    for (wf__ref r = 1; r < s->ir->n; ++r)
+        s->live[r] = wf__op_is_effect(s->ir->node[r].op);
+    wf__mark_live(s->ir, s->live);
+    return ((!s->ir->loops || wf__split_find_blocks(s)) && wf__split_hide(s) &&
+            (!s->ir->loops || wf__split_find_leaves(s))) ||
+           wf__plan_no_memory(p->plan);
+}
+
+bool wf__pass_stored_views(wf__planning *p)
+{
+    wf__choose_stored(p->split);
+    return true;
+}
+
+bool wf__pass_split(wf__planning *p)
+{
+    splitter *s = p->split;
+    bool ok = true;
+    for (wf__ref r = 1; ok && r < s->ir->n; ++r) {
+        bool blocked = s->block && s->block[r];
+        if (s->live[r] && blocked && s->block[r] == r)
+            ok = wf__split_block(s, r);
+        else if (s->live[r] && !blocked && !s->placed[r] && is_root(s, r))
+            ok = place(s, r);
     }
     if (ok && s->group_n)
         s->group[0].ir.hidden += s->hidden; /* those of no kernel */
@@ -513,26 +530,28 @@ static bool run(splitter *s)
     return ok;
 }
 
-bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+void wf__split_end(wf__planning *p)
 {
-    splitter s = { .plan = plan, .rec = recording, .ir = &recording->ir, .bind = bind };
-    bool ok = run(&s);
-    for (uint32_t g = 0; g < s.group_n; ++g)
-        wf__group_free(&s.group[g]);
-    wf__free(s.group);
-    wf__free(s.touch);
-    wf__free(s.shape);
-    wf__free(s.cone);
-    wf__free(s.home);
-    wf__free(s.result);
-    wf__free(s.wide);
-    wf__free(s.redirect);
-    wf__free(s.saved);
-    wf__free(s.live);
-    wf__free(s.block);
-    wf__free(s.leaves);
-    wf__free(s.stored);
-    wf__free(s.placed);
-    wf__free(s.at);
-    return ok;
+    splitter *s = p->split;
+    if (!s)
+        return;
+    for (uint32_t g = 0; g < s->group_n; ++g)
+        wf__group_free(&s->group[g]);
+    wf__free(s->group);
+    wf__free(s->touch);
+    wf__free(s->shape);
+    wf__free(s->cone);
+    wf__free(s->home);
+    wf__free(s->result);
+    wf__free(s->wide);
+    wf__free(s->redirect);
+    wf__free(s->saved);
+    wf__free(s->live);
+    wf__free(s->block);
+    wf__free(s->leaves);
+    wf__free(s->stored);
+    wf__free(s->placed);
+    wf__free(s->at);
+    wf__free(s);
+    p->split = NULL;
 }

@@ -4,7 +4,7 @@
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass/pass.h"
-#include "plan/plan.h"
+#include "plan/passes.h"
 
 typedef struct pending { /* an effect, appended when its stage is complete */
     wf__node node;
