@@ -319,6 +319,7 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
         .gpu = recording->gpu,
         .cpu = recording->cpu,
         .recorded = recording,
+        .why = recording->why,
     };
     bool ok =
         recording->kind == WF__ARRAYS ? wf__plan_split(plan, recording, bind) : wf__plan_space(plan, recording, bind);
@@ -328,6 +329,7 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     if (ok && recording->ir.flags & WF_DEBUG)
         number_arrays(plan, bind);
     plan->recorded = NULL;
+    plan->why = NULL;
     return ok;
 }
 
