@@ -137,6 +137,7 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
         .gpu = recording->gpu,
         .cpu = recording->cpu,
         .recorded = recording,
+        .why = recording->why,
     };
     wf__planning p = { .plan = plan, .rec = recording, .bind = bind };
     bool ok = run(&p);
@@ -144,5 +145,6 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     wf__space_end(&p);
     wf__free(p.all);
     plan->recorded = NULL;
+    plan->why = NULL;
     return ok;
 }

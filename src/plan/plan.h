@@ -56,6 +56,7 @@ typedef struct wf__recording { /* what planning reads of it stands in wf__progra
     /* For compiled code of the processor: blocks may be boxes, loops of sections axes (block_boxes.c, loop_axes.c), counters of
      * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
     bool cpu;
+    wf__str *why; /* where planning writes the reasons of its decisions; NULL: nowhere. No part of any key */
 } wf__recording;
 
 static inline uint64_t wf__expand_bytes(const wf__recording *rec)
@@ -171,6 +172,7 @@ typedef struct wf__plan {
     bool cpu;                      /* as the recording's */
     _Atomic bool has_run;          /* code for its stages has been asked for */
     const wf__recording *recorded; /* while the plan is made */
+    wf__str *why;                  /* then, too: the recording's */
     wf_status status;              /* first error */
     char error[768];
     wf__culprit about; /* the recording's operation that the error is about, in this section of it */
@@ -195,6 +197,17 @@ bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_sta
     WF__PRINTF(5, 6);
 bool wf__plan_no_memory(wf__plan *plan);                 /* the same for want of memory; false */
 bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* the error of a recording that a pass has made; false */
+
+/* ---- print.c ---- */
+enum { WF__OBJECT_NAME = 64 };
+/* What texts about the plan call an object: the name of its bind (of the recording's; may be NULL), "object 2", "t0". */
+const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
+                                 char text[WF__OBJECT_NAME]);
+/* Appends the text of a finished plan. `bind`: of the recording's objects, for their names; may be NULL. */
+void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
+/* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
+#define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
+void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
 typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
