@@ -187,20 +187,20 @@ static void read_line(golden *g, char *line)
         read_array(g, at, *w == 's');
     else if (!strcmp(w, "kind")) {
         w = word(&at);
-        while (g->rec.kind < WF__ELEMENTS && strcmp(w, kinds[g->rec.kind]))
-            ++g->rec.kind;
-        if (strcmp(w, kinds[g->rec.kind]))
+        while (g->rec.options.kind < WF__ELEMENTS && strcmp(w, kinds[g->rec.options.kind]))
+            ++g->rec.options.kind;
+        if (strcmp(w, kinds[g->rec.options.kind]))
             bad(g, w);
     } else if (!strcmp(w, "space"))
         g->rec.space = g->space.shape = shape_in(g, word(&at));
     else if (!strcmp(w, "block"))
         g->rec.block = shape_in(g, word(&at));
     else if (!strcmp(w, "reduce"))
-        g->rec.reduce = read_axes(g, at);
+        g->rec.options.reduce = read_axes(g, at);
     else if (!strcmp(w, "expand"))
-        g->rec.expand_bytes = (uint64_t)number_in(g, word(&at));
+        g->rec.options.expand_bytes = (uint64_t)number_in(g, word(&at));
     else if (!strcmp(w, "columns"))
-        g->rec.columns = (uint8_t)number_in(g, word(&at));
+        g->rec.options.columns = (uint8_t)number_in(g, word(&at));
     else if (!strcmp(w, "initial"))
         for (w = word(&at); *w; w = word(&at))
             g->initial[g->initial_n++] = strtoull(w, NULL, 0);
@@ -266,8 +266,8 @@ static void record_text(golden *g, wf_context *ctx, const char *text)
         fail_msg("%s: %s", g->file, wf_message(ctx));
     const wf__program *p = &g->kernel->program;
     wf__recording own = p->rec;
-    own.expand_bytes = g->rec.expand_bytes;
-    own.columns = g->rec.columns;
+    own.options.expand_bytes = g->rec.options.expand_bytes;
+    own.options.columns = g->rec.options.columns;
     g->rec = own;
     for (uint32_t i = 0; i < p->object_n; ++i) {
         wf__array_bind(p->object[i].array, &g->bind[i]);
@@ -281,7 +281,7 @@ static void record_text(golden *g, wf_context *ctx, const char *text)
 static void record_sections(golden *g)
 {
     wf__ir *section[] = { &g->rec.ir, &g->rec.init, &g->rec.deinit, &g->rec.post, &g->rec.join };
-    g->rec.objects = g->n;
+    g->rec.options.objects = g->n;
     g->rec.initial = g->initial;
     assert_int_equal(g->rec.ir.red_n, g->initial_n);
     for (size_t i = 0; i < WF__COUNT(section); ++i)
@@ -348,7 +348,7 @@ static void plan_golden(const char *file, wf_context *ctx, char *head, wf__str *
     assert_non_null(g);
     g->file = file;
     read_golden(g, ctx, head);
-    wf__set_place(&g->rec, g->device);
+    wf__set_target(&g->rec, g->device);
     add_plan(g, &why, &with);
     add_plan(g, NULL, &without);
     if (strcmp(wf__str_get(&with), wf__str_get(&without)))

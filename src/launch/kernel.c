@@ -205,7 +205,7 @@ static wf_status refuse_shape(const wf_kernel *k, const wf_shape *shape, const c
     char given[192], recorded[192], of[256] = "";
     wf__bad_shape_text(shape, given, sizeof given);
     wf__bad_shape_text(&rec->space, recorded, sizeof recorded);
-    if (rec->kind == WF__SPACE)
+    if (rec->options.kind == WF__SPACE)
         snprintf(of, sizeof of, "; the space, recorded as %s, has rank %d", recorded, (int)rec->space.rank);
     return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape %s %s%s", given, why, of);
 }
@@ -214,7 +214,7 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_o
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
-    if (k->program.rec.kind != WF__SPACE)
+    if (k->program.rec.options.kind != WF__SPACE)
         return refuse_shape(k, &opts->shape, "is given, but the recording has no index space");
     if (opts->shape.rank != space.rank)
         return refuse_shape(k, &opts->shape, "has another rank");
@@ -338,7 +338,8 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
 {
     wf__program p = k->program;
     wf__str key = { 0 };
-    p.rec.gpu = 1;
+    p.rec.options.target = WF__GPU;
+    p.rec.options.gpu = 1;
     wf__program_key(&p, &key);
     if (key.failed)
         *status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");

@@ -92,9 +92,10 @@ static bool verified(wf__plan *plan, uint32_t s, const char *pass)
 
 static bool applies(const wf__pass *pass, const wf__recording *rec)
 {
-    unsigned kind = rec->kind == WF__ARRAYS ? ARRAYS : SPACES;
-    unsigned target = rec->gpu ? GPU : rec->cpu ? COMPILED : INTERPRETED;
-    return pass->on & kind && pass->on & target && (!(pass->on & DEBUG) || rec->ir.flags & WF_DEBUG);
+    unsigned kind = rec->options.kind == WF__ARRAYS ? ARRAYS : SPACES;
+    static const unsigned target[] = { [WF__INTERPRETER] = INTERPRETED, [WF__PROCESSOR] = COMPILED, [WF__GPU] = GPU };
+    return pass->on & kind && pass->on & target[rec->options.target] &&
+           (!(pass->on & DEBUG) || rec->ir.flags & WF_DEBUG);
 }
 
 /* The passes from `first` to before `end`, all of one stage before those of the next. */
@@ -132,10 +133,9 @@ static bool run(wf__planning *p)
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     *plan = (wf__plan){
-        .objects = recording->objects,
+        .objects = recording->options.objects,
         .params = recording->ir.param_n,
-        .gpu = recording->gpu,
-        .cpu = recording->cpu,
+        .target = (wf__target_kind)recording->options.target,
         .recorded = recording,
         .why = recording->why,
     };

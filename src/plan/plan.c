@@ -4,16 +4,6 @@
 #include <stdio.h>
 
 /* ---- errors ---- */
-const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section)
-{
-    const wf__ir *const of[] = { [WF_CALL] = &rec->ir,
-                                 [WF_POST] = &rec->post,
-                                 [WF_JOIN] = &rec->join,
-                                 [WF_INIT] = &rec->init,
-                                 [WF_DEINIT] = &rec->deinit };
-    return of[section];
-}
-
 static bool fail(wf__plan *plan, wf_status status, const char *format, va_list args)
 {
     bool first = plan->status == WF_OK;
@@ -35,7 +25,7 @@ void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...)
 /* A copy may have other numbers: those of equal nodes are right. */
 static void blame(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r)
 {
-    const wf__ir *of = wf__section_of(plan->recorded, section);
+    const wf__ir *of = &plan->recorded->section[section];
     if (r && r < of->n && !memcmp(&of->node[r], &ir->node[r], sizeof *ir->node)) {
         plan->about = (wf__culprit){ r, of->node[r] };
         plan->section = section;
@@ -60,7 +50,7 @@ bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_sta
     bool found = !fail(plan, status, format, args);
     va_end(args);
     for (wf_section_id section = WF_CALL; section <= WF_POST; ++section) {
-        const wf__ir *ir = wf__section_of(plan->recorded, section);
+        const wf__ir *ir = &plan->recorded->section[section];
         for (wf__ref r = 1; r < ir->n && !found; ++r) {
             const wf__node *n = &ir->node[r];
             found = n->op == (written ? WF__STORE : WF__LOAD) && !n->b && ir->slot[n->a].object == object;

@@ -34,34 +34,53 @@ typedef enum wf__kind_of_graph {
     WF__ELEMENTS /* an index space whose shape is that of its operands */
 } wf__kind_of_graph;
 
-/* A finished recording. slot.object: index into the binds. */
+/* What the code of a plan is for. */
+typedef enum wf__target_kind {
+    WF__INTERPRETER, /* the reference interpreter; debug mode on a processor, too */
+    WF__PROCESSOR,   /* compiled code */
+    WF__GPU
+} wf__target_kind;
+
+/* What planning reads of a recording besides its sections and its shapes. Part of every key, as bytes: each byte of it
+ * has a value, and a new field needs no other line. */
+typedef struct wf__plan_options {
+    uint64_t expand_bytes; /* that private copies may take; 0 = WF__EXPAND_BYTES */
+    uint32_t objects;      /* arrays that the recording names; slot.object is an index of them */
+    wf_axes reduce;        /* axes to reduce of an index space; WF_ALL_AXES = all, whatever the rank */
+    uint8_t kind;          /* wf__kind_of_graph */
+    uint8_t columns;       /* points that a thread does at once; 0 = chosen by cost */
+    uint8_t target;        /* wf__target_kind */
+    uint8_t emulated;      /* 1 for an emulated GPU */
+    uint16_t gpu;          /* 1 + the GPU's number */
+    uint8_t unused[2];     /* 0 */
+} wf__plan_options;
+_Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
+
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
-typedef struct wf__recording { /* what planning reads of it stands in wf__program_key */
-    wf__kind_of_graph kind;
-    wf__ir ir;
-    wf__ir post; /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
-    wf__ir init,
-        deinit;        /* over the kept axes (without reductions: once), before and after the operator; n <= 1: none */
-    wf__ir join;       /* rank 0, of custom joins (wf__ir.joiner); n <= 1 if there are none */
-    uint64_t *initial; /* [ir.red_n] bits, joined in once */
-    wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
-    wf_shape space;    /* WF__SPACE */
-    wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
-    uint64_t expand_bytes; /* that private copies may take; 0: WF__EXPAND_BYTES */
-    uint32_t objects;
-    uint8_t columns; /* that a thread does at once; 0: chosen by cost */
-    uint8_t
-        gpu; /* 0: for the processor; else for the GPU of this mark: private copies are of blocks of threads, updates are atomic */
-    uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
-    /* For compiled code of the processor: blocks may be boxes, loops of sections axes (block_boxes.c, loop_axes.c), counters of
-     * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
-    bool cpu;
-    wf__str *why; /* where planning writes the reasons of its decisions; NULL: nowhere. No part of any key */
+enum { WF__SECTIONS = WF_DEINIT + 1 };
+typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
+    wf__plan_options options;
+    union {
+        wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 where nothing was recorded */
+        struct {                      /* the same, by name */
+            wf__ir ir;                /* WF_CALL, the operator */
+            wf__ir post;              /* rank 0: reads reduction k as parameter ir.param_n + k */
+            wf__ir join;              /* rank 0, of custom joins (wf__ir.joiner) */
+            wf__ir init;              /* over the kept axes (without reductions: once), before the operator */
+            wf__ir deinit;            /* the same, after the operator */
+        };
+    };
+    uint64_t *initial;    /* [ir.red_n] bits, joined in once */
+    wf_shape space;       /* of WF__SPACE */
+    wf_shape block;       /* of blocks, without .reduce; rank 0: all points are one block */
+    uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
+    wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
 } wf__recording;
+_Static_assert(WF_CALL == 0 && WF_POST == 1 && WF_JOIN == 2 && WF_INIT == 3 && WF_DEINIT == 4, "wf__recording.section");
 
 static inline uint64_t wf__expand_bytes(const wf__recording *rec)
 {
-    return rec->expand_bytes ? rec->expand_bytes : WF__EXPAND_BYTES;
+    return rec->options.expand_bytes ? rec->options.expand_bytes : WF__EXPAND_BYTES;
 }
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -167,9 +186,8 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__own_memory own;            /* of a block of a chain of stages */
-    uint8_t gpu;                   /* as the recording's */
-    bool cpu;                      /* as the recording's */
+    wf__own_memory own; /* of a block of a chain of stages */
+    wf__target_kind target;
     _Atomic bool has_run;          /* code for its stages has been asked for */
     const wf__recording *recorded; /* while the plan is made */
     wf__str *why;                  /* then, too: the recording's */
@@ -178,7 +196,6 @@ typedef struct wf__plan {
     wf__culprit about; /* the recording's operation that the error is about, in this section of it */
     wf_section_id section;
 } wf__plan;
-const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section);
 
 /* passes.c, the list of passes. `bind` has the recording's objects. false: plan->status and error say why; the caller
  * frees the plan either way. */

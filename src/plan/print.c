@@ -310,9 +310,9 @@ void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out)
 {
     const printer p = { .plan = plan, .bind = bind, .out = out };
     wf__str_addf(out, "plan for %s: %u object%s",
-                 plan->gpu   ? "gpu"
-                 : plan->cpu ? "cpu"
-                             : "interp",
+                 plan->target == WF__GPU         ? "gpu"
+                 : plan->target == WF__PROCESSOR ? "cpu"
+                                                 : "interp",
                  (unsigned)plan->objects, plural(plan->objects));
     add_number(&p, "parameters", plan->params);
     add_number(&p, "temporaries", plan->temp_n);

@@ -178,9 +178,9 @@ static bool record_part(evaluation *e)
     const wf__ir *ir = &p->rec.ir;
     wf__recording *rec = &e->part.rec;
     wf__ir *to = &rec->ir;
-    rec->kind = WF__ARRAYS;
-    rec->expand_bytes = p->rec.expand_bytes;
-    rec->columns = p->rec.columns;
+    rec->options.kind = WF__ARRAYS;
+    rec->options.expand_bytes = p->rec.options.expand_bytes;
+    rec->options.columns = p->rec.options.columns;
     e->part.device = p->device;
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;
@@ -188,7 +188,7 @@ static bool record_part(evaluation *e)
     e->part.part_of = e->map;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
-    wf__set_place(rec, p->device);
+    wf__set_target(rec, p->device);
     to->arrays = true;
     to->folded = ir->folded;
     to->numbered = ir->numbered;
@@ -207,7 +207,7 @@ static bool record_part(evaluation *e)
     if (to->status == WF_OK)
         wf__rewrite_nodes(
             &(wf__rewriter){ .in = &view, .out = to, .visit = record_node, .live = e->live, .map = e->map });
-    rec->objects = e->part.object_n;
+    rec->options.objects = e->part.object_n;
     return to->status == WF_OK;
 }
 
@@ -398,7 +398,7 @@ wf_status wf_eval(wf_graph *g)
     if (!g)
         return WF_ERR_ARG;
     const wf__ir *ir = &g->program.rec.ir;
-    if (g->program.rec.kind != WF__ARRAYS)
+    if (g->program.rec.options.kind != WF__ARRAYS)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
     if (ir->status != WF_OK)
         return wf__graph_failure(g, ir);

@@ -271,13 +271,13 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->expand_bytes / 2;
-    bool fits = plan->gpu && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
+    bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
-    apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
+    apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
-    else if (plan->gpu)
+    else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
     else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
@@ -290,7 +290,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
-    if (plan->gpu)
+    if (plan->target == WF__GPU)
         return copy_in_block(plan, stage, ir, rec, &t);
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }

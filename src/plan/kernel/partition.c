@@ -313,6 +313,6 @@ bool wf__pass_partition(wf__planning *p, uint32_t s)
         stage->long_rows = has_long_rows(stage);
         stage->slabs = slab_axis(stage);
     }
-    stage->columns = p->rec->columns;
+    stage->columns = p->rec->options.columns;
     return true;
 }

@@ -42,9 +42,9 @@ static bool depends_on_order(const wf__ir *ir)
 
 bool wf__may_box(const wf__recording *rec, const wf_shape *space, wf_shape *box)
 {
-    return rec->cpu && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
-           rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED && fits(space, &rec->block, box) &&
-           !depends_on_order(&rec->ir);
+    return rec->options.target == WF__PROCESSOR && rec->block.rank && rec->block.rank == space->rank &&
+           !rec->options.reduce && !rec->ir.red_n && rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED &&
+           fits(space, &rec->block, box) && !depends_on_order(&rec->ir);
 }
 
 /* The number of a block along an axis, as it was recorded (record/thread_ids.c); 0: it was not. */

@@ -51,7 +51,7 @@ static bool misfit(spacer *s, const wf__slot *slot, bool meet, const wf_shape *a
 static bool find_space(spacer *s)
 {
     s->space = s->rec->space;
-    if (s->rec->kind == WF__SPACE)
+    if (s->rec->options.kind == WF__SPACE)
         return true;
     s->space = (wf_shape){ 0 };
     const wf__ir *ir = &s->rec->ir;
@@ -72,7 +72,7 @@ static bool find_space(spacer *s)
 static bool find_axes(spacer *s)
 {
     wf_axes all = (1u << s->space.rank) - 1;
-    s->reduce = s->rec->reduce == WF_ALL_AXES ? all : s->rec->reduce;
+    s->reduce = s->rec->options.reduce == WF_ALL_AXES ? all : s->rec->options.reduce;
     wf_shape kept = wf__kept_shape(&s->space, s->reduce);
     s->keeps = s->rec->ir.red_n && !wf__has_one_point(&kept);
     if (!(s->reduce & ~all))
@@ -216,7 +216,7 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
-        bool of_array = slot && (slot->object < s->rec->objects || slot->scratch); /* else: results */
+        bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch); /* else: results */
         if (!of_array || ((s->team.threads || s->chained) && slot->scratch) || !needs_copy(s, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
@@ -450,7 +450,7 @@ static bool plan_sections(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf_shape blocks, kept = wf__kept_shape(&s->space, s->reduce);
-    wf_axes block = rec->reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
+    wf_axes block = rec->options.reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
     bool begins = rec->init.n > 1, ends = rec->deinit.n > 1;
     if (!find_blocks(s, block, &blocks))
         return false;
@@ -528,7 +528,7 @@ static bool count_blocks(spacer *s, wf_shape *out)
         wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, makes too many blocks of %s", block, space);
         return false;
     }
-    for (int d = 0; s->rec->reduce && d < s->space.rank; ++d)
+    for (int d = 0; s->rec->options.reduce && d < s->space.rank; ++d)
         if (!(s->reduce >> d & 1))
             out->dim[out->rank++] = s->space.dim[d];
     return true;
@@ -536,8 +536,8 @@ static bool count_blocks(spacer *s, wf_shape *out)
 
 static bool has_blocks(const wf__recording *rec)
 {
-    bool sections = rec->cpu && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
-    return rec->gpu ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
+    bool sections = rec->options.target == WF__PROCESSOR && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
+    return rec->options.target == WF__GPU ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
 }
 
 /* ---- the passes ---- */

@@ -21,7 +21,8 @@ static bool asks(const wf__ir *ir) { return has_op(ir, WF__THREAD) || has_op(ir,
 
 bool wf__asks_team(const wf__recording *rec)
 {
-    return rec->gpu && (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
+    return rec->options.target == WF__GPU &&
+           (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
 }
 
 /* ---- one kernel? ---- */
@@ -50,7 +51,7 @@ static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *
     *points = 1;
     for (int d = 0; d < space->rank; ++d) {
         int64_t all = space->dim[d] > 0 ? space->dim[d] : 1;
-        int64_t n = rec->block.rank ? rec->block.dim[d] : rec->reduce >> d & 1 ? all : 1;
+        int64_t n = rec->block.rank ? rec->block.dim[d] : rec->options.reduce >> d & 1 ? all : 1;
         box->dim[d] = n < all ? n : all;
         if (!wf__mul_i64(*points, box->dim[d], points))
             return false;
@@ -60,8 +61,8 @@ static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *
 
 static const char *why_not(const wf__recording *rec, const wf_shape *space, const wf__bind *bind)
 {
-    bool boxes =
-        rec->block.rank || (rec->reduce && rec->reduce != WF_ALL_AXES && rec->reduce != (1u << space->rank) - 1);
+    bool boxes = rec->block.rank || (rec->options.reduce && rec->options.reduce != WF_ALL_AXES &&
+                                     rec->options.reduce != (1u << space->rank) - 1);
     if (!boxes || !space->rank)
         return "all points are one block; give .block, or reduce some axes";
     if (rec->ir.red_n)

@@ -110,7 +110,7 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
     for (;;) {
         uint32_t g = wf__split_choose(s, bound, shape, 0);
         bool feeds = g != UINT32_MAX && g + 1 < s->group_n && s->group[g + 1].scan.on;
-        if (!feeds || s->plan->gpu)
+        if (!feeds || s->plan->target == WF__GPU)
             return g;
         bound = g + 1;
     }
@@ -257,7 +257,7 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
     bool done = false;
-    bool may = s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    bool may = s->plan->target == WF__GPU && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
     if (may && !compute_within(s, root, store, &done))
         return false;
     if (done)
