@@ -91,6 +91,8 @@ bool wf__plan_numbers(wf__plan *plan, wf__stage *stage)
         return true;
     if (!add_slot(plan, stage, n, &slot))
         return false;
+    wf__plan_because(plan, "open extents", "%d large number%s of stage %u become extents of slot %u", n,
+                     n == 1 ? "" : "s", (unsigned)(stage - plan->stage), (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];
         stage->mem[slot].dim[k] = (int64_t)wf__bits(node);

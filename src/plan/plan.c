@@ -274,6 +274,11 @@ static bool lay_all(wf__plan *plan, const wf__bind *bind)
         ok = plan->status == WF_OK && (!inner || (divide(plan, s, inner) && bind_temps(plan, &all, &cap, temps)));
         if (!ok)
             break;
+        if (inner)
+            wf__plan_because(plan, "reductions",
+                             "stage %u reduces the inner axes (mask 0x%x) only, the next one the "
+                             "others: runs are short, with kept axes between them",
+                             (unsigned)s, (unsigned)inner);
         wf__stage *stage = &plan->stage[s];
         ok = wf__plan_verified(plan, &stage->proto, "splitting") && wf__plan_layout(plan, stage, all);
         if (stage->body.red_n > plan->most_reds)
@@ -293,6 +298,9 @@ static bool name_numbers(wf__plan *plan)
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         bool full = stage->body.slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
+        if (full)
+            wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
+                             (unsigned)s);
         if (!stage->scan.on && !full &&
             !(wf__plan_numbers(plan, stage) && wf__plan_verified(plan, &stage->body, "naming of numbers")))
             return false;

@@ -205,6 +205,10 @@ const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uin
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
 /* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
 #define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
+static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage) /* for reasons */
+{
+    return (unsigned)(stage - plan->stage);
+}
 void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
@@ -228,7 +232,7 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
 /* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
 bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 /* cut.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
-void wf__plan_cut(wf__stage *stage);
+void wf__plan_cut(wf__plan *plan, wf__stage *stage);
 /* scan.c. Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. `bind`
  * has temps too. */
 bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
