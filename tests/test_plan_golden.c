@@ -7,7 +7,8 @@
  *   flags debug -packets                         beside the usual ones; of operator text only
  *   array a f32 (4, 6)                           in C order, in memory of its own; or
  *   array b f32 (4, 5) strides (6, 1) in a at 1  in the memory of another one, from that element on
- *   text                                         or program: operator text follows, over arrays or an index space
+ *   space (4, 6)                                 of operator text: it is recorded at each point of an index space
+ *   text                                         operator text follows
  *   because                                      the reasons that planning gives
  *   plan                                         the plan, as src/plan/print.c writes it
  *
@@ -19,6 +20,7 @@
  *   block (8, 8)
  *   reduce 1                                     axes, or all
  *   initial 0x0                                  bits, of each reduction
+ *   custom                                       all reductions are joined by section join; IR has `add` for it
  *   scratch s f32 (1, 16) front 1 zeroed         memory of blocks; `front`: axes that say which block's
  *   expand 1024, columns 2                       wf__recording.expand_bytes, .columns
  *   section call a out                           or init, deinit, post, join; IR follows
@@ -30,7 +32,7 @@
 #include "launch/launch.h"
 #include <dirent.h>
 
-enum { MOST_FILES = 256, MOST_ARRAYS = 16, LEAST_FILES = 60 };
+enum { MOST_FILES = 256, MOST_ARRAYS = 16, LEAST_FILES = 150 };
 
 typedef struct subject { /* an array, or scratch */
     char name[32], in[32];
@@ -46,7 +48,7 @@ typedef struct subject { /* an array, or scratch */
 typedef struct golden {
     const char *file;
     wf_device device;
-    bool is_text;
+    bool is_text, custom;
     wf_space space; /* of a text */
     subject of[MOST_ARRAYS];
     uint32_t n;
@@ -201,6 +203,8 @@ static void read_line(golden *g, char *line)
         g->rec.options.expand_bytes = (uint64_t)number_in(g, word(&at));
     else if (!strcmp(w, "columns"))
         g->rec.options.columns = (uint8_t)number_in(g, word(&at));
+    else if (!strcmp(w, "custom"))
+        g->custom = true;
     else if (!strcmp(w, "initial"))
         for (w = word(&at); *w; w = word(&at))
             g->initial[g->initial_n++] = strtoull(w, NULL, 0);
@@ -285,8 +289,10 @@ static void record_sections(golden *g)
     g->rec.initial = g->initial;
     assert_int_equal(g->rec.ir.red_n, g->initial_n);
     for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (uint32_t k = 0; k < section[i]->red_n; ++k)
+        for (uint32_t k = 0; k < section[i]->red_n; ++k) {
             section[i]->red[k].start = g->initial[k];
+            section[i]->red[k].join = g->custom ? WF_JOIN_CUSTOM : section[i]->red[k].join;
+        }
     bind_subjects(g);
 }
 
@@ -307,7 +313,7 @@ static void read_golden(golden *g, wf_context *ctx, char *text)
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        g->is_text = !strcmp(line, "text") || !strcmp(line, "program");
+        g->is_text = !strcmp(line, "text");
         if (g->is_text) {
             record_text(g, ctx, next);
             return;

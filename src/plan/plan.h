@@ -224,6 +224,10 @@ const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uin
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
 /* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
 #define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
+static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage) /* for reasons */
+{
+    return (unsigned)(stage - plan->stage);
+}
 void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
 
 /* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */

@@ -36,5 +36,12 @@ bool wf__pass_inner_axes(wf__planning *p, uint32_t s)
     if (stage->scan.on || !stage->reduce || stage->join)
         return true;
     wf_axes inner = wf__plan_inner_axes(p->plan, stage, p->all);
-    return p->plan->status == WF_OK && (!inner || divide(p->plan, s, inner));
+    if (p->plan->status != WF_OK || (inner && !divide(p->plan, s, inner)))
+        return false;
+    if (inner)
+        wf__plan_because(p->plan, "reductions",
+                         "stage %u reduces the inner axes (mask 0x%x) only, the next one the "
+                         "others: runs are short, with kept axes between them",
+                         (unsigned)s, (unsigned)inner);
+    return true;
 }

@@ -4,6 +4,7 @@
  */
 #include "ir/pass/pass.h"
 #include "plan/passes.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct access { /* how far memory moves per step along each axis of the space */
@@ -165,6 +166,9 @@ static void flip_axes(layout *l)
             back = back || l->element_stride[s][d] < 0;
             forth = forth || l->element_stride[s][d] > 0;
         }
+        if (back && !forth)
+            wf__plan_because(l->plan, "layout", "stage %u walks axis %d from its other end, as memory steps back there",
+                             wf__stage_number(l->plan, l->stage), d);
         for (uint32_t s = 0; s < ir->slot_n && back && !forth; ++s) {
             l->offset[s] += (l->space->dim[d] - 1) * l->element_stride[s][d];
             l->element_stride[s][d] = -l->element_stride[s][d];
@@ -217,6 +221,10 @@ static void order_crossing(layout *l)
     if (across < 0)
         return;
     int axis = l->order[across];
+    if (across != lane - 1)
+        wf__plan_because(l->plan, "layout",
+                         "stage %u has axis %d next to the innermost one: memory has its neighbours there",
+                         wf__stage_number(l->plan, l->stage), axis);
     for (int k = across; k < lane - 1; ++k)
         l->order[k] = l->order[k + 1];
     l->order[lane - 1] = axis;
@@ -278,6 +286,10 @@ static void order_reduction(layout *l)
                 order[n++] = l->order[k];
         }
     memcpy(l->order, order, (size_t)n * sizeof *order);
+    if (l->kept)
+        wf__plan_because(l->plan, "layout", "lanes of stage %u go along %s axis %d",
+                         wf__stage_number(l->plan, l->stage), reduced(l, order[n - 1]) ? "the reduced" : "the kept",
+                         order[n - 1]);
     /* results lie in the order of the loops */
     int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
     for (int k = l->kept - 1; k >= 0; --k)
@@ -322,6 +334,9 @@ static void merge_axes(layout *l)
     for (int k = 0; k < l->kept; ++k) {
         int axis = l->order[k];
         if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
+            wf__plan_because(l->plan, "layout",
+                             "axes %d and %d of stage %u are one loop: memory goes on from one to the other",
+                             l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
             extent[rank - 1] *= l->space->dim[axis];
             /* an inner axis carries the merged loop's stride */
             for (int d = 0; d < l->space->rank; ++d)
@@ -512,6 +527,24 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
     return inner;
 }
 
+/* Which loops there are, where they are not the axes as they stand. */
+static void explain_order(const layout *l)
+{
+    char text[WF_MAX_RANK * 4 + 1] = "";
+    bool other = l->kept < l->space->rank;
+    unsigned number = wf__stage_number(l->plan, l->stage);
+    for (int k = 0, n = 0; k < l->kept; ++k) {
+        n += snprintf(text + n, sizeof text - (size_t)n, " %d", l->order[k]);
+        other = other || l->order[k] != k;
+    }
+    if (as_recorded(l))
+        wf__plan_explain(l->plan, "layout", "loops of stage %u are as recorded: blocks, or debug mode, count on them",
+                         number);
+    else if (other)
+        wf__plan_explain(l->plan, "layout", "loops of stage %u run over %s%s: larger strides outside, none of extent 1",
+                         number, l->kept ? "axes" : "one point", text);
+}
+
 bool wf__pass_layout(wf__planning *p, uint32_t s)
 {
     wf__plan *plan = p->plan;
@@ -527,6 +560,8 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
             order_reduction(&l);
         else if (!stage->proto.red_n)
             order_crossing(&l);
+        if (plan->why)
+            explain_order(&l);
         merge_axes(&l);
         ok = lay_body(&l);
     }

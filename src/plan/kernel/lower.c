@@ -8,6 +8,11 @@ bool wf__pass_records(wf__planning *p, uint32_t s)
     wf__stage *stage = &p->plan->stage[s];
     if (!stage->scan.on)
         wf__plan_records(&stage->body, p->all);
+    for (uint32_t k = 0; k < stage->body.slot_n && p->plan->why; ++k)
+        if (stage->body.slot[k].record)
+            wf__plan_explain(p->plan, "records",
+                             "slot %u of stage %u has records of %u elements at constant last indices", (unsigned)k,
+                             (unsigned)s, (unsigned)stage->body.slot[k].record);
     return true;
 }
 

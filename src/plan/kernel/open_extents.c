@@ -78,6 +78,9 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     wf__ir *ir = &stage->body;
     /* The launch has room for so many slots of stages that run piece by piece. */
     bool full = ir->slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
+    if (full)
+        wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
+                         (unsigned)s);
     if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
@@ -95,6 +98,8 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
         return true;
     if (!add_slot(plan, stage, n, &slot))
         return false;
+    wf__plan_because(plan, "open extents", "%d large number%s of stage %u become extents of slot %u", n,
+                     n == 1 ? "" : "s", (unsigned)(stage - plan->stage), (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];
         stage->mem[slot].dim[k] = (int64_t)wf__bits(node);

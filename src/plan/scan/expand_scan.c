@@ -435,6 +435,11 @@ static bool begin_scan(maker *m)
     uint32_t s = m->at;
     bool then = follows(plan, s + 1, m->bind);
     m->keeps = !then || is_kept(plan, s + 2, m->how.to);
+    wf__plan_because(plan, "scan", "stage %u is done by %s kernels of a GPU; its elements are %s, %s%s", (unsigned)s,
+                     m->part_n > 1 ? "the part-by-part" : "the single-part",
+                     m->how.computed ? "computed there" : "read",
+                     then ? "the next stage is done where they would be stored" : "the next stage stays one of its own",
+                     m->keeps ? "" : ", and they are not kept");
     bool ok =
         (!m->how.computed || take(m, &m->feed, &plan->stage[s])) && (!then || take(m, &m->then, &plan->stage[s + 1]));
     if (then)

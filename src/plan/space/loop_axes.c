@@ -377,7 +377,14 @@ bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *
     }
     if (ok && t.levels)
         find_forms(&t);
-    if (ok && t.levels && are_free(&t)) {
+    bool independent = ok && t.levels && are_free(&t);
+    if (ok)
+        wf__plan_because(plan, "loops to axes", "%s %d axes",
+                         independent ? "loops of a section, whose turns are independent, become"
+                         : t.levels  ? "loops stay, as turns may depend on each other; else they were"
+                                     : "no loop counts to a number and has all effects of its section:",
+                         t.levels);
+    if (independent) {
         ok = rewrite(&t, &out);
         for (int k = 0; k < t.levels; ++k)
             axes->dim[axes->rank++] = t.at[k].count;

@@ -223,6 +223,9 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
             if (ir->slot[other].object == object && copy_of[other])
                 copy_of[k] = copy_of[other];
+        char name[WF__OBJECT_NAME];
+        wf__plan_because(s->plan, "hazards", "%%%u reads a copy of %s: points write elements that others read",
+                         (unsigned)r, wf__plan_object_name(s->plan, s->bind, object, name));
         if (!copy_of[k])
             copy_of[k] = add_copy(s, object) + 1;
         ok = copy_of[k] != 0;
@@ -293,6 +296,10 @@ static bool separate_outputs(spacer *s, wf__ir *ir)
         if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects || !meets_output(s, ir, q))
             continue;
         uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
+        char name[WF__OBJECT_NAME];
+        wf__plan_because(s->plan, "hazards",
+                         "%s is assigned after the operator: it shares memory with an earlier output",
+                         wf__plan_object_name(s->plan, s->bind, object, name));
         if (temp == UINT32_MAX || !wf__grow(&s->late, &s->late_cap, s->late_n + 1, sizeof *s->late))
             return wf__plan_no_memory(s->plan);
         uint32_t slot = wf__slot_new(ir, s->bind[object].dtype, s->bind[object].rank, true, temp);
@@ -455,6 +462,13 @@ static bool plan_sections(spacer *s)
     if (!find_blocks(s, block, &blocks))
         return false;
     wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
+    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "a stage of blocks begins, then " : "",
+                     "the operator has a stage", ends ? ", then a stage of blocks ends" : "",
+                     s->chained ? "; each block runs all of them" : "",
+                     !rec->ir.red_n     ? ""
+                     : rec->post.n <= 1 ? "; nothing follows its results"
+                     : s->keeps         ? "; a stage over the kept axes follows, with results in temporaries"
+                                        : "; a stage of one point follows, with results as parameters");
     s->copies_at = s->plan->stage_n;
     if ((begins && !add_section(s, &rec->init, block, &before, 0)) || !add_operator(s))
         return false;
@@ -503,13 +517,23 @@ static bool choose_boxes(spacer *s)
     wf__recording *own = &s->own;
     const wf_shape *blocks = &s->blocks;
     static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
-    if (!wf__may_box(own, &s->space, &s->box))
+    const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
+    if (no_boxes)
         s->box = (wf_shape){ 0 };
-    s->chained = s->box.rank && wf__may_chain(own, s->bind) && !copies_scratch(s, &own->init) &&
-                 !copies_scratch(s, &own->ir) && !copies_scratch(s, &own->deinit);
+    const char *no_chain = no_boxes ? no_boxes : wf__why_no_chain(own, s->bind);
+    if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
+        no_chain = "a section reads scratch at other elements than it has written";
+    s->chained = !no_chain;
     if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
         return false;
     s->chained = s->plan->own.bytes > 0;
+    if (!no_chain && !s->chained)
+        no_chain = "scratch is too large for a worker's cache";
+    if (no_boxes && own->block.rank)
+        wf__plan_because(s->plan, "block boxes", "blocks are no boxes: %s", no_boxes);
+    else if (own->block.rank)
+        wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections are %s%s",
+                         no_chain ? "no chain: " : "a chain in a worker's memory", no_chain ? no_chain : "");
     return true;
 }
 

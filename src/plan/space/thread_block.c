@@ -112,6 +112,11 @@ bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, 
     const char *why = why_not(rec, space, bind);
     if (!why)
         why = choose_threads(rec, space, team, box);
+    if (why)
+        wf__plan_because(plan, "thread blocks", "sections are stages of their own: %s", why);
+    else
+        wf__plan_because(plan, "thread blocks", "blocks have %d threads along axis %d, %s", team->threads, team->axis,
+                         team->single ? "one for each point" : "which share the points");
     size_t most = !team->threads ? 0 : rec->team_memory ? rec->team_memory : WF__TEAM_MEMORY;
     return (team->threads || part_sections(plan, rec, why)) &&
            wf__place_scratch(plan, rec, blocks, bind, most, &team->own);
