@@ -58,6 +58,11 @@ _Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
 
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
 enum { WF__SECTIONS = WF_DEINIT + 1 };
+typedef struct wf__pass_log {
+    const char *after; /* the pass whose result is written; NULL = the names and decisions of all that apply */
+    wf__str *out;
+} wf__pass_log;
+
 typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
     wf__plan_options options;
     union {
@@ -75,6 +80,7 @@ typedef struct wf__recording { /* a finished one; what planning reads of it stan
     wf_shape block;       /* of blocks, without .reduce; rank 0: all points are one block */
     uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
     wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
+    const wf__pass_log *log; /* what planning writes of its passes, NULL = nothing; no part of any key */
 } wf__recording;
 _Static_assert(WF_CALL == 0 && WF_POST == 1 && WF_JOIN == 2 && WF_INIT == 3 && WF_DEINIT == 4, "wf__recording.section");
 
@@ -220,6 +226,8 @@ enum { WF__OBJECT_NAME = 64 };
 /* What texts about the plan call an object: the name of its bind (of the recording's; may be NULL), "object 2", "t0". */
 const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
                                  char text[WF__OBJECT_NAME]);
+/* Appends what is known of stage s: of its kernel, or before that has been laid out, of what was split off for it. */
+void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out);
 /* Appends the text of a finished plan. `bind`: of the recording's objects, for their names; may be NULL. */
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
 /* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */

@@ -610,6 +610,24 @@ bool wf__pass_sections(wf__planning *p)
     return s->team.threads ? plan_team(s) : plan_sections(s);
 }
 
+void wf__space_print(const wf__planning *p, wf__str *out)
+{
+    static const wf_section_id order[] = { WF_INIT, WF_CALL, WF_DEINIT, WF_JOIN, WF_POST };
+    static const char *const name[] = {
+        [WF_CALL] = "call", [WF_POST] = "post", [WF_JOIN] = "join", [WF_INIT] = "init", [WF_DEINIT] = "deinit"
+    };
+    const spacer *s = p->space;
+    const wf__recording *rec = s->has_blocks ? &s->own : s->rec;
+    char shape[160];
+    wf__shape_text(&s->space, shape, sizeof shape);
+    wf__str_addf(out, "# space %s\n", shape);
+    for (size_t i = 0; i < WF__COUNT(order); ++i)
+        if (rec->section[order[i]].n > 1) {
+            wf__str_addf(out, "# section %s\n", name[order[i]]);
+            wf__print(&rec->section[order[i]], out);
+        }
+}
+
 void wf__space_end(wf__planning *p)
 {
     spacer *s = p->space;

@@ -586,6 +586,21 @@ bool wf__pass_split(wf__planning *p)
     return ok;
 }
 
+void wf__split_print(const wf__planning *p, wf__str *out)
+{
+    const splitter *s = p->split;
+    wf__print(s->ir, out);
+    for (wf__ref r = 1; r < s->ir->n; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        char shape[160];
+        bool effect = wf__op_is_effect(n->op), known = !effect && wf__op_has_value(n->op) && s->shape[r].rank;
+        wf__shape_text(&s->shape[r], shape, sizeof shape);
+        if (known || s->stored[r])
+            wf__str_addf(out, "# %%%u: shape %s%s\n", (unsigned)r, shape,
+                         s->stored[r] ? ", stored in a temporary" : "");
+    }
+}
+
 void wf__split_end(wf__planning *p)
 {
     splitter *s = p->split;
