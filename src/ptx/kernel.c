@@ -1,5 +1,6 @@
 /* kernel.c - the kernel around a body: which point or points a thread does, and the module. ptx.h says how points go to
  * threads. */
+#include "base/code_log.h"
 #include "ptx/gen.h"
 
 val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, wf__ptx_index_dtype(g)); }
@@ -204,6 +205,8 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     if (g->status == WF_OK)
         finish(g);
     wf_status status = g->status;
+    if (status == WF_OK)
+        wf__log_code("ptx", out->text.at, out->text.len);
     wf__free(g->node);
     wf__free(g->widened);
     wf__free(g->acc);
