@@ -143,7 +143,7 @@ const emu_alu wf__emu_alu_half[] = {
 };
 const unsigned wf__emu_alu_halves = sizeof wf__emu_alu_half / sizeof *wf__emu_alu_half;
 
-emu_fn wf__emu_alu(const char *name, emu_type type)
+emu_fn wf__emu_find_alu(const char *name, emu_type type)
 {
     const emu_alu *tables[3] = { wf__emu_alu_int, wf__emu_alu_float, wf__emu_alu_half };
     unsigned counts[3] = { wf__emu_alu_ints, wf__emu_alu_floats, wf__emu_alu_halves };

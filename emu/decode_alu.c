@@ -26,7 +26,7 @@ static int take_round(emu_parser *p)
 static bool meaning(emu_parser *p, const char *name)
 {
     p->inst.kind = EMU_ALU;
-    p->inst.fn = wf__emu_alu(name, (emu_type)p->inst.type);
+    p->inst.fn = wf__emu_find_alu(name, (emu_type)p->inst.type);
     return p->inst.fn ||
            wf__emu_fail(p, "'%s' has no form for type .%s", name, wf__emu_type_name((emu_type)p->inst.type));
 }

@@ -16,7 +16,7 @@ static bool d_bra(emu_parser *p)
     p->inst.kind = EMU_BRA;
     p->inst.uniform = wf__emu_take(p, "uni");
     return wf__emu_need_operands(p, 1, 1) && name_operand(p, 0) &&
-           wf__emu_reference(p, p->operands[0].name, p->f->n_code, 0, false);
+           wf__emu_add_reference(p, p->operands[0].name, p->f->n_code, 0, false);
 }
 static bool d_brx(emu_parser *p)
 {
@@ -25,7 +25,7 @@ static bool d_brx(emu_parser *p)
         return false;
     p->inst.uniform = wf__emu_take(p, "uni");
     return wf__emu_need_operands(p, 2, 2) && wf__emu_src(p, 0, EMU_U32) && name_operand(p, 1) &&
-           wf__emu_reference(p, p->operands[1].name, p->f->n_code, 0, true);
+           wf__emu_add_reference(p, p->operands[1].name, p->f->n_code, 0, true);
 }
 
 /* An argument or result: a register for a register, a variable of the frame for one. Pushes row or frame offset. */
@@ -220,7 +220,7 @@ static bool d_redux(emu_parser *p)
     if (abs || (t == EMU_F32 && !wf__emu_need_sm(p, 100)))
         return wf__emu_fail(p, "redux.sync.abs is not supported by the emulator");
     p->inst.type = (uint8_t)t;
-    p->inst.fn = wf__emu_alu(operations[op], t);
+    p->inst.fn = wf__emu_find_alu(operations[op], t);
     return wf__emu_need_operands(p, 3, 3) && wf__emu_dst(p, 0, t) && wf__emu_src(p, 2, EMU_B32) && wf__emu_src(p, 1, t);
 }
 static bool d_elect(emu_parser *p) /* elect.sync d|p, membermask */

@@ -221,7 +221,7 @@ static bool atomic(emu_parser *p, bool gives_old)
     in->bytes = (uint8_t)wf__emu_size(t);
     in->what = (uint8_t)op;
     if (t != EMU_B128) {
-        in->fn = wf__emu_alu(operations[op], t);
+        in->fn = wf__emu_find_alu(operations[op], t);
         if (!in->fn)
             return wf__emu_fail(p, "no atomic .%s of type .%s", operations[op], wf__emu_type_name(t));
     }

@@ -12,20 +12,6 @@
 enum { GLOBAL, THREAD_LOCAL, RELAXED }; /* CU_STREAM_CAPTURE_MODE_... */
 enum { NONE, ACTIVE, INVALIDATED };     /* CU_STREAM_CAPTURE_STATUS_... */
 
-typedef struct node { /* a kernel */
-    struct node *next;
-    CUfunction f;
-    emu_launch launch;
-    uint8_t params[];
-} node;
-struct CUgraph_st {
-    node *first, *last;
-    unsigned refs; /* itself, and what was made from it */
-};
-struct CUgraphExec_st {
-    CUgraph graph;
-    CUcontext context;
-};
 struct emu_capture {
     CUgraph graph;
     const void *thread; /* that began it */
@@ -35,11 +21,11 @@ struct emu_capture {
 static _Thread_local int mode;
 static _Thread_local char myself; /* its address tells threads apart */
 
-static void release(CUgraph g)
+void wf__emu_release_graph(CUgraph g)
 {
     if (!g || --g->refs)
         return;
-    for (node *n = g->first, *next; n; n = next) {
+    for (emu_node *n = g->first, *next; n; n = next) {
         next = n->next;
         wf__free(n);
     }
@@ -139,7 +125,7 @@ void wf__emu_capture_drop(CUstream stream)
 {
     if (!stream->capture)
         return;
-    release(stream->capture->graph);
+    wf__emu_release_graph(stream->capture->graph);
     wf__free(stream->capture);
     stream->capture = NULL;
 }
@@ -188,10 +174,10 @@ CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch 
     CUgraph g = stream->capture->graph;
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    node *n = wf__alloc(sizeof *n + f->func->param_bytes);
+    emu_node *n = wf__alloc(sizeof *n + f->func->param_bytes);
     if (!n)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *n = (node){ .f = f, .launch = *l };
+    *n = (emu_node){ .f = f, .launch = *l };
     memcpy(n->params, params, f->func->param_bytes);
     if (g->last)
         g->last->next = n;
@@ -200,54 +186,3 @@ CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch 
     g->last = n;
     return CUDA_SUCCESS;
 }
-
-/* ---- graphs ---- */
-EMU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!out || flags || !wf__emu_known(graph, EMU_OBJ_GRAPH)))
-        status = CUDA_ERROR_INVALID_VALUE;
-    CUgraphExec made = status == CUDA_SUCCESS ? wf__emu_new_handle(sizeof *made, EMU_OBJ_EXEC) : NULL;
-    if (!made)
-        return wf__emu_leave(status == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : status);
-    *made = (struct CUgraphExec_st){ graph, c };
-    graph->refs++;
-    *out = made;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-
-EMU_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(exec, EMU_OBJ_EXEC) || !wf__emu_stream_known(stream)))
-        status = CUDA_ERROR_INVALID_HANDLE;
-    if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    for (const node *n = status == CUDA_SUCCESS ? exec->graph->first : NULL; n && status == CUDA_SUCCESS; n = n->next) {
-        emu_launch l = n->launch;
-        status = wf__emu_known(n->f, EMU_OBJ_FUNCTION) ? wf__emu_run_kernel(c, n->f, &l, stream, n->params)
-                                                       : CUDA_ERROR_INVALID_HANDLE;
-    }
-    return wf__emu_leave(status);
-}
-
-void wf__emu_graph_drop(void *at, emu_object kind)
-{
-    release(kind == EMU_OBJ_GRAPH ? at : ((CUgraphExec)at)->graph);
-    if (kind == EMU_OBJ_EXEC)
-        wf__free(at);
-}
-
-static CUresult destroy(void *at, emu_object kind)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(at, kind))
-        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
-    wf__emu_forget_handle(at);
-    wf__emu_graph_drop(at, kind);
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuGraphDestroy(CUgraph graph) { return destroy(graph, EMU_OBJ_GRAPH); }
-EMU_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) { return destroy(exec, EMU_OBJ_EXEC); }

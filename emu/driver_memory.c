@@ -22,14 +22,14 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUcontext c)
     *out = m->base;
     return CUDA_SUCCESS;
 }
-static emu_memory *live(CUdeviceptr address)
+static emu_memory *find_live(CUdeviceptr address)
 {
     emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
 /* Its beginning or end, of which what others do with it must be after or before. */
-static void use_all(emu_op *op, emu_memory *m)
+static void touch_all(emu_op *op, emu_memory *m)
 {
     if (op)
         wf__emu_touch(&op->touched, m, 0, m->size, EMU_TOUCH_WRITE);
@@ -65,9 +65,9 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     if (status == CUDA_SUCCESS)
         status = allocate(address, bytes, c);
     if (status == CUDA_SUCCESS) {
-        emu_memory *m = live(*address);
+        emu_memory *m = find_live(*address);
         m->pooled = true;
-        use_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
+        touch_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
         pool->used += bytes;
         pool->most = pool->used > pool->most ? pool->used : pool->most;
     }
@@ -83,18 +83,18 @@ EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream
 }
 
 /* cuMemFree waits for the device, but for memory that was allocated in the order of streams. */
-static CUresult release(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
+static CUresult free_memory(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
 {
     emu_driver *d = &wf__emu_driver;
     if (!address)
         return CUDA_SUCCESS;
-    emu_memory *m = live(address);
+    emu_memory *m = find_live(address);
     if (!m || m->base != address || m->kind == EMU_MEM_PINNED || m->kind == EMU_MEM_MODULE)
         return CUDA_ERROR_INVALID_VALUE;
     if (async)
-        use_all(wf__emu_op_begin(c, stream, call, "frees"), m);
+        touch_all(wf__emu_op_begin(c, stream, call, "frees"), m);
     else if (m->pooled)
-        use_all(wf__emu_op_begin_host(c, call, "frees"), m);
+        touch_all(wf__emu_op_begin_host(c, call, "frees"), m);
     if (m->kind == EMU_MEM_DEVICE) {
         d->used[m->device] -= m->size;
         struct CUmemPoolHandle_st *p = &d->pools[m->device];
@@ -109,7 +109,7 @@ EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, false, NULL) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? free_memory(address, c, __func__, false, NULL) : status);
 }
 EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
@@ -119,7 +119,7 @@ EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS)
         status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, true, stream) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? free_memory(address, c, __func__, true, stream) : status);
 }
 EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
@@ -132,7 +132,7 @@ EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
     return wf__emu_leave(status);
 }
 
-static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
+static CUresult allocate_host(void **out, size_t bytes, emu_memory_kind kind)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
@@ -155,38 +155,38 @@ static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
 EMU_EXPORT CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return host_memory(out, bytes, EMU_MEM_PINNED);
+    return allocate_host(out, bytes, EMU_MEM_PINNED);
 }
-EMU_EXPORT CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return host_memory(out, bytes, EMU_MEM_PINNED); }
+EMU_EXPORT CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return allocate_host(out, bytes, EMU_MEM_PINNED); }
 EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags)
 {
     void *at = NULL;
     if (!address || (flags != 1 && flags != 2))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult status = host_memory(&at, bytes, EMU_MEM_MANAGED);
+    CUresult status = allocate_host(&at, bytes, EMU_MEM_MANAGED);
     if (status == CUDA_SUCCESS) {
         memset(at, 0, bytes);
         *address = (CUdeviceptr)(uintptr_t)at;
     }
     return status;
 }
-static CUresult drop_host(const char *call, void *at, bool registered)
+static CUresult free_host(const char *call, void *at, bool registered)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
-    emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    emu_memory *m = find_live((CUdeviceptr)(uintptr_t)at);
     if (!m || m->kind != EMU_MEM_PINNED || m->registered != registered || (!registered && m->at != at))
         return wf__emu_leave(registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
     void *host = registered ? NULL : m->at;
-    use_all(wf__emu_op_begin_host(c, call, "frees"), m);
+    touch_all(wf__emu_op_begin_host(c, call, "frees"), m);
     wf__emu_heap_drop(&wf__emu_driver.heap, m);
     free(host);
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(__func__, at, false); }
-EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(__func__, at, true); }
+EMU_EXPORT CUresult cuMemFreeHost(void *at) { return free_host(__func__, at, false); }
+EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return free_host(__func__, at, true); }
 EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
 {
     (void)flags;
@@ -194,7 +194,8 @@ EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!at || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && (live((CUdeviceptr)(uintptr_t)at) || live((CUdeviceptr)(uintptr_t)at + bytes - 1)))
+    if (status == CUDA_SUCCESS &&
+        (find_live((CUdeviceptr)(uintptr_t)at) || find_live((CUdeviceptr)(uintptr_t)at + bytes - 1)))
         status = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
@@ -210,7 +211,7 @@ EMU_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *at,
     (void)flags;
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    const emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    const emu_memory *m = find_live((CUdeviceptr)(uintptr_t)at);
     if (status == CUDA_SUCCESS && (!address || !m || m->kind != EMU_MEM_PINNED))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
@@ -222,7 +223,7 @@ EMU_EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, int advice, C
     (void)bytes, (void)advice, (void)device;
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    return wf__emu_leave(status == CUDA_SUCCESS && !live(address) ? CUDA_ERROR_INVALID_VALUE : status);
+    return wf__emu_leave(status == CUDA_SUCCESS && !find_live(address) ? CUDA_ERROR_INVALID_VALUE : status);
 }
 EMU_EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
 {
@@ -235,7 +236,7 @@ EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CU
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    const emu_memory *m = live(address);
+    const emu_memory *m = find_live(address);
     if (status == CUDA_SUCCESS && !m)
         status = CUDA_ERROR_NOT_FOUND;
     if (status == CUDA_SUCCESS && base)
@@ -246,7 +247,7 @@ EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CU
 }
 static CUresult attribute_of(void *value, int attribute, CUdeviceptr address)
 {
-    emu_memory *m = live(address);
+    emu_memory *m = find_live(address);
     if (!value || !m)
         return CUDA_ERROR_INVALID_VALUE;
     unsigned type = m->kind == EMU_MEM_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, yes = 1;

@@ -89,7 +89,7 @@ static CUresult check_image(const char *text, wf__str *why)
     return CUDA_SUCCESS;
 }
 
-static CUresult load(CUcontext context, const char *text, CUmodule *out, wf__str *why)
+static CUresult load_module(CUcontext context, const char *text, CUmodule *out, wf__str *why)
 {
     CUresult status = check_image(text, why);
     if (status != CUDA_SUCCESS)
@@ -129,8 +129,8 @@ EMU_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsi
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     wf__str why = { 0 };
     if (status == CUDA_SUCCESS)
-        status =
-            module && image && (!n || (options && values)) ? load(c, image, module, &why) : CUDA_ERROR_INVALID_VALUE;
+        status = module && image && (!n || (options && values)) ? load_module(c, image, module, &why)
+                                                                : CUDA_ERROR_INVALID_VALUE;
     if (why.at)
         wf__emu_set_report(why.at);
     if (image && module) {

@@ -187,7 +187,7 @@ static void run_block(grid *g, emu_block *b)
             if (b->warps[i].live & ~b->warps[i].blocked)
                 moved = wf__emu_run_warp(r, &b->warps[i], WARP_TURN) || moved;
         if (!moved && !r->fault && b->live)
-            wf__emu_stuck(r);
+            wf__emu_report_deadlock(r);
     }
     b->done = b->live == 0;
 }

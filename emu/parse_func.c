@@ -186,7 +186,7 @@ static bool read_targets(emu_parser *p, emu_slice name)
 {
     emu_func *f = p->f;
     uint32_t at = f->n_targets, count = 0;
-    if (!wf__emu_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
+    if (!wf__emu_add_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
         return p->failed ? false : wf__emu_out_of_memory(p);
     f->n_targets++;
     do {
@@ -195,7 +195,7 @@ static bool read_targets(emu_parser *p, emu_slice name)
         if (!wf__grow(&f->targets, &f->cap_targets, f->n_targets + 1, sizeof *f->targets))
             return wf__emu_out_of_memory(p);
         f->targets[f->n_targets] = 0;
-        if (!wf__emu_reference(p, p->text, 0, 1 + f->n_targets++, false))
+        if (!wf__emu_add_reference(p, p->text, 0, 1 + f->n_targets++, false))
             return false;
         count++;
         wf__emu_next(p);
@@ -207,17 +207,17 @@ static bool read_targets(emu_parser *p, emu_slice name)
 static bool read_directive(emu_parser *p)
 {
     if (wf__emu_accept(p, ".reg"))
-        return wf__emu_registers(p);
+        return wf__emu_parse_registers(p);
     if (wf__emu_accept(p, ".shared"))
-        return wf__emu_variable(p, EMU_SHARED, false);
+        return wf__emu_parse_variable(p, EMU_SHARED, false);
     if (wf__emu_accept(p, ".local"))
-        return wf__emu_variable(p, EMU_LOCAL, false);
+        return wf__emu_parse_variable(p, EMU_LOCAL, false);
     if (wf__emu_accept(p, ".param"))
-        return wf__emu_variable(p, EMU_PARAM, false);
+        return wf__emu_parse_variable(p, EMU_PARAM, false);
     if (wf__emu_accept(p, ".global"))
-        return wf__emu_variable(p, EMU_GLOBAL, false);
+        return wf__emu_parse_variable(p, EMU_GLOBAL, false);
     if (wf__emu_accept(p, ".const"))
-        return wf__emu_variable(p, EMU_CONST, false);
+        return wf__emu_parse_variable(p, EMU_CONST, false);
     if (wf__emu_at(p, ".loc") || wf__emu_at(p, ".file"))
         return skip_line(p);
     if (wf__emu_accept(p, ".pragma"))
@@ -239,7 +239,7 @@ static bool read_named(emu_parser *p)
         return read_targets(p, name);
     if (wf__emu_at(p, ".callprototype") || wf__emu_at(p, ".calltargets"))
         return wf__emu_fail(p, "indirect calls are not supported by the emulator");
-    return wf__emu_label(p, name, p->f->n_code, false);
+    return wf__emu_add_label(p, name, p->f->n_code, false);
 }
 
 static bool read_body(emu_parser *p)
@@ -318,7 +318,7 @@ static bool read_params(emu_parser *p, bool entry, emu_var **list, uint32_t *n, 
         return true;
     do {
         emu_var v;
-        if (!wf__emu_parameter(p, entry, &v))
+        if (!wf__emu_parse_parameter(p, entry, &v))
             return false;
         if (!wf__grow(list, cap, *n + 1, sizeof **list))
             return wf__emu_out_of_memory(p);
@@ -358,7 +358,7 @@ static bool file_function(emu_parser *p, emu_func *f)
     return true;
 }
 
-bool wf__emu_function(emu_parser *p, bool entry)
+bool wf__emu_parse_function(emu_parser *p, bool entry)
 {
     emu_func *f = wf__alloc0(sizeof *f);
     if (!f)
@@ -377,7 +377,7 @@ bool wf__emu_function(emu_parser *p, bool entry)
         wf__emu_fail(p, "the name of a function was expected, not '%.*s'", (int)p->text.n, p->text.at);
         goto done;
     }
-    f->name = wf__emu_keep(p, p->text);
+    f->name = wf__emu_copy_name(p, p->text);
     if (!f->name)
         goto done;
     wf__emu_next(p);
@@ -484,15 +484,15 @@ static bool read_top(emu_parser *p)
     if (!p->m->version || !p->m->target)
         return wf__emu_fail(p, ".version and .target must come first");
     if (wf__emu_accept(p, ".entry"))
-        return wf__emu_function(p, true);
+        return wf__emu_parse_function(p, true);
     if (wf__emu_accept(p, ".func"))
-        return wf__emu_function(p, false);
+        return wf__emu_parse_function(p, false);
     if (wf__emu_accept(p, ".global"))
-        return wf__emu_variable(p, EMU_GLOBAL, is_extern);
+        return wf__emu_parse_variable(p, EMU_GLOBAL, is_extern);
     if (wf__emu_accept(p, ".const"))
-        return wf__emu_variable(p, EMU_CONST, is_extern);
+        return wf__emu_parse_variable(p, EMU_CONST, is_extern);
     if (wf__emu_accept(p, ".shared"))
-        return wf__emu_variable(p, EMU_SHARED, is_extern);
+        return wf__emu_parse_variable(p, EMU_SHARED, is_extern);
     return wf__emu_fail(p, "'%.*s' is no directive that the emulator knows", (int)p->text.n, p->text.at);
 }
 

@@ -37,7 +37,7 @@ static bool read_align(emu_parser *p, uint32_t *align)
     return true;
 }
 
-static bool take_name(emu_parser *p, emu_slice *name)
+static bool read_name(emu_parser *p, emu_slice *name)
 {
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.')
         return wf__emu_fail(p, "a name was expected, not '%.*s'", (int)p->text.n, p->text.at);
@@ -49,7 +49,7 @@ static bool take_name(emu_parser *p, emu_slice *name)
     return true;
 }
 
-bool wf__emu_registers(emu_parser *p)
+bool wf__emu_parse_registers(emu_parser *p)
 {
     emu_type type;
     if (wf__emu_at(p, ".v2") || wf__emu_at(p, ".v4"))
@@ -59,7 +59,7 @@ bool wf__emu_registers(emu_parser *p)
     do {
         emu_slice name;
         uint64_t count = 0;
-        if (!take_name(p, &name))
+        if (!read_name(p, &name))
             return false;
         if (wf__emu_accept(p, "<")) {
             if (!read_count(p, 1000000, &count) || !wf__emu_expect(p, ">"))
@@ -131,7 +131,7 @@ static bool store_address(emu_parser *p, emu_var *v, uint64_t at)
     emu_slice name;
     uint32_t row;
     uint64_t add = 0;
-    if ((generic && !wf__emu_expect(p, "(")) || !take_name(p, &name) || (generic && !wf__emu_expect(p, ")")))
+    if ((generic && !wf__emu_expect(p, "(")) || !read_name(p, &name) || (generic && !wf__emu_expect(p, ")")))
         return false;
     const emu_symbol *s = wf__emu_lookup(p, name, &row);
     if (!s || s->kind != EMU_SYM_VAR || p->m->vars[s->first].space == EMU_SHARED)
@@ -202,7 +202,7 @@ static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
     return true;
 }
 
-static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
+static bool place_variable(emu_parser *p, emu_slice name, emu_var *v, bool open)
 {
     emu_module *m = p->m;
     if (v->space == EMU_LOCAL || v->space == EMU_PARAM) {
@@ -233,7 +233,7 @@ static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
     return !wf__emu_accept(p, "=") || read_values(p, kept);
 }
 
-bool wf__emu_variable(emu_parser *p, emu_space space, bool is_extern)
+bool wf__emu_parse_variable(emu_parser *p, emu_space space, bool is_extern)
 {
     emu_var v = { .space = (uint8_t)space, .is_extern = is_extern, .line = p->token_line };
     if (wf__emu_accept(p, ".attribute")) {
@@ -256,19 +256,19 @@ bool wf__emu_variable(emu_parser *p, emu_space space, bool is_extern)
     do {
         emu_slice name;
         bool open;
-        if (!take_name(p, &name) || !read_extents(p, &v.elements, &open))
+        if (!read_name(p, &name) || !read_extents(p, &v.elements, &open))
             return false;
         v.size = v.elements * width * wf__emu_size(v.type);
-        v.name = wf__emu_keep(p, name);
+        v.name = wf__emu_copy_name(p, name);
         if (open && wf__emu_at(p, "="))
             return wf__emu_fail(p, "'%s' needs an extent beside its initial values", v.name);
-        if (!v.name || !place(p, name, &v, open))
+        if (!v.name || !place_variable(p, name, &v, open))
             return false;
     } while (wf__emu_accept(p, ","));
     return wf__emu_expect(p, ";");
 }
 
-bool wf__emu_parameter(emu_parser *p, bool entry, emu_var *out)
+bool wf__emu_parse_parameter(emu_parser *p, bool entry, emu_var *out)
 {
     emu_func *f = p->f;
     emu_slice name;
@@ -285,9 +285,9 @@ bool wf__emu_parameter(emu_parser *p, bool entry, emu_var *out)
         if (!read_align(p, &pointee))
             return false;
     }
-    if (!take_name(p, &name) || !read_extents(p, &out->elements, &open))
+    if (!read_name(p, &name) || !read_extents(p, &out->elements, &open))
         return false;
-    out->name = wf__emu_keep(p, name);
+    out->name = wf__emu_copy_name(p, name);
     if (!out->name)
         return false;
     if (open)

@@ -77,7 +77,7 @@ static void no_memory(emu_run *r)
     wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
 }
 
-void wf__emu_race_context(emu_run *r, const emu_inst *in)
+void wf__emu_begin_accesses(emu_run *r, const emu_inst *in)
 {
     emu_races *s = r->races;
     uint32_t chunk = s->n >> CHUNK_BITS;
@@ -110,7 +110,7 @@ static const context *context_of(const emu_races *s, uint32_t record)
 
 /* ---- order ---- */
 /* Did `time` of thread (warp, lane) of this block pass before what the lane of the running warp does now? */
-static bool before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t time, uint32_t now)
+static bool is_before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t time, uint32_t now)
 {
     const emu_block *b = r->b;
     const emu_warp *w = r->w;
@@ -121,7 +121,7 @@ static bool before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t 
     return b->warps_met && time < b->warps_met[w->index * b->n_warps + warp];
 }
 
-static bool released(const release *e, const context *c, uint32_t lane, uint32_t here)
+static bool is_released(const release *e, const context *c, uint32_t lane, uint32_t here)
 {
     uint32_t thread = c->warp * EMU_LANES + lane;
     if (e->block != c->block || (e->scope == EMU_SCOPE_CTA && c->block != here))
@@ -131,34 +131,34 @@ static bool released(const release *e, const context *c, uint32_t lane, uint32_t
     return e->thread / EMU_LANES == c->warp && c->time < e->warp_sync;
 }
 
-static bool acquired(const emu_run *r, const context *c, uint32_t lane, uint32_t now)
+static bool is_acquired(const emu_run *r, const context *c, uint32_t lane, uint32_t now)
 {
     const emu_block *b = r->b;
     uint32_t done = NEVER;
     for (uint32_t i = b->n_acquired; i-- > 0;) {
         const emu_acquired *q = &b->acquired[i];
         if (q->location == done || q->time == NEVER ||
-            !before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->time, now))
+            !is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->time, now))
             continue;
         const location *l = &r->races->locations[q->location];
         done = q->location; /* an older entry has fewer releases */
         for (uint32_t k = 0; k < q->count; k++)
-            if (released(&l->list[k], c, lane, b->id))
+            if (is_released(&l->list[k], c, lane, b->id))
                 return true;
     }
     return false;
 }
 
-static bool ordered(const emu_run *r, uint32_t record, uint32_t now)
+static bool is_ordered(const emu_run *r, uint32_t record, uint32_t now)
 {
     const context *c = context_of(r->races, record);
     uint32_t lane = record & (EMU_LANES - 1);
-    if (c->block == r->b->id && before_now(r, c->warp, lane, c->time, now))
+    if (c->block == r->b->id && is_before_now(r, c->warp, lane, c->time, now))
         return true;
-    return r->b->n_acquired && acquired(r, c, lane, now);
+    return r->b->n_acquired && is_acquired(r, c, lane, now);
 }
 
-static location *location_of(emu_races *s, uint64_t address, bool make)
+static location *find_location(emu_races *s, uint64_t address, bool make)
 {
     if (s->n_slots < 2 * (s->n_locations + 1)) {
         if (!make && s->n_locations == 0)
@@ -203,7 +203,7 @@ static bool fences_ready(emu_run *r)
 static void add_release(emu_run *r, uint32_t thread, uint64_t address)
 {
     emu_block *b = r->b;
-    location *l = location_of(r->races, address, true);
+    location *l = find_location(r->races, address, true);
     if (!l || !wf__grow(&l->list, &l->cap, l->n + 1, sizeof *l->list)) {
         no_memory(r);
         return;
@@ -220,7 +220,7 @@ static void add_release(emu_run *r, uint32_t thread, uint64_t address)
 static void add_acquired(emu_run *r, uint32_t thread, uint64_t address, bool at_once)
 {
     emu_block *b = r->b;
-    const location *l = location_of(r->races, address, false);
+    const location *l = find_location(r->races, address, false);
     if (!l || !l->n)
         return;
     uint32_t index = (uint32_t)(l - r->races->locations), time = at_once ? b->time : NEVER;
@@ -237,7 +237,7 @@ static void add_acquired(emu_run *r, uint32_t thread, uint64_t address, bool at_
     b->newest[thread] = b->n_acquired;
 }
 
-void wf__emu_race_order(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
+void wf__emu_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
 {
     emu_block *b = r->b;
     uint32_t thread = r->w->index * EMU_LANES + lane;
@@ -268,7 +268,7 @@ void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
         bool mine = q->thread / EMU_LANES == r->w->index && (mask >> q->thread % EMU_LANES & 1);
         bool after =
             q->time == NEVER && mask &&
-            before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->read, (uint32_t)__builtin_ctz(mask));
+            is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->read, (uint32_t)__builtin_ctz(mask));
         if (q->time == NEVER &&
             (mine || after)) /* also a fence after a barrier with the reader; taken to stand at the read */
             q->time = q->read;
@@ -276,7 +276,7 @@ void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
 }
 
 /* ---- meetings ---- */
-void wf__emu_race_meet(emu_run *r, emu_warp *w, uint32_t lanes)
+void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
 {
     emu_block *b = r->b;
     b->time++;
@@ -326,7 +326,7 @@ void wf__emu_race_barrier(emu_run *r, const uint32_t *lanes)
 }
 
 /* ---- pages ---- */
-static emu_page *page_of(emu_run *r, emu_page ***pages, uint64_t size, uint64_t at, bool bytes)
+static emu_page *find_page(emu_run *r, emu_page ***pages, uint64_t size, uint64_t at, bool bytes)
 {
     uint64_t count = (size + EMU_PAGE - 1) / EMU_PAGE, index = at / EMU_PAGE;
     const emu_block *b = r->b;
@@ -356,7 +356,8 @@ static emu_page *page_of(emu_run *r, emu_page ***pages, uint64_t size, uint64_t 
     return q;
 }
 
-static void conflict(emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, uint64_t address)
+static void report_race(emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access,
+                        uint64_t address)
 {
     const context *c = context_of(r->races, record);
     const uint32_t *g = r->l->grid;
@@ -379,7 +380,7 @@ static bool reads_part(unsigned reader, unsigned reads, unsigned writer, unsigne
     return reader == (EMU_READ | EMU_STRONG) && writer == EMU_WRITE && writes < reads;
 }
 
-static bool clash(const emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, bool same)
+static bool is_race(const emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, bool same)
 {
     if (!record)
         return false;
@@ -391,10 +392,10 @@ static bool clash(const emu_run *r, const emu_inst *in, uint32_t record, uint32_
         return false;
     if (reads_part(access, in->bytes, c->access, c->bytes) || reads_part(c->access, c->bytes, access, in->bytes))
         return false;
-    return !ordered(r, record, lane);
+    return !is_ordered(r, record, lane);
 }
 
-static bool same_thread(const emu_run *r, uint32_t a, uint32_t b)
+static bool is_same_thread(const emu_run *r, uint32_t a, uint32_t b)
 {
     if (!a || !b || ((a ^ b) & (EMU_LANES - 1)))
         return false;
@@ -402,11 +403,11 @@ static bool same_thread(const emu_run *r, uint32_t a, uint32_t b)
     return x->block == y->block && x->warp == y->warp;
 }
 
-static void remember(const emu_run *r, cell *c, uint32_t record, unsigned access)
+static void remember_access(const emu_run *r, cell *c, uint32_t record, unsigned access)
 {
     if (access & EMU_WRITE) {
         /* A strong write need not be ordered after what it follows: that is kept beside it. */
-        uint32_t old = c->writer && !same_thread(r, c->writer, record) ? c->writer : 0;
+        uint32_t old = c->writer && !is_same_thread(r, c->writer, record) ? c->writer : 0;
         c->writer = record;
         if (!(access & EMU_STRONG)) {
             c->reader[0] = c->reader[1] = 0;
@@ -416,31 +417,31 @@ static void remember(const emu_run *r, cell *c, uint32_t record, unsigned access
         }
         return;
     }
-    if (!same_thread(r, c->reader[0], record))
+    if (!is_same_thread(r, c->reader[0], record))
         c->reader[1] = c->reader[0];
     c->reader[0] = record;
 }
 
-void wf__emu_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
-                  uint32_t lane, unsigned access, bool same, uint64_t address)
+void wf__emu_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
+                        uint32_t lane, unsigned access, bool same, uint64_t address)
 {
     emu_races *s = r->races;
     if (!s || r->fault)
         return;
     uint32_t record = s->current << LANE_BITS | lane;
     bool fine = bytes < 4 || (at & 3);
-    emu_page *p = page_of(r, pages, size, at, fine);
+    emu_page *p = find_page(r, pages, size, at, fine);
     unsigned shift = p && p->bytes ? 0 : 2;
     for (unsigned i = 0; p && i < bytes; i += 1u << shift) {
         cell *c = &p->cells[(at + i) % EMU_PAGE >> shift];
-        uint32_t bad = clash(r, in, c->writer, lane, access, same)      ? c->writer
-                       : clash(r, in, c->reader[0], lane, access, same) ? c->reader[0]
-                       : clash(r, in, c->reader[1], lane, access, same) ? c->reader[1]
-                                                                        : 0;
+        uint32_t bad = is_race(r, in, c->writer, lane, access, same)      ? c->writer
+                       : is_race(r, in, c->reader[0], lane, access, same) ? c->reader[0]
+                       : is_race(r, in, c->reader[1], lane, access, same) ? c->reader[1]
+                                                                          : 0;
         if (bad) {
-            conflict(r, in, bad - (1u << LANE_BITS), lane, access, address + i);
+            report_race(r, in, bad - (1u << LANE_BITS), lane, access, address + i);
             return;
         }
-        remember(r, c, record, access);
+        remember_access(r, c, record, access);
     }
 }

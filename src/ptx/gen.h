@@ -1,7 +1,7 @@
 /* gen.h - the generator's state, values and registers, and the functions that its files share.
  *
- * The files form layers; each calls only those before it: text.c; op.c, cast.c, ranges.c; element.c, value.c, index.c,
- * warp.c; watch.c, memory.c; vector.c, update.c, packet.c; body.c (walks the nodes); points.c, reduce.c, join.c,
+ * The files form layers; each calls only those before it: text.c; cast.c, ranges.c; op.c, element.c; value.c, index.c,
+ * warp.c; watch.c; memory.c; vector.c, update.c, packet.c; body.c (walks the nodes); points.c, join.c; reduce.c,
  * private.c, thread_block.c (give points to threads); kernel.c (the whole module).
  *
  * Registers are untyped (.b16, .b32, .b64, .pred), so that reinterpreting bits costs nothing. In registers
