@@ -1,16 +1,16 @@
-/* access.c - loads, stores, atomic operations and asynchronous copies, each checked: bounds, alignment, state space,
- * memory that nothing has written, races.
+/* access.c - loads, stores, atomic operations and asynchronous copies. Each access is checked for bounds, alignment,
+ * state space, reads of unwritten memory, and races.
  */
 #include "emu/alu.h"
 #include "emu/run.h"
 
 typedef struct place {
     uint8_t *at;
-    emu_page ***pages; /* NULL: private memory */
+    emu_page ***pages; /* shadow for races; NULL = memory that only one thread sees */
     uint64_t offset, size, address;
-    emu_memory *memory; /* of global memory */
-    uint8_t *state;     /* of shared memory */
-    uint64_t *bits;     /* of global and local memory, from offset on; NULL: all is written */
+    emu_memory *memory; /* allocation in global memory; NULL = another space */
+    uint8_t *state;     /* state of bytes in shared memory; NULL = another space */
+    uint64_t *bits;     /* in global and local memory: bit `offset` on say what is written; NULL = everything */
 } place;
 
 static const char *const verbs[] = { "", "read of", "write of", "atomic operation on" };
@@ -208,8 +208,8 @@ static void mark_written(const place *p, unsigned bytes)
         memset(p->state, 2, bytes);
 }
 
-/* What the launch uses is kept for the order of streams, but for strong reads: those that see what another kernel
- * writes meanwhile mean to. */
+/* Notes an access for the order of streams and for races. Strong reads count for races only: a kernel uses them to see
+ * what another kernel writes at the same time. */
 static void note_access(emu_run *r, const emu_inst *in, const place *p, unsigned bytes, uint32_t lane, unsigned access,
                         bool same)
 {
@@ -306,8 +306,8 @@ static void update_elements(const emu_run *r, const emu_inst *in, uint32_t lane,
             emu_out(r, d[i])[lane] = wf__emu_extend((emu_type)in->type, old[i], in->dst_bytes);
 }
 
-/* A compare-and-swap leaves the bytes that its two values have in common to others: they may be elements of their own,
- * where elements smaller than a word are updated. */
+/* A compare-and-swap writes only the bytes in which its two values differ. The other bytes may be elements of their own,
+ * which other threads own: so code updates elements smaller than a word. */
 static void note_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t lane)
 {
     const uint32_t *s = r->ops + in->ops + in->nd + 1;
@@ -352,14 +352,14 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
         uint8_t before[32];
         memcpy(before, p.at, total);
         update_elements(r, in, lane, p.at);
-        bool wrote = !in->has_count || memcmp(before, p.at, total) != 0; /* a cas that fails writes nothing */
+        bool wrote = !in->has_count || memcmp(before, p.at, total) != 0; /* a failing cas writes nothing */
         if (r->races)
             wf__emu_race_strong(r, in, lane, addresses[lane], wrote, true);
         mark_written(&p, total);
     }
 }
 
-/* ---- cp.async: the data is taken at once, arrives when it is waited for, and nothing is there until then ---- */
+/* ---- cp.async: the source is read at once; the destination is unwritten until the thread waits for the copy ---- */
 void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *to = emu_row(r, r->ops[in->ops]), *from = emu_row(r, r->ops[in->ops + 1]);
@@ -387,7 +387,7 @@ void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
                                in->bytes, (unsigned long long)g);
                 return;
             }
-            for (unsigned i = 0; i < n; i++) { /* src-size may be any number of bytes */
+            for (unsigned i = 0; i < n; i++) { /* src-size may be any number up to the size */
                 if (!locate(r, in, EMU_GLOBAL, lane, g + i, 1, EMU_READ, &s) || !check_written(r, in, lane, &s, 1))
                     return;
                 note_access(r, in, &s, 1, lane, EMU_READ, false);
@@ -400,7 +400,7 @@ void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-/* Groups are counted per lane by position: a copy's group is its lane's number of commits before it. */
+/* The group of a copy is the number of the commit that covers it, counted per lane. */
 void wf__emu_copy_commit(emu_run *r, uint32_t mask)
 {
     emu_warp *w = r->w;

@@ -1,5 +1,5 @@
-/* alu_half.c - instructions on f16, bf16 and pairs of them. Section "Half Precision Floating-Point Instructions".
- * Computed in double without error, or rounded to odd there, then rounded once.
+/* alu_half.c - instructions on f16, bf16 and pairs of them (section "Half Precision Floating-Point Instructions"). A
+ * result is computed in double, exactly or rounded to odd, and then rounded once.
  */
 #include "emu/alu.h"
 #include "emu/number.h"

@@ -1,4 +1,4 @@
-/* decode.c */
+/* decode.c - decodes an instruction: finds the decoder of its opcode, and appends the result to the code. */
 #include "emu/parse.h"
 
 static bool append(emu_parser *p)

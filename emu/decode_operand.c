@@ -1,8 +1,8 @@
-/* decode.c - from the words of an instruction to its decoded form: what all decoders are made of.
+/* decode_operand.c - modifiers and operands, for all decoders.
  *
- * Operand types are checked as section "Operand Type Checking" says: an operand has the instruction's size, and its
- * kind agrees (bits with anything, integers with integers, floats with floats and bits); registers may be wider only
- * where section "Operand Size Exceeding Instruction-Type Size" lets them (ld, st, cvt).
+ * Operand types are checked as section "Operand Type Checking" says. An operand has the size of the instruction's type,
+ * and its kind agrees: bits with anything, integers with integers, floats with floats and bits. Registers may be wider
+ * only where section "Operand Size Exceeding Instruction-Type Size" allows it (ld, st, cvt).
  */
 #include "emu/number.h"
 #include "emu/parse.h"
@@ -182,14 +182,14 @@ static bool immediate(emu_parser *p, const emu_operand *o, emu_type type)
     return wf__emu_push_src(p, wf__emu_constant(p, bits));
 }
 
-/* The register of this name, of a type that agrees, and its row; NULL: an error was noted. */
+/* The register of this name and its row. NULL = an error, also if its type does not agree. */
 static const emu_symbol *register_of(emu_parser *p, emu_slice name, emu_type type, bool wide, uint32_t *row)
 {
     const emu_symbol *s = wf__emu_lookup(p, name, row);
     if (!s)
         unknown(p, name);
     else if (s->kind != EMU_SYM_REG)
-        wf__emu_fail(p, "'%.*s' is no register", (int)name.n, name.at);
+        wf__emu_fail(p, "'%.*s' is not a register", (int)name.n, name.at);
     else if (!agrees(type, s->type, wide))
         wf__emu_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)name.n, name.at,
                      wf__emu_type_name(s->type), wf__emu_type_name(type));
@@ -270,7 +270,7 @@ static bool address_of_symbol(emu_parser *p, const emu_symbol *s)
     if (own != (emu_space)in->space && in->space != EMU_GENERIC)
         return wf__emu_fail(p, "'%.*s' lies in another state space", (int)s->name.n, s->name.at);
     if (in->space == EMU_GENERIC && own != EMU_GLOBAL && own != EMU_CONST)
-        return wf__emu_fail(p, "'%.*s' needs its state space named, or cvta", (int)s->name.n, s->name.at);
+        return wf__emu_fail(p, "'%.*s' needs cvta or an explicit state space", (int)s->name.n, s->name.at);
     return wf__emu_push_src(p, wf__emu_constant(p, 0));
 }
 

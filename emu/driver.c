@@ -1,10 +1,11 @@
-/* driver.c - the driver API: start and end, handles, errors, devices. Environment:
+/* driver.c - the state of the driver: start, handles, current contexts, reports, names of errors, devices. Environment
+ * variables, with their defaults:
  *
- *   WEFT_EMU=races,uninit,registers,order   what is looked for besides faults; default all; "none" for nothing
- *   WEFT_EMU_SM=90                     compute capability, times ten
- *   WEFT_EMU_DEVICES=1                 number of devices
- *   WEFT_EMU_MEMORY=4096               MiB of each device
- *   WEFT_EMU_LIMIT=4000000000          instructions of warps after which a launch counts as endless; 0: never
+ *   WEFT_EMU=all                 checks besides faults: a list of races, uninit, registers, order; or none
+ *   WEFT_EMU_SM=90               compute capability, times ten
+ *   WEFT_EMU_DEVICES=1           number of devices
+ *   WEFT_EMU_MEMORY=4096         MiB of each device
+ *   WEFT_EMU_LIMIT=4000000000    most instructions of warps of a launch; 0 = no limit
  */
 #include "emu/driver.h"
 #include <stdio.h>
@@ -162,7 +163,6 @@ bool wf__emu_stream_known(CUstream stream)
            wf__emu_known(stream, EMU_OBJ_STREAM);
 }
 
-/* Is it a stream of this context? Default streams are of any. */
 bool wf__emu_is_stream_of(CUstream stream, CUcontext c)
 {
     return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);

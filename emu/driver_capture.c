@@ -1,11 +1,12 @@
-/* driver_capture.c - streams that are being captured into graphs: kernels that are launched there are kept, and run when
- * the graph is launched. Other work in such a stream, and streams that join a capture by events, are not supported.
+/* driver_capture.c - the capture of a stream into a graph. Kernels launched in the stream become nodes of the graph and
+ * run when the graph is launched. Other work in the stream is not supported, nor are streams that join by events.
  *
- * What must not be done meanwhile is refused, and ends the capture (section "Stream Management" of the driver API:
- * cuStreamBeginCapture, cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode): asking or waiting for the stream; using
- * the default stream while a blocking one is captured; waiting there for an event from outside; and, where the thread's
- * mode and the captures under way say so, calls that are potentially unsafe. The manual names but cudaMalloc among
- * these; here all are that allocate, free, load, unload, wait, or copy and fill at once.
+ * Forbidden calls are refused and invalidate the capture (section "Stream Management" of the driver API:
+ * cuStreamBeginCapture, cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode). These are: queries of the stream and
+ * waits for it; work in the default stream while a blocking stream is captured; waits of the stream for events from
+ * outside; and potentially unsafe calls, where the modes of the thread and of the captures forbid them. The manual names
+ * only cudaMalloc as potentially unsafe. Here all calls are that allocate, free, load, unload or wait, and all
+ * synchronous copies and fills.
  */
 #include "emu/driver.h"
 
@@ -14,7 +15,7 @@ enum { NONE, ACTIVE, INVALIDATED };     /* CU_STREAM_CAPTURE_STATUS_... */
 
 struct emu_capture {
     CUgraph graph;
-    const void *thread; /* that began it */
+    const void *thread; /* thread that began the capture: the address of its `myself` */
     int mode;
     bool invalid;
 };
@@ -45,7 +46,7 @@ static bool unsafe_for(const struct CUstream_st *s, CUcontext c)
     return k->thread == &myself ? k->mode != RELAXED : mode == GLOBAL && k->mode == GLOBAL;
 }
 
-/* Ends those that are chosen, or only looks; was there one? */
+/* Invalidates the chosen captures, or with `look` only finds them. True if there is one. */
 static bool end_captures(chosen *is, CUcontext c, bool look)
 {
     const emu_driver *d = &wf__emu_driver;
@@ -165,7 +166,7 @@ EMU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
         return wf__emu_leave(status ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     *status = !own || !stream->capture ? NONE : stream->capture->invalid ? INVALIDATED : ACTIVE;
     if (!own && stream != CU_STREAM_PER_THREAD && end_captures(in_its_way, c, true))
-        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* which ends nothing */
+        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* this query invalidates nothing */
     return wf__emu_leave(result);
 }
 

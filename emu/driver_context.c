@@ -1,4 +1,4 @@
-/* driver_context.c - contexts: the primary one of each device, others, and the stack of them that each thread has. */
+/* driver_context.c - contexts: the primary context of each device, others, the current one of a thread, peer access. */
 #include "emu/driver.h"
 #include <stdlib.h>
 

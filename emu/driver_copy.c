@@ -1,15 +1,15 @@
-/* driver_copy.c - copies and fills. They are done at once; copies between device memories carry along which bytes are
- * written, copies from the host write.
+/* driver_copy.c - copies and fills, done at once. A copy between device memories also copies which bytes are written. A
+ * copy from the host and a fill write all bytes.
  */
 #include "emu/driver.h"
 
-typedef struct side { /* of a copy: host memory, or a place in device memory */
+typedef struct side { /* one side of a copy; m: allocation, NULL = host memory unknown to the driver */
     uint8_t *at;
     emu_memory *m;
     uint64_t offset;
 } side;
 
-/* An address of device memory, or with `host` of memory that is not known here. */
+/* Finds the allocation at an address. With `host`, the address may also be host memory unknown to the driver. */
 static CUresult find_side(CUdeviceptr address, size_t bytes, bool host, side *out)
 {
     emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
@@ -25,10 +25,10 @@ static CUresult find_side(CUdeviceptr address, size_t bytes, bool host, side *ou
     return CUDA_SUCCESS;
 }
 
-typedef struct copying { /* or a fill */
+typedef struct copying { /* a copy or fill in progress */
     CUcontext context;
     emu_op *op;
-    bool async, waits; /* of a function ..Async; does the host wait for the end? */
+    bool async, waits; /* async: an ...Async function; waits: the host waits for the end */
 } copying;
 
 static void touch_side(const copying *c, const side *s, size_t bytes, unsigned how)
@@ -39,8 +39,8 @@ static void touch_side(const copying *c, const side *s, size_t bytes, unsigned h
 
 static bool is_host(const side *s) { return !s->m || s->m->kind == EMU_MEM_PINNED; }
 
-/* Section "API synchronization behavior" of the driver API. Memory of the host that is not pinned is copied to a place
- * of the driver's before the call returns, and from there to the device in its own time. */
+/* True if the host waits for the copy: section "API synchronization behavior" of the driver API. The driver stages
+ * unpinned host memory before the call returns, and the device reads the staged copy later: no wait. */
 static bool host_waits(const side *to, const side *from, bool async)
 {
     if (async)
@@ -62,7 +62,7 @@ static void copy_row(const side *to, const side *from, size_t bytes)
         wf__emu_mark_written(to->m, to->offset, bytes);
         return;
     }
-    for (size_t i = 0; i < bytes; i++) { /* what was not written stays so */
+    for (size_t i = 0; i < bytes; i++) { /* unwritten bytes stay unwritten */
         uint64_t at = to->offset + i, bit = (uint64_t)1 << (at & 63);
         to->m->written[at >> 6] = is_written(from, i) ? to->m->written[at >> 6] | bit : to->m->written[at >> 6] & ~bit;
     }
@@ -84,7 +84,7 @@ static CUresult copy_range(CUdeviceptr to, bool to_host, CUdeviceptr from, bool 
     return CUDA_SUCCESS;
 }
 
-/* Enters; `call`: the function, for reports. */
+/* Takes the lock, as wf__emu_enter. `call`: name of the function, for reports. */
 static CUresult begin_copy(copying *c, const char *call, CUstream stream)
 {
     CUresult status = wf__emu_enter(&c->context);
@@ -161,7 +161,7 @@ EMU_EXPORT CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdevicep
 }
 
 /* ---- boxes ---- */
-/* Base address of a side; false: arrays are not supported. */
+/* The base address of a side. False = a CUDA array, which is not supported. */
 static bool base_of(unsigned type, const void *host, CUdeviceptr device, CUdeviceptr *out, bool *is_host)
 {
     *is_host = type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED;
@@ -236,7 +236,7 @@ EMU_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c) { return copy
 /* ---- fills ---- */
 typedef struct filling {
     CUdeviceptr to;
-    size_t pitch, n, rows; /* n: elements of a row */
+    size_t pitch, n, rows; /* n: elements per row */
     uint32_t value;
     unsigned element;
 } filling;

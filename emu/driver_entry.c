@@ -1,4 +1,4 @@
-/* driver_entry.c */
+/* driver_entry.c - the ends of the library: functions by name, and what happens when the library is closed. */
 #include "emu/driver.h"
 
 typedef void (*entry)(void);
@@ -11,7 +11,7 @@ static const struct {
 #undef WEFT_CUDA_FUNCTION
 };
 
-/* The newest version of a name: cuMemAlloc is cuMemAlloc_v2. */
+/* Finds the newest version of a name: cuMemAlloc is cuMemAlloc_v2. */
 EMU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
 {
     (void)version, (void)flags;
@@ -21,11 +21,11 @@ EMU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **out, int vers
     for (size_t i = 0; i < WF__COUNT(entries); i++) {
         const char *rest = strncmp(entries[i].name, symbol, n) == 0 ? entries[i].name + n : NULL;
         if (rest && (!*rest || (rest[0] == '_' && rest[1] == 'v' && !rest[3])))
-            best = i; /* the table has the versions in order */
+            best = i; /* the table lists versions in ascending order */
     }
     *out = NULL;
     if (status)
-        *status = best == WF__COUNT(entries); /* 1: not found */
+        *status = best == WF__COUNT(entries); /* 1 = not found */
     if (best == WF__COUNT(entries))
         return CUDA_ERROR_NOT_FOUND;
     memcpy(out, &entries[best].fn, sizeof *out);
@@ -37,7 +37,7 @@ EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version
     return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
 }
 
-/* When the library is closed, or the program ends: everything that is still there. */
+/* Frees everything that is left, when the library is closed or the program ends. */
 __attribute__((destructor)) static void leave_for_good(void)
 {
     emu_driver *d = &wf__emu_driver;

@@ -1,15 +1,14 @@
-/* driver_launch.c - streams, events, launches. Work is done when it is submitted; what goes wrong in a kernel is kept
- * by the context and given by the calls after it, as an asynchronous failure is.
+/* driver_launch.c - launches. A kernel runs when it is launched. The context keeps a failure of the kernel, and later
+ * calls return it, as hardware does with an asynchronous failure.
  */
 #include "emu/driver.h"
 #include <stdio.h>
 
-/* ---- launches ---- */
 static CUresult copy_params(const emu_func *f, void **params, void **extra, uint8_t *out)
 {
     const uint8_t *buffer = NULL;
     size_t size = 0;
-    for (void **e = extra; e && e[0]; e += 2) { /* 1: buffer, 2: address of its size */
+    for (void **e = extra; e && e[0]; e += 2) { /* 1 = buffer, 2 = address of its size */
         if ((uintptr_t)e[0] == 1)
             buffer = e[1];
         else if ((uintptr_t)e[0] == 2)
@@ -76,7 +75,7 @@ static CUresult code_of(emu_fault fault)
 static _Thread_local char launch_name[64];
 EMU_EXPORT void weftEmuName(const char *name) { snprintf(launch_name, sizeof launch_name, "%s", name ? name : ""); }
 
-/* Runs it, and looks for what is not in order with what has run before. */
+/* Runs the kernel and checks its order with earlier operations. */
 static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
 {
     char what[160];

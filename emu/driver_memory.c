@@ -1,6 +1,4 @@
-/* driver_memory.c - allocations, pools, copies, fills. Copies between host and device mark what they write as written,
- * and a copy out of the device that reads what nothing has written is left to the reader of the copy.
- */
+/* driver_memory.c - allocations of device, pinned and managed memory, pools, and attributes of pointers. */
 #include <stdlib.h>
 #include "emu/driver.h"
 
@@ -28,7 +26,8 @@ static emu_memory *find_live(CUdeviceptr address)
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
-/* Its beginning or end, of which what others do with it must be after or before. */
+/* Ends an operation that allocates or frees memory: it counts as a write of all bytes, so that uses must be ordered after
+ * the allocation and before the release. */
 static void touch_all(emu_op *op, emu_memory *m)
 {
     if (op)
@@ -82,7 +81,7 @@ EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream
                                   : cuMemAllocFromPoolAsync(address, bytes, &wf__emu_driver.pools[c->device], stream);
 }
 
-/* cuMemFree waits for the device, but for memory that was allocated in the order of streams. */
+/* cuMemFree waits for the device, except for memory that was allocated in stream order. */
 static CUresult free_memory(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
 {
     emu_driver *d = &wf__emu_driver;
@@ -138,7 +137,8 @@ static CUresult allocate_host(void **out, size_t bytes, emu_memory_kind kind)
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!out || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && bytes > wf__emu_driver.memory[c->device]) /* as if the processor had no more either */
+    if (status == CUDA_SUCCESS &&
+        bytes > wf__emu_driver.memory[c->device]) /* as if the host had no more memory either */
         status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
@@ -286,7 +286,7 @@ EMU_EXPORT CUresult cuPointerGetAttribute(void *value, int attribute, CUdevicept
     CUresult status = wf__emu_enter(&c);
     return wf__emu_leave(status == CUDA_SUCCESS ? attribute_of(value, attribute, address) : status);
 }
-/* Of memory that is none of ours every value is zero, and that is no error. */
+/* For memory unknown to the driver every value is zero, without an error. */
 EMU_EXPORT CUresult cuPointerGetAttributes(unsigned n, const int *attributes, void **values, CUdeviceptr address)
 {
     static const uint8_t sizes[] = { 0, 8, 4, 8, 8, 0, 4, 8, 4, 4, 4, 8, 8, 4 };
@@ -339,7 +339,8 @@ static bool pool_known(CUmemoryPool pool)
     return (pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES) ||
            wf__emu_known(pool, EMU_OBJ_POOL);
 }
-/* Attributes: 1 to 3 reuse (int), 4 release threshold, 5 and 6 reserved now and at most, 7 and 8 used (64 bits) */
+/* Attributes: 1 to 3 reuse (int); 4 release threshold; 5, 6 reserved bytes, now and at most; 7, 8 used bytes, now and at
+ * most (64 bits). */
 EMU_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
     wf__mutex_lock(&wf__emu_driver.lock);

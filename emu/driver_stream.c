@@ -1,4 +1,5 @@
-/* driver_stream.c */
+/* driver_stream.c - streams and events. Work is done when it is submitted, so waits and queries only tell order.c that the
+ * host knows of the end of work. */
 #include "emu/driver.h"
 
 /* ---- streams ---- */
@@ -35,7 +36,7 @@ EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
     return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
 
-/* The status of what was submitted to a stream. Enters. */
+/* Takes the lock, as wf__emu_enter. Returns the error of the stream's context. */
 static CUresult stream_status(CUstream stream, CUcontext *c)
 {
     CUresult status = wf__emu_enter(c);
@@ -45,7 +46,7 @@ static CUresult stream_status(CUstream stream, CUcontext *c)
         status = status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status;
     return status;
 }
-/* The host knows then that all of it is over. */
+/* A wait or query: the host then knows that all work of the stream is over. */
 static CUresult wait_for(CUstream stream)
 {
     CUcontext c;
@@ -76,8 +77,8 @@ EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
     *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
     return wf__emu_leave(CUDA_SUCCESS);
 }
-/* Host functions run at once, and whoever they tell may know that the stream has got there. Without the lock: they may
- * not call the driver, but they may block on those who do. */
+/* Host functions run at once and count as a wait, because they may tell other threads how far the stream is. They run
+ * without the lock: they may not call the driver, but they may wait for threads that do. */
 EMU_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     CUresult status = function ? wait_for(stream) : CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,6 @@
-/* heap.c - device memory: allocations at addresses that no host can map, a gap after each, never given out twice. */
+/* heap.c - memory of devices. Device memory has addresses that no host can map, so that the host cannot follow them by
+ * accident; a gap follows each allocation, and no address is used twice. Freed allocations stay in the list, so that
+ * reports can name them. */
 #include <stdlib.h>
 #include "base/os.h"
 #include "emu/emu.h"
@@ -6,7 +8,8 @@
 
 enum { ALIGN = 512, FREED_KEPT = 65536, POISON = 0xa5 };
 
-static uint32_t count_below(const emu_heap *h, uint64_t address) /* how many begin at or below it */
+/* The number of allocations that begin at or below the address. */
+static uint32_t count_below(const emu_heap *h, uint64_t address)
 {
     uint32_t lo = 0, hi = h->n;
     while (lo < hi) {
@@ -50,7 +53,7 @@ static void remove_at(emu_heap *h, uint32_t i)
     h->n--;
 }
 
-/* Remembered ones that lie where new host memory lies. */
+/* Removes freed allocations that overlap new host memory. */
 static void forget_freed(emu_heap *h, uint64_t base, uint64_t size)
 {
     for (uint32_t i = h->n; i-- > 0;) {

@@ -1,4 +1,4 @@
-/* lanes.c */
+/* lanes.c - the lanes of a warp: their places in the code, registers, and which of them wait. */
 #include "emu/run.h"
 
 bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
@@ -47,7 +47,7 @@ void wf__emu_mark_defined(emu_run *r, const emu_inst *in, uint32_t mask)
             r->w->defined[r->base + r->ops[in->ops + i]] |= mask;
 }
 
-void wf__emu_update_rows(emu_run *r) /* at the rows and code of the group */
+void wf__emu_update_rows(emu_run *r)
 {
     r->f = r->m->funcs[r->func];
     r->code = r->f->code;

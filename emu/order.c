@@ -1,15 +1,16 @@
-/* order.c - two operations of different streams that use the same bytes, one of them to write, and nothing that orders
- * them. The emulator does all work at once, in the order of the calls, so that results never show it.
+/* order.c - missing order between streams: two operations of different streams use the same bytes, at least one of them
+ * writes, and nothing orders the two. The emulator does all work at once, in the order of the calls, so no result shows
+ * such a mistake.
  *
- * Each stream is a line of time that counts its operations, and has a clock: of each line, up to when what it got is
- * over before the next operation here. Events carry clocks from stream to stream; the host has one, which every
- * operation takes along when it is given to a stream, and which takes over those of what the host waits for. Memory
- * remembers, for ranges of bytes, who has used them; what the host has waited for is forgotten.
+ * Vector clocks find it. Each stream is a line of time that counts its operations. The clock of a line says, for every
+ * line, up to which operation that line is over before the next operation here. Events carry clocks from stream to
+ * stream. The host has a clock too: an operation joins it when the host submits the operation, and a wait of the host
+ * joins the clock of what it waits for. Memory remembers which operations have used which bytes, until the host has
+ * waited for them.
  *
- * All threads of the host have one clock: what one has waited for was over before another's next call in this run,
- * and how threads wait for each other cannot be seen. A query that succeeds is a wait. What the host itself does with
- * pinned and managed memory is not seen, but for copies between the two and the end of such memory. Like with data
- * races, what is reported is wrong, but not everything wrong is reported.
+ * All threads of the host share one clock, because the emulator cannot see how they wait for each other. A query that
+ * succeeds counts as a wait. Accesses of the host itself to pinned and managed memory are not seen, except copies, and
+ * the freeing of such memory. Every reported mistake is real, but some are missed.
  */
 #include "emu/driver.h"
 #include "emu/run.h"
@@ -27,7 +28,7 @@ static _Thread_local uint32_t thread;
 /* ---- clocks ---- */
 static emu_order *order(void) { return &wf__emu_driver.order; }
 
-/* No memory: the search ends here. */
+/* Ends the search when memory runs out. */
 static void give_up(void) { order()->on = false; }
 
 static uint64_t time_of(const emu_clock *c, uint32_t line) { return line < c->n ? c->time[line] : 0; }
@@ -66,7 +67,7 @@ static void free_line(emu_line *l)
     *l = (emu_line){ .now = now };
 }
 
-/* One of its own, or one whose stream is gone and all of whose work the host has waited for. */
+/* Takes the line of a destroyed stream whose work the host has waited for, or else appends one. */
 static uint32_t new_line(emu_line like)
 {
     emu_order *o = order();
@@ -91,7 +92,7 @@ static uint32_t new_line(emu_line like)
     return i;
 }
 
-/* Default streams have theirs when they are first used. */
+/* The line of a stream. Default streams get theirs at the first use. */
 static uint32_t find_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
@@ -110,8 +111,9 @@ static uint32_t find_line(CUcontext c, CUstream stream)
     return new_line(like);
 }
 
-/* What comes next in this stream comes after what the host has waited for. Section "Stream synchronization behavior" of
- * the driver API: the legacy default stream waits for all blocking ones of its context, and they for it. */
+/* The line of a stream, with its clock ready for the next operation: ordered after all that the host has waited for. Section
+ * "Stream synchronization behavior" of the driver API: the legacy default stream and the blocking streams of its context
+ * wait for each other. */
 static emu_line *enter_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
@@ -194,7 +196,7 @@ void wf__emu_order_free(emu_order *o)
 
 /* ---- what an operation uses ---- */
 /* ---- what is remembered of it ---- */
-/* Has the host waited for it? */
+/* True if the host has waited for the operation. */
 static bool is_over(const emu_op *op) { return time_of(&order()->host, op->line) >= op->time; }
 
 static bool is_before(const emu_op *old, const emu_op *op)
@@ -204,7 +206,7 @@ static bool is_before(const emu_op *old, const emu_op *op)
 
 static bool conflicts(unsigned a, unsigned b) { return ((a | b) & EMU_WRITE) && !(a & b & EMU_STRONG); }
 
-/* Does everything that conflicts with b conflict with a? */
+/* True if everything that conflicts with b also conflicts with a. */
 static bool covers(unsigned a, unsigned b)
 {
     return (a & EMU_WRITE || !(b & EMU_WRITE)) && (!(a & EMU_STRONG) || b & EMU_STRONG);
@@ -254,7 +256,8 @@ static void push_span(spans *out, const emu_span *s)
         s->use[i].op->kept++;
 }
 
-/* What is remembered of bytes that this operation uses: `old` without what it makes superfluous, and itself. */
+/* Checks use `now` of a range against the uses of `old`, and appends the span to remember: `now`, and those uses of `old`
+ * that `now` does not cover. */
 static void add_use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_t to, emu_use now, spans *out)
 {
     emu_span s = { .from = from, .to = to };
@@ -273,7 +276,7 @@ static void add_use(const emu_memory *m, const emu_span *old, uint64_t from, uin
     push_span(out, &s);
 }
 
-/* One range of bytes, where `rest` is what is left of the spans before. */
+/* Adds a use of a range of bytes. *next is the next span of the memory, *rest the unprocessed part of the one before. */
 static void use_range(const emu_memory *m, uint64_t from, uint64_t to, emu_use now, uint32_t *next, emu_span *rest,
                       spans *out)
 {
@@ -283,7 +286,7 @@ static void use_range(const emu_memory *m, uint64_t from, uint64_t to, emu_use n
             *rest = m->spans[(*next)++];
         }
         bool left = rest->to > from;
-        if (!left || rest->from >= to) { /* nothing is known of the others */
+        if (!left || rest->from >= to) { /* no earlier use of these bytes */
             add_use(m, NULL, from, to, now, out);
             return;
         }
@@ -300,7 +303,7 @@ static void use_range(const emu_memory *m, uint64_t from, uint64_t to, emu_use n
     }
 }
 
-/* Replaces spans first .. last-1. */
+/* Replaces spans first .. last - 1. */
 static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const spans *with)
 {
     uint32_t behind = m->n_spans - last, n = first + with->n + behind;
@@ -317,7 +320,8 @@ static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const sp
     m->n_spans = n;
 }
 
-/* What the host has waited for is forgotten where memory is used again; elsewhere now and then, when there is much. */
+/* Drops all uses that the host has waited for. add_use drops those of bytes that are used again; this call, made when spans
+ * have doubled, bounds the others. */
 static void drop_old_uses(emu_memory *m)
 {
     enum { MANY = 64 };
@@ -335,7 +339,7 @@ static void drop_old_uses(emu_memory *m)
     m->many_spans = 2 * m->n_spans + MANY;
 }
 
-/* The first span that reaches beyond `from`, or touches it. */
+/* The first span that ends at or beyond `from`. */
 static uint32_t span_at(const emu_memory *m, uint64_t from)
 {
     uint32_t low = 0, high = m->n_spans;
@@ -367,7 +371,7 @@ static void remember_touched(emu_memory *m, emu_op *op, unsigned touch)
         from = wf__emu_next_bit(bits, to, end, false);
     }
     push_span(&out, &rest);
-    if (next < m->n_spans) /* may be one with the last */
+    if (next < m->n_spans) /* push_span may merge it with the last one */
         push_span(&out, &m->spans[next++]);
     replace_spans(m, first, next, &out);
     wf__free(out.list);

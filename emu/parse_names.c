@@ -1,4 +1,4 @@
-/* parse_names.c - scopes, registers by range, labels and what refers to them. */
+/* parse_names.c - scopes: symbols, ranges of registers, labels and references to them. */
 #include "emu/parse.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static uint32_t bucket_of(emu_slice name)
 }
 static bool is_same_name(emu_slice a, emu_slice b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
 
-static uint32_t find_symbol(const emu_parser *p, emu_slice name) /* 1 + index or 0 */
+/* 1 + index; 0 = unknown name. */
+static uint32_t find_symbol(const emu_parser *p, emu_slice name)
 {
     uint32_t i = p->buckets[bucket_of(name)];
     while (i && !is_same_name(p->symbols[i - 1].name, name))
@@ -49,7 +50,8 @@ const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
     uint32_t digits = 0, number = 0;
     while (digits < name.n && digits < 9 && isdigit((unsigned char)name.at[name.n - 1 - digits]))
         digits++;
-    for (uint32_t used = 1; used <= digits && used < name.n; used++) { /* %r1<20> and %r12 */
+    for (uint32_t used = 1; used <= digits && used < name.n;
+         used++) { /* %r12 may be register 12 of %r<..> or register 2 of %r1<..> */
         emu_slice prefix = { name.at, name.n - used };
         if (used > 1 && prefix.at[prefix.n] == '0')
             continue;
@@ -71,7 +73,7 @@ const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
 bool wf__emu_open_scope(emu_parser *p)
 {
     if (p->depth + 1 >= EMU_DEPTH)
-        return wf__emu_fail(p, "blocks are nested more than %d deep", EMU_DEPTH);
+        return wf__emu_fail(p, "scopes are nested more than %d deep", EMU_DEPTH);
     p->depth++;
     p->marks[p->depth] = p->n_symbols;
     p->scopes[p->depth] = ++p->next_scope;
@@ -90,7 +92,7 @@ static void resolve_reference(emu_parser *p, emu_fix *x, const emu_label *l)
     }
 }
 
-/* References that this scope's labels answer are settled, the others belong to the scope around it. */
+/* Resolves references to labels of this scope. The other references pass to the scope around it. */
 void wf__emu_close_scope(emu_parser *p)
 {
     uint32_t scope = p->scopes[p->depth], outer = p->depth > 1 ? p->scopes[p->depth - 1] : 0, kept = 0;

@@ -1,4 +1,4 @@
-/* parse_var.c - declarations: registers, variables with their initial values, parameters. */
+/* parse_var.c - parses declarations: registers, variables with initial values, parameters. */
 #include "emu/number.h"
 #include "emu/parse.h"
 
@@ -32,7 +32,7 @@ static bool read_align(emu_parser *p, uint32_t *align)
     if (!read_count(p, 128, &n))
         return false;
     if (n == 0 || (n & (n - 1)))
-        return wf__emu_fail(p, "an alignment of %llu is no power of two", (unsigned long long)n);
+        return wf__emu_fail(p, "an alignment of %llu is not a power of two", (unsigned long long)n);
     *align = (uint32_t)n;
     return true;
 }
@@ -79,7 +79,7 @@ bool wf__emu_parse_registers(emu_parser *p)
     return wf__emu_expect(p, ";");
 }
 
-/* name[n][m]...; *elements is 0 for an open extent. */
+/* [n][m]... after a name. *open: an extent is empty, as in name[]. */
 static bool read_extents(emu_parser *p, uint64_t *elements, bool *open)
 {
     *elements = 1;
@@ -124,7 +124,7 @@ static bool store_element(emu_parser *p, emu_var *v, uint64_t at, bool minus)
     return true;
 }
 
-/* The address of a variable, in an initial value: name, name+number, generic(name). */
+/* An address as an initial value: name, name+number, generic(name). */
 static bool store_address(emu_parser *p, emu_var *v, uint64_t at)
 {
     bool generic = wf__emu_accept(p, "generic");
@@ -135,7 +135,7 @@ static bool store_address(emu_parser *p, emu_var *v, uint64_t at)
         return false;
     const emu_symbol *s = wf__emu_lookup(p, name, &row);
     if (!s || s->kind != EMU_SYM_VAR || p->m->vars[s->first].space == EMU_SHARED)
-        return wf__emu_fail(p, "'%.*s' is no global variable", (int)name.n, name.at);
+        return wf__emu_fail(p, "'%.*s' is not a global variable", (int)name.n, name.at);
     if (wf__emu_size(v->type) != 8 || at + 8 > v->size)
         return wf__emu_fail(p, "an address needs an element of 64 bits");
     if (wf__emu_accept(p, "+") && !read_count(p, UINT32_MAX, &add))
@@ -187,7 +187,7 @@ static bool place_shared(emu_parser *p, emu_var *v, bool open)
     return true;
 }
 
-/* A variable that lives in the frame of a function. */
+/* Places a variable in the frame of a function. */
 static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
 {
     emu_symbol *s = wf__emu_declare(p, name, EMU_SYM_FRAME, v->type);

@@ -1,14 +1,15 @@
-/* race.c - two accesses to one byte, one of them a write, not both strong, and nothing that orders them.
+/* race.c - data races (section "Memory Consistency Model"): two accesses to one byte, at least one of them a write, not
+ * both strong, that nothing orders.
  *
- * Section "Memory Consistency Model". Each granule (4 bytes, or 1 where smaller accesses touch the page) remembers its
- * last writer and two readers of different threads. An access is remembered as its context (block, warp, time, line)
- * and its lane. `time` counts the synchronisations of a block; an access is ordered before another thread's if one that
- * both took part in lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp,
- * or a release (fence, strong write) read by an acquire (strong read, fence).
+ * Each granule of memory (4 bytes, or 1 in pages with smaller accesses) remembers its last writer and two readers of
+ * different threads. A remembered access is its context (block, warp, time, line) and its lane. `time` counts the
+ * synchronisations of a block. An access is ordered before a later one of another thread if a synchronisation of both
+ * threads lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp, or a
+ * release (fence, strong write) whose value an acquire (strong read, fence) has read.
  *
- * Never wrong about what it reports; it may miss races of three or more readers, and does not follow chains of
- * releases through a third block. Writes of the value that is there already do not race with each other. A word of
- * which a compare-and-swap changes a part, after a strong read, may have other parts that are others' own.
+ * Every reported race is real. Races may be missed: those with a third reader, and those behind chains of releases
+ * through a third block. Writes that do not change the memory do not race with other writes. A compare-and-swap of a
+ * word, after a strong read of it, leaves the bytes that it does not change to other threads.
  */
 #include "emu/run.h"
 
@@ -19,11 +20,11 @@ typedef struct context {
     uint8_t access, bytes;
 } context;
 typedef struct cell {
-    uint32_t writer, reader[2]; /* 1 + context << 5 | lane, kept as context + 1; 0: none */
+    uint32_t writer, reader[2]; /* (1 + context) << LANE_BITS | lane; 0 = none */
 } cell;
 struct emu_page {
     uint64_t owner;
-    bool bytes; /* granules of one byte */
+    bool bytes; /* granules have 1 byte, not 4 */
     cell cells[];
 };
 typedef struct release {
@@ -38,10 +39,10 @@ typedef struct location {
 struct emu_races {
     context **chunks;
     uint32_t n, cap_chunks, n_chunks;
-    uint32_t current; /* context + 1 of the running instruction */
+    uint32_t current; /* 1 + context of the running instruction */
     location *locations;
     uint32_t n_locations, cap_locations;
-    uint32_t *slots; /* hash of addresses: 1 + location */
+    uint32_t *slots; /* hash table of addresses: 1 + location; 0 = empty */
     uint32_t n_slots;
 };
 
@@ -81,7 +82,7 @@ void wf__emu_begin_accesses(emu_run *r, const emu_inst *in)
 {
     emu_races *s = r->races;
     uint32_t chunk = s->n >> CHUNK_BITS;
-    if (s->n >= MAX_CONTEXTS) { /* the search ends here; what was found was found */
+    if (s->n >= MAX_CONTEXTS) { /* the search ends; earlier findings stay */
         wf__emu_races_free(r);
         return;
     }
@@ -109,7 +110,8 @@ static const context *context_of(const emu_races *s, uint32_t record)
 }
 
 /* ---- order ---- */
-/* Did `time` of thread (warp, lane) of this block pass before what the lane of the running warp does now? */
+/* True if accesses of thread (warp, lane) of this block at `time` are ordered before the next one of lane `now` of the
+ * running warp. */
 static bool is_before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t time, uint32_t now)
 {
     const emu_block *b = r->b;
@@ -141,7 +143,7 @@ static bool is_acquired(const emu_run *r, const context *c, uint32_t lane, uint3
             !is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->time, now))
             continue;
         const location *l = &r->races->locations[q->location];
-        done = q->location; /* an older entry has fewer releases */
+        done = q->location; /* older entries of this location have fewer releases */
         for (uint32_t k = 0; k < q->count; k++)
             if (is_released(&l->list[k], c, lane, b->id))
                 return true;
@@ -208,7 +210,8 @@ static void add_release(emu_run *r, uint32_t thread, uint64_t address)
         no_memory(r);
         return;
     }
-    /* What other threads of the block fenced themselves before a barrier is released too: taken to be everything. */
+    /* If other threads fenced before a barrier, the write releases their accesses too. All accesses before the barrier count
+     * as released: this may miss a race, but reports no false one. */
     uint8_t scope = b->fence_scope[thread] ? b->fence_scope[thread] : (uint8_t)EMU_SCOPE_GPU;
     const release *e = l->n ? &l->list[l->n - 1] : NULL;
     if (e && e->block == b->id && e->thread == thread && e->time == b->fenced[thread] && e->sync_all == b->sync_all &&
@@ -269,13 +272,13 @@ void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
         bool after =
             q->time == NEVER && mask &&
             is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->read, (uint32_t)__builtin_ctz(mask));
-        if (q->time == NEVER &&
-            (mine || after)) /* also a fence after a barrier with the reader; taken to stand at the read */
+        /* A fence of another thread, after a barrier with the reader, acquires too. It counts from the read on. */
+        if (q->time == NEVER && (mine || after))
             q->time = q->read;
     }
 }
 
-/* ---- meetings ---- */
+/* ---- barriers ---- */
 void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
 {
     emu_block *b = r->b;
@@ -373,8 +376,8 @@ static void report_race(emu_run *r, const emu_inst *in, uint32_t record, uint32_
     wf__str_free(&text);
 }
 
-/* Threads that update a part of a word by compare-and-swap begin with a strong read of all of it, beside which others
- * may write other parts: the swap will find out. */
+/* True for a strong read of a word and a plain write of a part of it. An update of another part by compare-and-swap begins
+ * with such a read; if the write changes the word in between, the swap fails and repeats. */
 static bool reads_part(unsigned reader, unsigned reads, unsigned writer, unsigned writes)
 {
     return reader == (EMU_READ | EMU_STRONG) && writer == EMU_WRITE && writes < reads;
@@ -406,7 +409,7 @@ static bool is_same_thread(const emu_run *r, uint32_t a, uint32_t b)
 static void remember_access(const emu_run *r, cell *c, uint32_t record, unsigned access)
 {
     if (access & EMU_WRITE) {
-        /* A strong write need not be ordered after what it follows: that is kept beside it. */
+        /* Nothing need order a strong write after the previous access, so that one is kept too. */
         uint32_t old = c->writer && !is_same_thread(r, c->writer, record) ? c->writer : 0;
         c->writer = record;
         if (!(access & EMU_STRONG)) {

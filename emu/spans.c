@@ -1,4 +1,5 @@
-/* spans.c */
+/* spans.c - which bytes of memory an operation uses, and which operations have used them before (order.c compares the
+ * two). Bytes of the current operation are bits; earlier uses are spans, sorted ranges of bytes with the same uses. */
 #include "emu/order.h"
 
 void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
@@ -31,7 +32,6 @@ void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, u
     wf__emu_set_bits(m->touched[touch], at, bytes);
 }
 
-/* The first bit from `at` on that is set, or with `clear` is not; `end` where there is none. */
 uint64_t wf__emu_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear)
 {
     while (at < end) {

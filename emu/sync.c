@@ -1,11 +1,13 @@
-/* sync.c - what lanes do together: shuffles, votes, matches, reductions and barriers of a warp, barriers of a block.
+/* sync.c - operations between lanes: shuffles, votes, matches, reductions and barriers of a warp, barriers of a block.
  *
- * A .sync instruction runs when every lane of its membermask that has not ended has come to it with the same mask.
- * An aligned barrier (section "barrier{.cta}") needs every lane of the warp that has not ended at the same place.
+ * A .sync instruction runs once every live lane of its membermask has reached it with the same mask. An aligned barrier
+ * (section "barrier{.cta}") needs every live lane of the warp at the same place. A live lane is one that has not ended.
  */
 #include "emu/run.h"
 
-enum { POISON = 0xa5a5a5a5u }; /* a shuffle's value from a lane that takes no part: undefined by the manual */
+enum {
+    POISON = 0xa5a5a5a5u
+}; /* value of a shuffle from a lane outside the membermask; the manual leaves it undefined */
 
 static void set_result(emu_run *r, const emu_inst *in, unsigned i, uint32_t lane, uint64_t x)
 {
@@ -14,13 +16,13 @@ static void set_result(emu_run *r, const emu_inst *in, unsigned i, uint32_t lane
         emu_out(r, d)[lane] = x;
 }
 
-/* Section "shfl.sync": the pseudo code, lane by lane. */
+/* The pseudo code of section "shfl.sync". */
 static void shuffle(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *s = r->ops + in->ops + in->nd;
     const uint64_t *b = emu_row(r, s[2]), *c = emu_row(r, s[3]);
     uint64_t a[EMU_LANES], bv[EMU_LANES], cv[EMU_LANES];
-    memcpy(a, emu_row(r, s[1]), sizeof a); /* d may be a, b or c */
+    memcpy(a, emu_row(r, s[1]), sizeof a); /* copies, because d may be a, b or c */
     memcpy(bv, b, sizeof bv);
     memcpy(cv, c, sizeof cv);
     EMU_EACH(mask, lane)
@@ -127,7 +129,7 @@ static void do_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
     wf__emu_mark_defined(r, in, mask);
 }
 
-/* Lets every complete set of waiting lanes do its instruction. */
+/* Runs the instruction of every complete set of waiting lanes. */
 static void try_sync(emu_run *r)
 {
     emu_warp *w = r->w;
@@ -211,7 +213,7 @@ static void complete_barrier(emu_run *r, emu_barrier *bar)
     bar->arrived = bar->expected = bar->popc = 0;
 }
 
-/* The lanes come to the barrier of r's instruction. True: they go on at once (bar.arrive). */
+/* The lanes arrive at the barrier of the current instruction. True: they go on at once (bar.arrive). */
 static bool arrive_at_barrier(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_block *b = r->b;
@@ -265,7 +267,7 @@ static bool arrive_at_barrier(emu_run *r, const emu_inst *in, uint32_t mask)
     return !waits;
 }
 
-/* Lanes that wait for the rest of their warp at an aligned barrier. */
+/* Lets lanes that wait at an aligned barrier arrive, once the whole warp is there. */
 static void try_align(emu_run *r)
 {
     emu_warp *w = r->w;
@@ -316,7 +318,7 @@ void wf__emu_lanes_ended(emu_run *r)
             complete_barrier(r, &r->b->barriers[i]);
 }
 
-/* ---- nobody can go on ---- */
+/* ---- deadlock ---- */
 static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool *divergent)
 {
     uint32_t left = w->live;

@@ -1,13 +1,14 @@
-/* warp.c - the instructions of one warp: which lanes go next, arithmetic, branches, calls. */
+/* warp.c - executes the instructions of one warp: chooses the group of lanes, arithmetic, branches, calls. */
 #include "emu/alu.h"
 #include "emu/run.h"
 
-/* Effort of a group while others could run; effort of a strong access, which may be a spinning one; calls within calls */
+/* PATIENCE: effort of a group while others are ready; STRONG: effort of a strong access, which may spin; MAX_DEPTH: nested
+ * calls. */
 enum { PATIENCE = 20000, STRONG = 64, MAX_DEPTH = 64 };
 
-/* ---- rows ---- */
 /* ---- groups ---- */
-static bool is_ahead(const emu_warp *w, uint32_t a, uint32_t b) /* does lane a go before lane b? */
+/* True if lane a runs before lane b: deeper calls first, then lower places. */
+static bool is_ahead(const emu_warp *w, uint32_t a, uint32_t b)
 {
     if (w->depth[a] != w->depth[b])
         return w->depth[a] > w->depth[b];
@@ -16,7 +17,8 @@ static bool is_ahead(const emu_warp *w, uint32_t a, uint32_t b) /* does lane a g
     return w->pc[a] < w->pc[b];
 }
 
-/* Chooses the lanes that run next. *stop: the place where others wait to be met. */
+/* Chooses the group that runs next; `fair`: the one that has waited longest. *stop: the place where other lanes wait for
+ * this group; UINT32_MAX - 1 = others are ready elsewhere, UINT32_MAX = no others are ready. */
 static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
 {
     emu_warp *w = r->w;
@@ -38,7 +40,7 @@ static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
                  w->pc[b] < *stop)
             *stop = w->pc[b];
         else if (*stop == UINT32_MAX)
-            *stop = UINT32_MAX - 1; /* others are ready, elsewhere */
+            *stop = UINT32_MAX - 1;
     }
     r->clock++;
     EMU_EACH(group, c) { w->turn[c] = r->clock; }
@@ -76,7 +78,7 @@ static bool join_bool(unsigned how, bool a, bool b)
     return how == EMU_BOOL_AND ? a && b : how == EMU_BOOL_OR ? a || b : how == EMU_BOOL_XOR ? a != b : a;
 }
 
-/* setp p|q: p = (a cmp b) join c, q = !(a cmp b) join c; set: all ones or 1.0 */
+/* setp p|q: p = (a cmp b) join c, q = !(a cmp b) join c. set: true is all ones or 1.0. */
 static void do_compare(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *o = r->ops + in->ops;
@@ -135,7 +137,7 @@ static void do_move2(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-/* The second row of 128 bits is written with the first. */
+/* The second row of a 128-bit register is written with the first. */
 static void define_wide(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     if (in->type == EMU_B128 && in->kind != EMU_UNPACK && r->ops[in->ops] != EMU_ROW_NONE)
@@ -175,7 +177,7 @@ static void end_lanes(emu_run *r, uint32_t mask)
     wf__emu_lanes_ended(r);
 }
 
-/* Copies the arguments; true: the lanes of the mask are at the callee's first instruction. */
+/* Copies the arguments and moves the lanes to the callee's first instruction. */
 static void enter_call(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_warp *w = r->w;
@@ -276,7 +278,7 @@ static void do_return(emu_run *r, uint32_t mask)
     }
 }
 
-/* True: the group is whole and goes on at r->pc. False: the lanes' places are saved. */
+/* True: all lanes of the group go on at r->pc. False: the group has split, and its lanes' places are saved. */
 static bool do_branch(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     uint32_t rest = r->active & ~mask;
@@ -311,7 +313,7 @@ static bool do_branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
     return false;
 }
 
-/* One instruction that may split or stop the group. True: it goes on at r->pc. */
+/* Executes an instruction that may split or stop the group. True: the group goes on at r->pc. */
 static bool do_control(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     switch (in->kind) {
@@ -408,7 +410,7 @@ static uint32_t guard_mask(emu_run *r, const emu_inst *in)
     return mask;
 }
 
-/* Runs the group until it splits, meets others, waits, ends or has used its steps. */
+/* Runs the group until it splits, reaches other lanes, waits, ends or has used its steps. */
 static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
 {
     uint32_t patience = stop == UINT32_MAX ? UINT32_MAX : PATIENCE;
@@ -460,7 +462,7 @@ bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
         fair = before - steps >= PATIENCE && stop != UINT32_MAX;
         if (r->l->limit && r->steps > r->l->limit)
             wf__emu_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
-                           "more than %llu instructions of warps: it does not seem to end",
+                           "more than %llu instructions of warps: it probably does not end",
                            (unsigned long long)r->l->limit);
     }
     return moved;
