@@ -53,9 +53,8 @@ static bool d_call(emu_parser *p)
     emu_slice name = p->operands[p->n_results].name;
     in->callee = wf__emu_func_index(p->m, name);
     if (in->callee == p->m->n_funcs)
-        return wf__emu_fail(
-            p, "'%.*s' is not a declared function; the emulator does not support indirect calls",
-            (int)name.n, name.at);
+        return wf__emu_fail(p, "'%.*s' is not a declared function; the emulator does not support indirect calls",
+                            (int)name.n, name.at);
     const emu_func *f = p->m->funcs[in->callee];
     uint32_t args = p->n_operands - p->n_results - 1;
     if (f->entry)
