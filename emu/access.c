@@ -306,8 +306,8 @@ static void update_elements(const emu_run *r, const emu_inst *in, uint32_t lane,
             emu_out(r, d[i])[lane] = wf__emu_extend((emu_type)in->type, old[i], in->dst_bytes);
 }
 
-/* A compare-and-swap writes only the bytes in which its two values differ. The other bytes may be elements of their own,
- * which other threads own: so code updates elements smaller than a word. */
+/* A compare-and-swap writes only the bytes in which its two values differ. The other bytes may be elements of their
+ * own, which other threads own: so code updates elements smaller than a word. */
 static void note_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t lane)
 {
     const uint32_t *s = r->ops + in->ops + in->nd + 1;

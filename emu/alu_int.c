@@ -1,6 +1,6 @@
 /* alu_int.c - integer, logic and selection instructions. Sections "Integer Arithmetic Instructions", "Logic and Shift
- * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt". The manual does not specify quotients and
- * remainders by zero; here all their bits are set.
+ * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt". The manual does not specify quotients
+ * and remainders by zero; here all their bits are set.
  */
 #include "emu/alu.h"
 

@@ -115,9 +115,9 @@ enum {
 #include "emu/cuda_functions.def"
 #undef WEFT_CUDA_FUNCTION
 
-/* The full text of the last failure of a kernel or of the loading of a module: kernel, PTX line, block, thread, address,
- * allocation. Copies at most size - 1 characters and a zero. Returns the length of the whole text; 0 = no failure. Not
- * part of CUDA. */
+/* The full text of the last failure of a kernel or of the loading of a module: kernel, PTX line, block, thread,
+ * address, allocation. Copies at most size - 1 characters and a zero. Returns the length of the whole text; 0 = no
+ * failure. Not part of CUDA. */
 size_t weftEmuLastReport(char *buffer, size_t size);
 void weftEmuClearReport(void);
 /* Names later launches of the calling thread in reports about missing order; NULL = no name. Not part of CUDA. */

@@ -1,5 +1,5 @@
-/* decode_alu.c - decodes the lane-by-lane instructions. The comment above a decoder is the grammar of its modifiers, in the
- * order of the manual. */
+/* decode_alu.c - decodes the lane-by-lane instructions. The comment above a decoder is the grammar of its modifiers, in
+ * the order of the manual. */
 #include <stdio.h>
 #include "emu/alu.h"
 #include "emu/parse.h"

@@ -28,7 +28,8 @@ static bool d_brx(emu_parser *p)
            wf__emu_add_reference(p, p->operands[1].name, p->f->n_code, 0, true);
 }
 
-/* An argument or result of a call: a register, or a variable of the frame. Pushes its row or its offset in the frame. */
+/* An argument or result of a call: a register, or a variable of the frame. Pushes its row or its offset in the
+ * frame. */
 static bool pass(emu_parser *p, const emu_operand *o, const emu_var *v, bool result)
 {
     uint32_t row;

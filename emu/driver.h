@@ -1,5 +1,5 @@
-/* driver.h - the state of the driver. The functions of the driver API have no argument for it, so it is a global, guarded
- * by one lock. A launch holds the lock to its end.
+/* driver.h - the state of the driver. The functions of the driver API have no argument for it, so it is a global,
+ * guarded by one lock. A launch holds the lock to its end.
  *
  * The files form layers; each calls only those before it: driver.c (state); order.c, driver_capture.c;
  * driver_stream.c, driver_memory.c, driver_copy.c, driver_module.c, driver_launch.c; driver_graph.c, driver_context.c;

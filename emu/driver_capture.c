@@ -4,8 +4,8 @@
  * Forbidden calls are refused and invalidate the capture (section "Stream Management" of the driver API:
  * cuStreamBeginCapture, cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode). These are: queries of the stream and
  * waits for it; work in the default stream while a blocking stream is captured; waits of the stream for events from
- * outside; and potentially unsafe calls, where the modes of the thread and of the captures forbid them. The manual names
- * only cudaMalloc as potentially unsafe. Here all calls are that allocate, free, load, unload or wait, and all
+ * outside; and potentially unsafe calls, where the modes of the thread and of the captures forbid them. The manual
+ * names only cudaMalloc as potentially unsafe. Here all calls are that allocate, free, load, unload or wait, and all
  * synchronous copies and fills.
  */
 #include "emu/driver.h"

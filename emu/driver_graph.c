@@ -1,5 +1,5 @@
-/* driver_graph.c - graphs: made by captures (driver_capture.c), made executable, launched. A launch runs the kernels in the
- * order in which they were captured. */
+/* driver_graph.c - graphs: made by captures (driver_capture.c), made executable, launched. A launch runs the kernels in
+ * the order in which they were captured. */
 #include "emu/driver.h"
 
 EMU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)

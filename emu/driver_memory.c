@@ -26,8 +26,8 @@ static emu_memory *find_live(CUdeviceptr address)
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
-/* Ends an operation that allocates or frees memory: it counts as a write of all bytes, so that uses must be ordered after
- * the allocation and before the release. */
+/* Ends an operation that allocates or frees memory: it counts as a write of all bytes, so that uses must be ordered
+ * after the allocation and before the release. */
 static void touch_all(emu_op *op, emu_memory *m)
 {
     if (op)
@@ -339,8 +339,8 @@ static bool pool_known(CUmemoryPool pool)
     return (pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES) ||
            wf__emu_known(pool, EMU_OBJ_POOL);
 }
-/* Attributes: 1 to 3 reuse (int); 4 release threshold; 5, 6 reserved bytes, now and at most; 7, 8 used bytes, now and at
- * most (64 bits). */
+/* Attributes: 1 to 3 reuse (int); 4 release threshold; 5, 6 reserved bytes, now and at most; 7, 8 used bytes, now and
+ * at most (64 bits). */
 EMU_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
     wf__mutex_lock(&wf__emu_driver.lock);

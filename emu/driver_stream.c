@@ -1,5 +1,5 @@
-/* driver_stream.c - streams and events. Work is done when it is submitted, so waits and queries only tell order.c that the
- * host knows of the end of work. */
+/* driver_stream.c - streams and events. Work is done when it is submitted, so waits and queries only tell order.c that
+ * the host knows of the end of work. */
 #include "emu/driver.h"
 
 /* ---- streams ---- */

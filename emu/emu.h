@@ -1,10 +1,10 @@
 /* emu.h - the types of the PTX emulator: parsed and decoded modules, device memory with its shadow state, launches.
  *
- * The emulator uses src/base alone and knows nothing of Weft. So the PTX manual ("Parallel Thread Execution ISA") is the
- * only judge of the PTX that Weft emits. Comments name the section of the manual that a rule comes from.
+ * The emulator uses src/base alone and knows nothing of Weft. So the PTX manual ("Parallel Thread Execution ISA") is
+ * the only judge of the PTX that Weft emits. Comments name the section of the manual that a rule comes from.
  *
- * A register is a row of 32 values, one per lane, of 64 bits each. Constants and special registers are rows too, so that
- * every operand is the index of a row. A value narrower than 64 bits is zero-extended.
+ * A register is a row of 32 values, one per lane, of 64 bits each. Constants and special registers are rows too, so
+ * that every operand is the index of a row. A value narrower than 64 bits is zero-extended.
  */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
@@ -225,7 +225,8 @@ typedef struct emu_memory {
     uint8_t *at;       /* contents; NULL = freed */
     uint64_t *written; /* a bit per byte; NULL = all bytes are written */
     emu_page **pages;  /* NULL = no launch has looked for races here */
-    /* Order of operations: uses by earlier operations, and the bytes that the current operation uses, a bit per byte. */
+    /* Order of operations: uses by earlier operations, and the bytes that the current operation uses, a bit per
+     * byte. */
     emu_span *spans;                         /* sorted by address */
     uint32_t n_spans, cap_spans, many_spans; /* many_spans: number of spans from which old uses are dropped */
     uint64_t *touched[EMU_TOUCHES];          /* NULL = no byte */
@@ -247,7 +248,8 @@ typedef struct emu_heap {
     uint32_t freed;        /* number of freed allocations in the list */
 } emu_heap;
 
-/* `host`: host memory that devices reach at its own address; NULL = new device memory. Returns NULL if out of memory. */
+/* `host`: host memory that devices reach at its own address; NULL = new device memory. Returns NULL if out of
+ * memory. */
 emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host);
 void wf__emu_heap_drop(emu_heap *h, emu_memory *m); /* frees the contents; reports still know the allocation */
 /* The allocation, live or freed, that begins at or next below the address; NULL = none. */

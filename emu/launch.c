@@ -1,5 +1,5 @@
-/* launch.c - runs a grid of thread blocks. A thread block runs until it ends. One that runs long gives way to the next, so
- * that thread blocks which wait for one another make progress.
+/* launch.c - runs a grid of thread blocks. A thread block runs until it ends. One that runs long gives way to the next,
+ * so that thread blocks which wait for one another make progress.
  */
 #include "base/os.h"
 #include "emu/run.h"

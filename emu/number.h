@@ -1,5 +1,5 @@
-/* number.h - binary floating-point formats: exact rounding in all four directions, and conversions. The arithmetic is on
- * integers, except where IEEE 754 makes a host operation exact.
+/* number.h - binary floating-point formats: exact rounding in all four directions, and conversions. The arithmetic is
+ * on integers, except where IEEE 754 makes a host operation exact.
  */
 #ifndef WEFT_EMU_NUMBER_H
 #define WEFT_EMU_NUMBER_H

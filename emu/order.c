@@ -111,9 +111,9 @@ static uint32_t find_line(CUcontext c, CUstream stream)
     return new_line(like);
 }
 
-/* The line of a stream, with its clock ready for the next operation: ordered after all that the host has waited for. Section
- * "Stream synchronization behavior" of the driver API: the legacy default stream and the blocking streams of its context
- * wait for each other. */
+/* The line of a stream, with its clock ready for the next operation: ordered after all that the host has waited for.
+ * Section "Stream synchronization behavior" of the driver API: the legacy default stream and the blocking streams of
+ * its context wait for each other. */
 static emu_line *enter_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
@@ -256,8 +256,8 @@ static void push_span(spans *out, const emu_span *s)
         s->use[i].op->kept++;
 }
 
-/* Checks use `now` of a range against the uses of `old`, and appends the span to remember: `now`, and those uses of `old`
- * that `now` does not cover. */
+/* Checks use `now` of a range against the uses of `old`, and appends the span to remember: `now`, and those uses of
+ * `old` that `now` does not cover. */
 static void add_use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_t to, emu_use now, spans *out)
 {
     emu_span s = { .from = from, .to = to };
@@ -276,7 +276,8 @@ static void add_use(const emu_memory *m, const emu_span *old, uint64_t from, uin
     push_span(out, &s);
 }
 
-/* Adds a use of a range of bytes. *next is the next span of the memory, *rest the unprocessed part of the one before. */
+/* Adds a use of a range of bytes. *next is the next span of the memory, *rest the unprocessed part of the one
+ * before. */
 static void use_range(const emu_memory *m, uint64_t from, uint64_t to, emu_use now, uint32_t *next, emu_span *rest,
                       spans *out)
 {
@@ -320,8 +321,8 @@ static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const sp
     m->n_spans = n;
 }
 
-/* Drops all uses that the host has waited for. add_use drops those of bytes that are used again; this call, made when spans
- * have doubled, bounds the others. */
+/* Drops all uses that the host has waited for. add_use drops those of bytes that are used again; this call, made when
+ * spans have doubled, bounds the others. */
 static void drop_old_uses(emu_memory *m)
 {
     enum { MANY = 64 };

@@ -39,7 +39,8 @@ typedef struct emu_op {
 /* An operation in a stream of `c`, or of the stream's own context. NULL = the search is off. */
 emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
 emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb); /* of the host, done at once */
-/* Checks the operation against earlier ones; a finding sets the context's error. `waits`: the host waits for its end. */
+/* Checks the operation against earlier ones; a finding sets the context's error. `waits`: the host waits for its
+ * end. */
 void wf__emu_op_end(emu_op *op, bool waits);
 void wf__emu_op_drop(emu_op *op); /* the operation failed and has not taken place */
 

@@ -210,8 +210,8 @@ static void add_release(emu_run *r, uint32_t thread, uint64_t address)
         no_memory(r);
         return;
     }
-    /* If other threads fenced before a barrier, the write releases their accesses too. All accesses before the barrier count
-     * as released: this may miss a race, but reports no false one. */
+    /* If other threads fenced before a barrier, the write releases their accesses too. All accesses before the barrier
+     * count as released: this may miss a race, but reports no false one. */
     uint8_t scope = b->fence_scope[thread] ? b->fence_scope[thread] : (uint8_t)EMU_SCOPE_GPU;
     const release *e = l->n ? &l->list[l->n - 1] : NULL;
     if (e && e->block == b->id && e->thread == thread && e->time == b->fenced[thread] && e->sync_all == b->sync_all &&
@@ -376,8 +376,8 @@ static void report_race(emu_run *r, const emu_inst *in, uint32_t record, uint32_
     wf__str_free(&text);
 }
 
-/* True for a strong read of a word and a plain write of a part of it. An update of another part by compare-and-swap begins
- * with such a read; if the write changes the word in between, the swap fails and repeats. */
+/* True for a strong read of a word and a plain write of a part of it. An update of another part by compare-and-swap
+ * begins with such a read; if the write changes the word in between, the swap fails and repeats. */
 static bool reads_part(unsigned reader, unsigned reads, unsigned writer, unsigned writes)
 {
     return reader == (EMU_READ | EMU_STRONG) && writer == EMU_WRITE && writes < reads;

@@ -2,8 +2,8 @@
 #include "emu/alu.h"
 #include "emu/run.h"
 
-/* PATIENCE: effort of a group while others are ready; STRONG: effort of a strong access, which may spin; MAX_DEPTH: nested
- * calls. */
+/* PATIENCE: effort of a group while others are ready; STRONG: effort of a strong access, which may spin; MAX_DEPTH:
+ * nested calls. */
 enum { PATIENCE = 20000, STRONG = 64, MAX_DEPTH = 64 };
 
 /* ---- groups ---- */
@@ -17,8 +17,8 @@ static bool is_ahead(const emu_warp *w, uint32_t a, uint32_t b)
     return w->pc[a] < w->pc[b];
 }
 
-/* Chooses the group that runs next; `fair`: the one that has waited longest. *stop: the place where other lanes wait for
- * this group; UINT32_MAX - 1 = others are ready elsewhere, UINT32_MAX = no others are ready. */
+/* Chooses the group that runs next; `fair`: the one that has waited longest. *stop: the place where other lanes wait
+ * for this group; UINT32_MAX - 1 = others are ready elsewhere, UINT32_MAX = no others are ready. */
 static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
 {
     emu_warp *w = r->w;

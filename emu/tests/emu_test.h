@@ -42,8 +42,8 @@ void emu_refused(const char *text, const char *part);
 
 CUdeviceptr emu_upload(const void *data, size_t bytes);
 void emu_download(void *out, CUdeviceptr at, size_t bytes);
-/* Launches kernel `name` of the text with up to 8 parameters of 64 bits. Returns the status of the synchronisation after
- * it. */
+/* Launches kernel `name` of the text with up to 8 parameters of 64 bits. Returns the status of the synchronisation
+ * after it. */
 CUresult emu_run(const char *text, const char *name, unsigned grid, unsigned block, unsigned dynamic, int n, ...);
 /* Checks the status and that the last report has these parts; then makes a new context. */
 void emu_found(CUresult got, CUresult want, int n, ...);

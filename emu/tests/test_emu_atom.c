@@ -146,8 +146,8 @@ static void votes(void **state)
          lane < 8 ? 0xff : 0);
 }
 
-/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: each group of lanes,
- * which are not neighbours, reduces its own values. */
+/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: each group of
+ * lanes, which are not neighbours, reduces its own values. */
 static void groups(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
-/* test_emu_order.c - two operations of different streams on the same memory. Each way to order them passes; without it, the
- * report names both. The rules are sections "Stream synchronization behavior" and "API synchronization behavior" of the
- * CUDA driver API, and "Asynchronous Concurrent Execution" of the programming guide.
+/* test_emu_order.c - two operations of different streams on the same memory. Each way to order them passes; without it,
+ * the report names both. The rules are sections "Stream synchronization behavior" and "API synchronization behavior" of
+ * the CUDA driver API, and "Asynchronous Concurrent Execution" of the programming guide.
  */
 #include "emu/tests/emu_test.h"
 
-/* 8 threads: set: a[i] = i; twice: a[i] += a[i]; copy: b[i] = a[i]; add: a[0] += i, atomically; even, odd: a[2i], a[2i+1] */
+/* 8 threads: set: a[i] = i; twice: a[i] += a[i]; copy: b[i] = a[i]; add: a[0] += i, atomically; even, odd: a[2i],
+ * a[2i+1] */
 #define ENTRY(name, body)                                                                                  \
     ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<8>;\n"     \
     "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n" \

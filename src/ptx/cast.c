@@ -22,7 +22,8 @@ static val widen_half(gen *g, unsigned from, val x)
     return r;
 }
 
-/* bf16 is the upper half of an f32. Adding 0x7fff plus the lowest kept bit rounds to nearest even; NaNs are separate. */
+/* bf16 is the upper half of an f32. Adding 0x7fff plus the lowest kept bit rounds to nearest even; NaNs are
+ * separate. */
 static val round_to_half(gen *g, unsigned to, val x)
 {
     val h = wf__ptx_reg(g, V_H);

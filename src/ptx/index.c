@@ -1,5 +1,5 @@
-/* index.c - arithmetic of indices: numbers of threads, thread blocks and boxes as indices of points, and counting loops.
- * All of it is done in 32 bits if wf__ptx_options.narrow, else in 64. */
+/* index.c - arithmetic of indices: numbers of threads, thread blocks and boxes as indices of points, and counting
+ * loops. All of it is done in 32 bits if wf__ptx_options.narrow, else in 64. */
 #include "ptx/gen.h"
 
 val wf__ptx_new_index(gen *g) { return wf__ptx_new(g, wf__ptx_index_dtype(g)); }

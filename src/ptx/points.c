@@ -1,10 +1,10 @@
-/* points.c - kernels without reductions: the points of a thread. A thread has one point, or several neighbours (columns)
- * along the lane axis whose elements vector.c moves by one access per array.
+/* points.c - kernels without reductions: the points of a thread. A thread has one point, or several neighbours
+ * (columns) along the lane axis whose elements vector.c moves by one access per array.
  *
  * A thread with columns first loads them all, then computes them one by one, then stores them all. The launch says
  * whether arrays are aligned for wide accesses. If not, a thread's columns lie a thread block apart, so that the
- * threads of a warp still access neighbours, and each column has an access of its own. Threads at the end of a row, with
- * fewer points than columns, do them one after the other.
+ * threads of a warp still access neighbours, and each column has an access of its own. Threads at the end of a row,
+ * with fewer points than columns, do them one after the other.
  */
 #include "ptx/gen.h"
 
@@ -24,7 +24,8 @@ static void move_columns(gen *g, unsigned op, const val *at, bool apart)
     }
 }
 
-/* g->index[last] is the first column. The others follow at distances of `step`; V_NONE = neighbours in aligned memory. */
+/* g->index[last] is the first column. The others follow at distances of `step`; V_NONE = neighbours in aligned
+ * memory. */
 static void emit_together(gen *g, val step)
 {
     bool apart = step.kind != V_NONE;

@@ -112,8 +112,8 @@ bool wf__ptx_is_narrow(const wf__ir *body, const wf__mem *mem, const int64_t *ex
 /* On failure `error` names the reason: WF_ERR_UNSUPPORTED or WF_ERR_MEMORY. The caller zeroes `out` first and frees it
  * in either case. */
 wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error);
-/* The most threads of a block of the joining kernel. A block has x times y threads, both powers of two: x along cells, y
- * along ranges of at most one row each. */
+/* The most threads of a block of the joining kernel. A block has x times y threads, both powers of two: x along cells,
+ * y along ranges of at most one row each. */
 int wf__ptx_join_threads(const wf__ir *body);
 static inline void wf__ptx_free(wf__ptx_code *code) { wf__str_free(&code->text); }
 #endif

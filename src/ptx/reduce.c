@@ -1,5 +1,5 @@
-/* reduce.c - kernels of reductions: a warp or a thread accumulates its points in the order of kernel.h, joins the lanes,
- * and stores the results. ptx.h says how points go to threads.
+/* reduce.c - kernels of reductions: a warp or a thread accumulates its points in the order of kernel.h, joins the
+ * lanes, and stores the results. ptx.h says how points go to threads.
  */
 #include "ptx/gen.h"
 

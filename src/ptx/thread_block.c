@@ -1,6 +1,7 @@
-/* thread_block.c - kernels in which a thread block does one block of points (plan/space/thread_block.c): the section before
- * the points, the points, the section after them, with barriers between. The sections see the indices of the block's
- * first point. Every thread that is left reaches every barrier, because threads without a point leave at the start.
+/* thread_block.c - kernels in which a thread block does one block of points (plan/space/thread_block.c): the section
+ * before the points, the points, the section after them, with barriers between. The sections see the indices of the
+ * block's first point. Every thread that is left reaches every barrier, because threads without a point leave at the
+ * start.
  */
 #include "ir/pass/pass.h"
 #include "ptx/gen.h"

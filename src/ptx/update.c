@@ -100,8 +100,8 @@ static val find_word(gen *g, val address, val *shift)
     return word;
 }
 
-/* Repeats a compare-and-swap until no other thread has changed the word in between. `expected`: value to compare with, for
- * a compare-and-swap of the element itself; V_NONE = an update. `old` gets the bits of the previous value. */
+/* Repeats a compare-and-swap until no other thread has changed the word in between. `expected`: value to compare with,
+ * for a compare-and-swap of the element itself; V_NONE = an update. `old` gets the bits of the previous value. */
 static void swap_loop(const update *u, val value, val expected, val old)
 {
     gen *g = u->g;

@@ -1,6 +1,6 @@
 /* watch.c - debug mode: kernels check every index, NaNs if asked, and that no two points write one element. The first
- * finding claims the report in device memory by a compare-and-swap and describes itself there; the host turns the report
- * into text (run/gpu/watch.c). An access with a finding does not take place.
+ * finding claims the report in device memory by a compare-and-swap and describes itself there; the host turns the
+ * report into text (run/gpu/watch.c). An access with a finding does not take place.
  */
 #include "ptx/gen.h"
 
