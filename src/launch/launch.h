@@ -1,24 +1,22 @@
 /* launch.h - from finished recordings to runs: plans by key, prepared kernels, streams, frozen sequences, history. */
 #ifndef WEFT_LAUNCH_H
 #define WEFT_LAUNCH_H
+#include "base/lru.h"
 #include "record/record.h"
 
-typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
-    struct wf__plan_entry *chain, *newer, *older; /* in the table */
-    uint64_t hash, label;                         /* label: a hash of the recording's, 0: none */
-    size_t bytes;                                 /* of memory, about */
-    size_t key_len, recording_len;                /* the key: a recording's part, then the layouts' part */
+typedef struct wf__plan_entry {    /* a plan and its key; lives as long as it has users */
+    wf__lru_entry lru;             /* the first member */
+    uint64_t label;                /* hash of the recording's label; 0 = none */
+    size_t key_len, recording_len; /* the key: the recording's part, then the layouts' part */
     unsigned char *key;
-    char *why; /* it was made though there was one like it; NULL: unknown */
+    char *why; /* how it differs from the most similar older plan; NULL = unknown */
     wf__plan plan;
     _Atomic uint32_t users; /* the table is one */
 } wf__plan_entry;
 
 typedef struct wf__plan_table {
-    wf__plan_entry **place;
-    uint32_t n, places;              /* places: a power of two, or 0 */
-    wf__plan_entry *newest, *oldest; /* asked for */
-    size_t bytes, most_bytes;        /* most_bytes: 0 for the default */
+    wf__lru lru;       /* all entries are in its order */
+    size_t most_bytes; /* 0 = default */
 } wf__plan_table;
 
 typedef struct wf__history wf__history; /* history.c */
