@@ -3,6 +3,7 @@
 #define WEFT_LAUNCH_H
 #include "base/lru.h"
 #include "record/record.h"
+#include "run/cpu/cpu.h"
 
 typedef struct wf__plan_entry {    /* a plan and its key; lives as long as it has users */
     wf__lru_entry lru;             /* the first member */
@@ -34,7 +35,7 @@ typedef struct wf__launcher wf__launcher;
 
 /* fill.c: wf_full on a device (0: the context's). */
 wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
-/* wf__engine_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
+/* wf__cpu_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
 bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
@@ -43,7 +44,7 @@ enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
 typedef struct wf__hold { /* on a memo: what each launch changes, not beside what workers read */
     _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
     _Atomic bool held;
-    bool turned; /* the latest launch was, see wf__engine_run_prepared */
+    bool turned; /* the latest launch was, see wf__cpu_run_prepared */
 } wf__hold;
 typedef struct wf__memo {
     uint64_t id[WF__MEMO_ARRAYS];

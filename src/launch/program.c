@@ -125,7 +125,7 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, 
     if (k->program.device == WF_INTERP || wf__is_gpu(k->program.device))
         m->call.entry = NULL;
     else
-        wf__prepare(&e->plan, base, &m->call);
+        wf__cpu_prepare(&e->plan, base, &m->call);
     atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
     give_memo(h);
     wf__plan_release(k->ctx, old);
@@ -136,7 +136,7 @@ bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *labe
                 const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
 {
     bool ok = on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
-                     : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+                     : wf__cpu_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
     if (failure->warning.len && ctx->log) {
         wf__str_add(&failure->warning, where);
         ctx->log(1, wf__str_get(&failure->warning), ctx->log_user);
@@ -233,7 +233,7 @@ static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_sha
 static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf__limits *limits)
 {
     h->turned = !h->turned;
-    wf__engine_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
+    wf__cpu_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
 }
 
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)

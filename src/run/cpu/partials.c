@@ -1,7 +1,7 @@
 /* partials.c - reductions: partial results of boxes, joined pairwise, then with the initial value, always in the
  * same order. */
 #include "run/cpu/partials.h"
-#include "run/cpu/joiner.h"
+#include "run/interp/joiner.h"
 
 static int64_t rows_of(const wf__stage *stage) { return stage->reduce ? stage->parts : stage->blocks; }
 

@@ -43,7 +43,7 @@ void wf__run_slabs(const wf__launch *l)
 }
 
 /* ---- the same again ---- */
-void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
+void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
@@ -62,8 +62,7 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
 
-void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits,
-                             bool turned)
+void wf__cpu_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits, bool turned)
 {
     if (p->call.param != param) /* what workers have in their caches is left as it is */
         p->call.param = param;

@@ -16,7 +16,7 @@ typedef struct stage_code {
     _Atomic(wf__interp *) interp;
 } stage_code;
 
-void wf__engine_free_stage_code(void *engine, void *code)
+void wf__cpu_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
     for (int i = 0; i < WF__VARIANTS; ++i)
@@ -215,7 +215,7 @@ static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, 
     double start = note ? wf__now() : 0;
     wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, if any */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_code(e, &stage->body, &how, baseline ? &for_good : NULL, &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->body, &how, baseline ? &for_good : NULL, &found, &error);
     if (held) {
         entry = take(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);

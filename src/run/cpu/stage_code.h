@@ -1,8 +1,7 @@
 /* stage_code.h - the code of a stage, of the variant that its addresses and threads allow (stage_code.c). */
 #ifndef WEFT_STAGE_CODE_H
 #define WEFT_STAGE_CODE_H
-#include "run/engine.h"
-#include "run/note.h"
+#include "run/cpu/cpu.h"
 
 typedef enum wf__variant {
     WF__PLAIN,

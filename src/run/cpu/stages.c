@@ -7,13 +7,6 @@
 
 enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
 
-bool wf__out_of_memory(wf__failure *f, const char *what)
-{
-    f->status = WF_ERR_MEMORY;
-    wf__str_addf(&f->text, "out of memory for %s", what);
-    return false;
-}
-
 /* ---- blocks ---- */
 /* The parameters of a box that is a block: those of the launch, and which block it is. */
 static void number_box(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
@@ -213,20 +206,6 @@ bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failur
     return l->interp != NULL;
 }
 
-void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
-{
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
-        const wf__mem_layout *layout = &stage->mem[s];
-        mem[s].base = base[layout->object];
-        if (layout->offset && !stage->empty)
-            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
-        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
-            mem[s].stride[d] = layout->stride[d];
-            mem[s].dim[d] = layout->dim[d];
-        }
-    }
-}
-
 /* Private memory: as many copies as the order of joins wants, or as there are workers. */
 static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
@@ -409,15 +388,6 @@ static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const u
 }
 
 /* ---- the plan ---- */
-size_t wf__temp_bytes(const wf__temp *t)
-{
-    size_t bytes = wf__size(t->dtype);
-    for (int d = 0; d < t->shape.rank; ++d)
-        if (!wf__mul_size(bytes, (size_t)t->shape.dim[d], &bytes))
-            return SIZE_MAX;
-    return bytes;
-}
-
 typedef struct ahead { /* stages without code */
     wf__engine *engine;
     wf__plan *plan;
@@ -465,8 +435,8 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
     wf__free(mem);
 }
 
-bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
-                    bool interpret, wf__note *notes, wf__failure *failure)
+bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
+                 bool interpret, wf__note *notes, wf__failure *failure)
 {
     enum { SMALL = 16 };
     char *small_base[SMALL], **base = small_base;

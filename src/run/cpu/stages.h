@@ -1,8 +1,9 @@
 /* stages.h - a stage in flight (launch.c), for what runs several together (per_block.c) or one as quickly as can be
  * (prepared.c). */
-#ifndef WEFT_LAUNCH_H
-#define WEFT_LAUNCH_H
+#ifndef WEFT_CPU_STAGES_H
+#define WEFT_CPU_STAGES_H
 #include "run/cpu/copies.h"
+#include "run/cpu/cpu.h"
 #include "run/engine_internal.h"
 #include "run/cpu/partials.h"
 
@@ -26,7 +27,6 @@ typedef struct wf__launch { /* one stage in flight */
     wf__note *note;     /* NULL: nobody wants to know */
 } wf__launch;
 
-bool wf__out_of_memory(wf__failure *f, const char *what); /* false */
 /* The points of a block; returns which part of the reduced axes it is. */
 int64_t wf__points_of_box(const wf__stage *stage, int64_t block, int64_t *lo, int64_t *hi);
 void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker);

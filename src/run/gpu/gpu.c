@@ -104,13 +104,24 @@ static wf__gpu *open_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
         gpu->has_lock = wf__mutex_init(&gpu->lock);
     }
     if (!gpu || !gpu->modules || !gpu->has_lock) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a device");
+        wf__out_of_memory(f, "a device");
     } else if (start(gpu, n, f))
         return gpu;
     if (gpu)
         close_gpu(gpu);
     return NULL;
+}
+
+static void close_gpus(wf__engine *e)
+{
+    for (int k = 0; k < 2; ++k) {
+        for (int n = 0; n < WF__MOST_GPUS; ++n)
+            if (e->gpu[k][n])
+                close_gpu(e->gpu[k][n]);
+        if (e->cuda[k])
+            wf__cuda_close(e->cuda[k]);
+        wf__free(e->cuda[k]);
+    }
 }
 
 static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
@@ -123,6 +134,7 @@ static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
             wf__str_add(&f->text, "out of memory for a device");
         else if (wf__cuda_open(c, emulated, &f->text)) {
             e->cuda[emulated] = c;
+            e->close_gpus = close_gpus;
             wf__str_free(&f->text);
         } else {
             f->status = f->text.failed ? WF_ERR_MEMORY : f->status;
@@ -186,17 +198,5 @@ void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
         wf__mutex_unlock(&e->lock);
         if (gpu)
             wf__gpu_finish(gpu, f);
-    }
-}
-
-void wf__engine_close_gpus(wf__engine *e)
-{
-    for (int k = 0; k < 2; ++k) {
-        for (int n = 0; n < WF__MOST_GPUS; ++n)
-            if (e->gpu[k][n])
-                close_gpu(e->gpu[k][n]);
-        if (e->cuda[k])
-            wf__cuda_close(e->cuda[k]);
-        wf__free(e->cuda[k]);
     }
 }

@@ -6,29 +6,24 @@
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
-#include "plan/plan.h"
+#include "run/engine.h"
 
 typedef struct wf__gpu wf__gpu;
 typedef struct wf__gpu_stream wf__gpu_stream;
-struct wf__engine;
-struct wf__failure;
-struct wf__limits;
-struct wf__note;
 
 /* GPU number n of this machine, or of the emulator; opened at the first call, closed with the engine. NULL: the failure
  * says why. */
-wf__gpu *wf__engine_gpu(struct wf__engine *engine, int n, bool emulated, struct wf__failure *failure);
-void wf__engine_close_gpus(struct wf__engine *engine);
+wf__gpu *wf__engine_gpu(wf__engine *engine, int n, bool emulated, wf__failure *failure);
 
 /* How many there are; 0 and a failure without a driver. Opens it. */
-int wf__engine_gpu_count(struct wf__engine *engine, bool emulated, struct wf__failure *failure);
+int wf__engine_gpu_count(wf__engine *engine, bool emulated, wf__failure *failure);
 typedef struct wf__gpu_facts {
     const char *model;                             /* the GPU's */
     int processors, capability, driver;            /* multiprocessors, 10 * major + minor, its version */
     size_t team_memory;                            /* bytes that threads of a block can share */
     size_t memory_bytes, memory_free, memory_kept; /* kept: for arrays to come */
 } wf__gpu_facts;
-bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, struct wf__failure *failure);
+bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, wf__failure *failure);
 uint32_t wf__gpu_team_memory(const wf__gpu *gpu); /* bytes that threads of a block can share */
 
 /* Which stream has used some memory last, and when; of the GPU's own nothing need be known. All zero: none has. */
@@ -37,16 +32,15 @@ typedef struct wf__gpu_use {
     uint64_t time;   /* on the GPU's clock */
 } wf__gpu_use;
 /* 256-byte aligned; NULL: failure. 0 bytes are as good as 1. *use: of what had the memory before. */
-char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, struct wf__failure *failure);
+char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* as many as were asked for; NULL is fine */
 /* Memory that the processor and GPUs reach: page-locked memory of the processor, or managed. Freed at once, and not
  * while anybody uses it. NULL: failure. */
-char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, struct wf__failure *failure);
+char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, wf__failure *failure);
 void wf__gpu_free_shared(wf__gpu *gpu, char *at, bool managed);
 bool wf__gpu_is_shared(wf__gpu *gpu, const char *at); /* as far as the driver knows; the program's own, too */
 /* Copies come after the uses of the memory, and become the latest. */
-bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes,
-                    struct wf__failure *failure);
+bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes, wf__failure *failure);
 /* Rows of so many bytes, one after the other at `from`, to places that lie so many bytes (> 0) apart along each
  * axis, the innermost last; nothing between them is touched. */
 typedef struct wf__gpu_rows {
@@ -55,11 +49,10 @@ typedef struct wf__gpu_rows {
     int64_t dim[WF_MAX_RANK], step[WF_MAX_RANK];
 } wf__gpu_rows;
 bool wf__gpu_upload_rows(wf__gpu *gpu, char *to, wf__gpu_use *use, const char *from, const wf__gpu_rows *rows,
-                         struct wf__failure *failure);
-bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, wf__gpu_use *use, size_t bytes,
-                      struct wf__failure *failure);
+                         wf__failure *failure);
+bool wf__gpu_download(wf__gpu *gpu, void *to, const char *from, wf__gpu_use *use, size_t bytes, wf__failure *failure);
 bool wf__gpu_copy(wf__gpu *gpu, char *to, wf__gpu_use *to_use, const char *from, wf__gpu_use *from_use, size_t bytes,
-                  struct wf__failure *failure);
+                  wf__failure *failure);
 
 /* Of the host program's own memory: can kernels on this GPU reach all bytes from lo to hi - 1, as far as the driver
  * knows? Else the failure says what is there. */
@@ -88,13 +81,16 @@ typedef struct wf__gpu_on {
      * They are read and written while the GPU is in use by nobody else. */
     wf__gpu_use *const *use;
 } wf__gpu_on;
-/* As wf__engine_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
+/* As wf__cpu_run, with a plan for this GPU and addresses in its memory. `label`: for messages; NULL: none. */
 bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
-                 const struct wf__limits *limits, struct wf__note *notes, struct wf__failure *failure);
+                 const wf__limits *limits, wf__note *notes, wf__failure *failure);
 /* The next stage, if the kernel that makes the results of this one's reductions does it, too; else NULL. */
 const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage);
-bool wf__gpu_finish(wf__gpu *gpu, struct wf__failure *failure); /* waits for all of it */
-void wf__engine_finish_gpus(struct wf__engine *engine,
-                            struct wf__failure *failure); /* of those that are open; the first */
-void wf__gpu_free_stage_code(void *engine, void *code);   /* for wf__plan_free of plans for GPUs */
+/* Appends the PTX of a stage for GPUs of compute capability arch/10 and later. `join`: of the kernel that joins the
+ * stage's partial results; nothing if there is no such kernel. */
+wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                            wf__str *error);
+bool wf__gpu_finish(wf__gpu *gpu, wf__failure *failure);               /* waits for all of it */
+void wf__engine_finish_gpus(wf__engine *engine, wf__failure *failure); /* of those that are open; the first */
+void wf__gpu_free_stage_code(void *engine, void *code);                /* for wf__plan_free of plans for GPUs */
 #endif

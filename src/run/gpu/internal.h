@@ -3,8 +3,9 @@
  * gpu/watch.c (debug mode). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
-#include "run/gpu/cuda_api.h"
+#include "ptx/ptx.h"
 #include "run/engine_internal.h"
+#include "run/gpu/cuda_api.h"
 #include "run/gpu/gpu.h"
 
 typedef struct wf__gpu_idle wf__gpu_idle;

@@ -81,6 +81,31 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                               .private_bytes = join ? 0 : stage->private_bytes };
 }
 
+wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                            wf__str *error)
+{
+    if (join && !wf__gpu_joins(stage))
+        return WF_OK;
+    wf__ptx_code *code = wf__alloc0(sizeof *code);
+    wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    wf_status status = WF_ERR_MEMORY;
+    for (uint32_t s = 0; mem && s < stage->body.slot_n; ++s) {
+        memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
+        memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
+    }
+    if (code && mem) {
+        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
+        status = wf__ptx_emit(&stage->body, &how, code, error);
+        if (status == WF_OK)
+            wf__str_addn(out, wf__str_get(&code->text), code->text.len);
+        wf__ptx_free(code);
+    } else
+        wf__str_add(error, "out of memory for PTX");
+    wf__free(mem);
+    wf__free(code);
+    return status;
+}
+
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
     const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
@@ -103,8 +128,7 @@ bool wf__gpu_get_code(wf__gpu_launch *l)
         return true;
     }
     if (!(c = wf__alloc0(sizeof *c))) {
-        l->failure->status = WF_ERR_MEMORY;
-        wf__str_add(&l->failure->text, "out of memory for a launch");
+        wf__out_of_memory(l->failure, "a launch");
         return false;
     }
     bool joins = wf__gpu_joins(l->stage), empty = l->stage->empty;

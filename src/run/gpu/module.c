@@ -43,8 +43,7 @@ static bool copy_image(const void *at, size_t n, wf__bytes *out, wf__failure *f)
 {
     unsigned char *copy = wf__alloc(n + 1);
     if (!copy) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
+        wf__out_of_memory(f, "a kernel");
         return false;
     }
     memcpy(copy, at, n);
@@ -122,8 +121,7 @@ static wf__gpu_kernel *find_or_make(wf__gpu *gpu, const char *ptx, size_t n, wf_
     wf__str key = { 0 };
     wf__gpu_kernel *k = wf__alloc0(sizeof *k);
     if (!k) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
+        wf__out_of_memory(f, "a kernel");
         return NULL;
     }
     k->gpu = gpu;
@@ -157,8 +155,7 @@ wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note
         if (!held || wf__held_value(held) != k)
             wf__gpu_free_kernel(k);
         if (!held) {
-            f->status = WF_ERR_MEMORY;
-            wf__str_add(&f->text, "out of memory for a kernel");
+            wf__out_of_memory(f, "a kernel");
         }
     }
     if (note) {

@@ -3,15 +3,7 @@
  * memory.
  */
 #include "run/gpu/launch.h"
-#include "run/stage.h"
 #include <stdio.h>
-
-static bool no_memory(wf__failure *f)
-{
-    f->status = WF_ERR_MEMORY;
-    wf__str_add(&f->text, "out of memory for a launch");
-    return false;
-}
 
 /* ---- reductions ---- */
 enum { CELL = sizeof(uint64_t) }; /* room for an element of any dtype that is reduced */
@@ -32,7 +24,7 @@ static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
     size_t plane;
     if (!wf__mul_i64(lines, l->cells, &cells) || !wf__mul_size((size_t)cells, CELL, &plane) ||
         !wf__mul_size(plane, n, bytes)) {
-        no_memory(l->failure);
+        wf__out_of_memory(l->failure, "a launch");
         return NULL;
     }
     char *at = wf__gpu_take(l->gpu, *bytes, l->failure);
@@ -93,7 +85,7 @@ static bool run_stage(wf__gpu_launch *l, char *const *base, const wf__stage *pos
     uint32_t slots = body->slot_n + 1;
     wf__mem *mem = wf__alloc0((slots + (post ? post->body.slot_n : 0)) * sizeof *mem);
     l->result = wf__alloc0((body->red_n + 1) * sizeof *l->result);
-    bool ok = (mem && l->result) || no_memory(l->failure);
+    bool ok = (mem && l->result) || wf__out_of_memory(l->failure, "a launch");
     if (ok) {
         wf__stage_mem(stage, base, mem);
         if (post)
@@ -157,7 +149,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
     char **base = wf__alloc0((objects + 1) * sizeof *base);
     size_t cells = plan->most_reds * CELL;
     wf__gpu_launch l = { .gpu = gpu, .plan = plan, .param = param, .limits = limits, .failure = f };
-    bool ok = (base || no_memory(f)) && wf__gpu_begin_on(gpu, on.stream, f);
+    bool ok = (base || wf__out_of_memory(f, "a launch")) && wf__gpu_begin_on(gpu, on.stream, f);
     bool begun = ok;
     if (ok && on.stream)
         ok = wf__gpu_use_memory(gpu, on.use, plan->objects, f);
@@ -172,7 +164,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
         char *at = bytes == SIZE_MAX ? NULL : wf__gpu_take(gpu, bytes, f);
         base[plan->objects + temps] = at;
         if (!at)
-            ok = bytes == SIZE_MAX ? no_memory(f) : false;
+            ok = bytes == SIZE_MAX ? wf__out_of_memory(f, "a launch") : false;
     }
     name_launches(gpu, label);
     ok = ok && run_stages(&l, plan, base, notes);

@@ -328,8 +328,7 @@ static wf__gpu_stream *new_stream(wf__gpu *gpu, bool foreign, void *stream, wf__
     wf__gpu_stream *s = wf__alloc0(sizeof *s);
     bool ok = false;
     if (!s) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a stream");
+        wf__out_of_memory(f, "a stream");
     } else if (wf__gpu_enter(gpu, f)) {
         s->foreign = foreign;
         s->stream = stream;

@@ -37,8 +37,7 @@ wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const w
     bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem) &&
               (w->table = wf__alloc0((stage->body.slot_n + 1) * sizeof *w->table));
     if (!ok) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for debug mode");
+        wf__out_of_memory(f, "debug mode");
     }
     if (w) {
         w->gpu = gpu;

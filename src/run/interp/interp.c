@@ -5,7 +5,7 @@
  * virtual accumulator l of the reduction contract (kernel.h).
  */
 #include "run/interp/chunk.h"
-#include "run/cpu/joiner.h"
+#include "run/interp/joiner.h"
 #include "run/interp/debug_lockstep.h"
 #include "run/debug/watch.h"
 

@@ -1,5 +1,5 @@
 /* joiner.c - joins of the table by wf__eval; custom ones by walking their body, a few elements at a time. */
-#include "run/cpu/joiner.h"
+#include "run/interp/joiner.h"
 
 enum { CHUNK = 32, CELL = CHUNK * 8 /* bytes of a node's values */ };
 
