@@ -486,8 +486,8 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__run_on(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, wf__str_get(&s->where), s->base,
-                    s->param, &(wf__limits){ 0 }, s->interpret, NULL, &failure))
+    if (!wf__execute_plan(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, wf__str_get(&s->where),
+                          s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL, &failure))
         status = wf__error(f->ctx, failure.status, "wf_frozen_replay: launch %u: %s%s", (unsigned)(s - f->step) + 1,
                            wf__str_get(&failure.text), wf__str_get(&s->where));
     wf__str_free(&failure.text);

@@ -196,7 +196,7 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
     if (misfit)
         return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
-    return wf__program_run(k->ctx, &r);
+    return wf__submit(k->ctx, &r);
 }
 
 /* Says what is wrong with a shape, and what the recorded one is. */

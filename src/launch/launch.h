@@ -35,9 +35,10 @@ typedef struct wf__launcher wf__launcher;
 
 /* fill.c: wf_full on a device (0: the context's). */
 wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
-/* wf__cpu_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
-bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
-                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
+/* Runs a plan on the processor or on a GPU. Warnings go to the log, followed by `where`. */
+bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
+                      char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
+                      wf__note *notes, wf__failure *failure);
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
  * it at once (another thread is in it) goes the long way. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
@@ -122,7 +123,8 @@ typedef struct wf__request { /* to run a program */
     wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
     wf__limits limits;
 } wf__request;
-wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
+/* Runs a request, or queues it in its stream. Kept arrays are then ready or promised. */
+wf_status wf__submit(wf_context *ctx, const wf__request *r);
 /* run.c: services (object.h) */
 wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
 wf_array *wf__copy_by_launch(const wf_array *from);
