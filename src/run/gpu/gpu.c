@@ -4,7 +4,7 @@
 
 enum { IDLE_MODULE_BYTES = 32 << 20 };
 
-/* Errors of kernels stay with the driver's context: every later call gives them again. */
+/* True for errors of kernels after which every later call in the driver's context fails. */
 static bool ends_context(int result)
 {
     static const short ends[] = { 214, 700, 702, 710, 714, 715, 716, 717, 718, 719 };
@@ -14,7 +14,7 @@ static bool ends_context(int result)
     return is;
 }
 
-/* A failure that comes late is one of the launches since the last wait. */
+/* A failure of a kernel appears at a later call. Appends the labels of the launches since the last wait. */
 static void name_recent(const wf__gpu *gpu, wf__str *out)
 {
     unsigned n = gpu->recent_n, first = n > WF__GPU_RECENT ? n - WF__GPU_RECENT : 0;
@@ -62,7 +62,7 @@ static void close_gpu(wf__gpu *gpu)
     wf__free(gpu);
 }
 
-static bool start(wf__gpu *gpu, int n, wf__failure *f)
+static bool start_gpu(wf__gpu *gpu, int n, wf__failure *f)
 {
     const wf__cuda *c = gpu->cuda;
     int major = 0, minor = 0;
@@ -105,7 +105,7 @@ static wf__gpu *open_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
     }
     if (!gpu || !gpu->modules || !gpu->has_lock) {
         wf__out_of_memory(f, "a device");
-    } else if (start(gpu, n, f))
+    } else if (start_gpu(gpu, n, f))
         return gpu;
     if (gpu)
         close_gpu(gpu);
@@ -194,7 +194,7 @@ void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
 {
     for (int i = 0; i < 2 * WF__MOST_GPUS && f->status == WF_OK; ++i) {
         wf__mutex_lock(&e->lock);
-        wf__gpu *gpu = e->gpu[i / WF__MOST_GPUS][i % WF__MOST_GPUS]; /* once open, it stays */
+        wf__gpu *gpu = e->gpu[i / WF__MOST_GPUS][i % WF__MOST_GPUS]; /* an open GPU stays open */
         wf__mutex_unlock(&e->lock);
         if (gpu)
             wf__gpu_finish(gpu, f);
