@@ -92,7 +92,7 @@ const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage);
  * stage's partial results; nothing if there is no such kernel. */
 wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
                             wf__str *error);
-bool wf__gpu_finish(wf__gpu *gpu, wf__failure *failure);               /* waits for all of it */
-void wf__engine_finish_gpus(wf__engine *engine, wf__failure *failure); /* of those that are open; the first */
+bool wf__gpu_finish(wf__gpu *gpu, wf__failure *failure);               /* waits for all work */
+void wf__engine_finish_gpus(wf__engine *engine, wf__failure *failure); /* of all open GPUs, up to the first failure */
 void wf__gpu_free_stage_code(void *engine, void *code);                /* for wf__plan_free of plans for GPUs */
 #endif
