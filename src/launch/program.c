@@ -1,10 +1,10 @@
-/* program.c - from a finished recording and its arrays to a run: plans are found by what they depend on, or made.
+/* program.c - from a finished recording and its arrays to a run. Plans are found by everything they depend on, or made.
  */
 #include "launch/launch.h"
 
 enum { FEW = 12 };
 
-/* The plan of the kernel's latest launch, if it fits this one too; retained. */
+/* The plan of the kernel's latest launch, used, if it fits these layouts; else NULL. */
 static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
     wf__mutex_lock(&k->lock);
@@ -27,7 +27,7 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
     wf__plan_release(k->ctx, old);
 }
 
-/* The long way: by layouts. The plan, used; NULL: *status says why. */
+/* Finds or makes the plan by the arrays' layouts. Returns it used; NULL = failure, in *status. */
 static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                                  wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, bool *made,
                                  wf_status *status)
@@ -94,7 +94,7 @@ static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, co
 
 static wf__memo *memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
 
-/* Of a launch with these arrays; NULL: there is none, or it is in use. */
+/* Locks the memo of an earlier launch with these arrays. NULL = none, or another thread holds it. */
 static wf__hold *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
 {
     for (int i = 0; i < WF__MEMOS; ++i) {
@@ -160,7 +160,7 @@ static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan
         return wf_check(ctx);
     char *few_base[FEW], **base = few_base;
     wf__gpu_use *few_use[FEW], **use = few_use;
-    bool many = p->object_n > FEW, cuda_stream = r->stream != NULL; /* streams of the program's */
+    bool many = p->object_n > FEW, cuda_stream = r->stream != NULL; /* wf__submit queues for Weft's own streams */
     if (many && (!(base = wf__alloc(p->object_n * sizeof *base)) ||
                  (cuda_stream && !(use = wf__alloc(p->object_n * sizeof(wf__gpu_use *)))))) {
         wf__free(base);
@@ -188,7 +188,7 @@ static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan
     return status;
 }
 
-/* Elements, not extents alone. */
+/* True if the program loads elements of the object. */
 static bool reads(const wf__program *p, uint32_t object)
 {
     const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
@@ -215,7 +215,7 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
     return WF_OK;
 }
 
-/* What was written is whole again. */
+/* Written arrays are complete again after an earlier failure. */
 static void note_whole(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
@@ -264,7 +264,7 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
     return done;
 }
 
-/* What history and log want to know of a run; stage NULL: nothing. */
+/* Prepares the note of a run for history and log. note->stage stays NULL if neither needs it. */
 static bool begin_note(wf_context *ctx, const wf__request *r, const wf__plan_entry *e, bool made, double plan_s,
                        wf__launch_note *note)
 {
