@@ -7,8 +7,7 @@ enum { MOST_PLANS = 4096, MOST_BYTES = 64 << 20 };
 
 static void free_entry(wf_context *ctx, wf__plan_entry *e)
 {
-    wf__plan_free(&e->plan, e->plan.target == WF__GPU ? wf__gpu_free_stage_code : wf__cpu_free_stage_code,
-                  ctx->engine);
+    wf__plan_free(&e->plan, e->plan.target == WF__GPU ? wf__gpu_free_stage_code : wf__cpu_free_stage_code, ctx->engine);
     wf__free(e->key);
     wf__free(e->why);
     wf__free(e);
