@@ -45,15 +45,17 @@ typedef struct nest {
 /* Reads of several points are under way together, as only what is accumulated waits for the point before. */
 static void find_turns(nest *n)
 {
-    enum { LEAST = 16, LIGHT = 32, MEDIUM = 96 };
     const wf__ir *ir = n->g->ir;
     bool plain = !(ir->flags & WF_DEBUG);
     for (wf__ref r = 1; r < ir->n; ++r) {
         unsigned op = ir->node[r].op;
         plain = plain && op != WF__LOOP && op != WF__COLD && (op == WF__SETRED || !wf__op_is_effect(op));
     }
-    n->many = !plain || ir->n > MEDIUM ? 1 : ir->n > LIGHT ? 4 : ir->n > LEAST ? 8 : 16;
-    n->few = !plain || ir->n > LIGHT ? 1 : 4;
+    n->many = !plain || ir->n > WF__GPU_MEDIUM_BODY ? 1
+              : ir->n > WF__GPU_LIGHT_BODY          ? 4
+              : ir->n > WF__GPU_TINY_BODY           ? 8
+                                                    : 16;
+    n->few = !plain || ir->n > WF__GPU_LIGHT_BODY ? 1 : 4;
 }
 
 /* Points `at`, at + step, ... Those beyond the end are done as the last one is, and change nothing. */
@@ -190,10 +192,9 @@ static int steps_of_row(const gen *g) { return (g->options->short_rows + WF__LAN
 
 static int rows_at_once(gen *g)
 {
-    enum { STEPS = 8 };
     nest n = { .g = g };
     find_turns(&n);
-    return g->options->short_rows && n.few > 1 ? STEPS / steps_of_row(g) : 1;
+    return g->options->short_rows && n.few > 1 ? WF__GPU_STEPS_OF_ROWS / steps_of_row(g) : 1;
 }
 
 /* Several kept points for a warp: without branches, so that the reads of all are under way together. */

@@ -87,17 +87,16 @@ static int even_rows(int64_t n, int most)
 /* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
 static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
-    enum { CROSSED = 8, WORTH_COMPILING = 1 << 20 }; /* 3 times as long, and more */
     const wf__ir *body = &stage->body;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (wf__is_crossed(&body->slot[s]))
-            return stage->work < WORTH_COMPILING ? 1 : even_rows(stage->block[body->rank - 2], CROSSED);
+            return stage->work < WF__TRANSPOSED_WORK ? 1 : even_rows(stage->block[body->rank - 2], WF__TRANSPOSED_ROWS);
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
-    enum { LARGE = 1 << 22, PAGE = 4096 };
+    enum { PAGE = 4096 };
     int row = body->rank - 2, best = 4;
     int64_t n = stage->block[row];
-    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
+    for (uint32_t s = 0; stage->work >= WF__ROWS_AHEAD_WORK && s < body->slot_n; ++s) {
         int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
         if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
             continue;
@@ -182,12 +181,10 @@ static wf__entry *take(wf__engine *e, stage_code *c, wf__variant which, wf__held
 }
 
 /* ---- tiers ---- */
-/* Work after which baseline code has cost about what it saved: it takes 1.05 to 2 times as long as the better one, and a
- * unit of work 8 ps (additions, in the cache) to 50 ps (divisions and roots) on Zen 4. Compiling for good takes a
- * millisecond more, and some microseconds more for each node. */
+/* Work after which baseline code has lost as much time as it saved in compiling. */
 static uint64_t worth_compiling(const wf__stage *stage)
 {
-    return ((uint64_t)1 << 28) + ((uint64_t)stage->body.n << 22);
+    return WF__TIER_WORK + (uint64_t)stage->body.n * WF__TIER_WORK_OF_NODE;
 }
 
 /* How often loops turn is not known. */

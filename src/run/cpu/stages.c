@@ -5,7 +5,7 @@
 #include "run/cpu/stage_code.h"
 #include "run/debug/watch.h"
 
-enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
+enum { FEW = 8 };
 
 bool wf__out_of_memory(wf__failure *f, const char *what)
 {
@@ -151,7 +151,8 @@ bool wf__is_large(const wf__stage *stage, const wf__limits *limits)
     stage += stage->chief; /* of a chain the operator decides */
     for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
         points *= stage->extent[d];
-    return stage->blocks > 1 && (limits->serial_below ? points >= limits->serial_below : stage->work >= PARALLEL_WORK);
+    return stage->blocks > 1 &&
+           (limits->serial_below ? points >= limits->serial_below : stage->work >= WF__PARALLEL_WORK);
 }
 
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits)
@@ -159,13 +160,11 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-/* A part of a short run is one call: what a call costs is more than what threads that do not come at the same time lose
- * by that. How long loops take nobody knows: then the threads share what there is as evenly as they can. */
+/* Boxes of one call. Loops take an unknown time, so that threads then share boxes as evenly as they can. */
 int64_t wf__least_of_call(const wf__stage *stage)
 {
-    enum { CALL_WORK = 1 << 19 };
     uint64_t work = stage->work / (uint64_t)stage->blocks + 1;
-    return stage->body.loops ? 1 : (int64_t)(CALL_WORK / work) + 1;
+    return stage->body.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
 }
 
 static void run_parts(wf__launch *l)

@@ -35,7 +35,6 @@ bool wf__is_large(const wf__stage *stage, const wf__limits *limits);
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits); /* if compiled */
 /* Blocks that one call to a worker's function does, at least and, so many times as many, at most. */
 int64_t wf__least_of_call(const wf__stage *stage);
-enum { WF__MOST_OF_CALL = 4 };
 /* Code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
 /* Minus the seconds that compiling this stage, and the next one if it may be fused, has taken so far. */
