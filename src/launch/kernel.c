@@ -1,5 +1,6 @@
 /* kernel.c - prepared kernels: binding by name, launching, looking inside. */
 #include "launch/launch.h"
+#include "ptx/ptx.h"
 #include <stdio.h>
 
 static inline bool same_name(const char *a, const char *b)
@@ -195,7 +196,7 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
     if (misfit)
         return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
-    return wf__program_run(k->ctx, &r);
+    return wf__submit(k->ctx, &r);
 }
 
 /* Says what is wrong with a shape, and what the recorded one is. */
@@ -319,9 +320,9 @@ static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__st
 {
     wf__str error = { 0 }, join = { 0 };
     arch = arch ? arch : WF__PTX_OLDEST;
-    wf_status status = wf__engine_ptx(plan, stage, arch, false, out, &error);
+    wf_status status = wf__gpu_stage_ptx(plan, stage, arch, false, out, &error);
     if (status == WF_OK)
-        status = wf__engine_ptx(plan, stage, arch, true, &join, &error);
+        status = wf__gpu_stage_ptx(plan, stage, arch, true, &join, &error);
     if (status == WF_OK && join.len)
         wf__str_addf(out, "\n// stage %u of %u: what joins its parts\n%s", (unsigned)(stage - plan->stage) + 1,
                      (unsigned)plan->stage_n, wf__str_get(&join));

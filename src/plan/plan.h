@@ -7,18 +7,10 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
+#include "plan/dependence.h"
 #include "plan/kernel.h"
 #include <stdatomic.h>
 
-/* The memory of one array ("object") of a recording. */
-typedef struct wf__bind {
-    char *base;                                    /* element [0, ..., 0] */
-    const char *lo, *hi;                           /* the bytes it spans; equal: no elements */
-    int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
-    uint8_t dtype, rank;
-    const char *name; /* for messages; may be NULL */
-    uint32_t number;  /* the same: which of the recording's arrays it is, from 1; 0: scratch, or nobody knows */
-} wf__bind;
 enum { WF__CALLED = 320 };
 /* In messages: "'x' (f32 of shape (3, 4))", "array 2 of the recording (in order of first use; f32 of shape (3, 4))", or
  * what it is called instead if it has neither name nor number: "an array (f32 of shape (3, 4))". */
@@ -235,14 +227,6 @@ static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *s
     return (unsigned)(stage - plan->stage);
 }
 void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
-
-/* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
-typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
-wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* of two that span common bytes */
-static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
-{
-    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
-}
 
 /* ---- parts of passes that others use ---- */
 /* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:

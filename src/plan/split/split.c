@@ -10,7 +10,6 @@
  *     may meet in any element, has operands from a copy.
  */
 #include "plan/split/split.h"
-#include "plan/kernel/accumulate.h"
 #include <stdio.h>
 
 static bool is_root(const splitter *s, wf__ref r)
@@ -220,7 +219,7 @@ static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bo
 
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
 {
-    wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
+    wf__overlap o = wf__object_overlap(s->plan, s->bind, a, b);
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
