@@ -68,10 +68,10 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->body.flags & WF_DEBUG  ? WF__VARIANTS
-           : stage->updates && !parallel              ? WF__ALONE
-           : stage->streams && may_stream(stage, mem) ? WF__NONTEMPORAL
-                                                      : WF__PLAIN;
+    return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
+           : stage->updates && !parallel                  ? WF__ALONE
+           : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
+                                                          : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
@@ -192,7 +192,7 @@ static uint64_t worth_compiling(const wf__stage *stage)
 /* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not. */
 static bool starts_as_baseline(const wf__stage *stage)
 {
-    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+    return stage->body.flags & WF_FLAG_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
 }
 
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
