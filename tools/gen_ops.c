@@ -8,7 +8,7 @@ typedef struct row {
     const char *types, *doc;
 } row;
 static const row rows[] = {
-#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) { #name, arity, #types, doc },
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) { #name, arity, #types, doc },
 #include "ir/ops.def"
 #undef WF_OP
 };

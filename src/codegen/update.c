@@ -195,7 +195,6 @@ static val lane_of(wf__gen *g, const lanes *x, val l)
 
 /* Turns that are written out are fastest. But LLVM needs time that grows by the square of how many accesses follow one
  * another without a branch: in a large kernel, those that come later are a loop, which is the same work. */
-enum { MANY_TURNS = 256 };
 typedef struct turns {
     block before, body;
     val lane;
@@ -274,7 +273,7 @@ static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
-    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= MANY_TURNS;
+    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= WF__MANY_UPDATES_WRITTEN;
     val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
     ask_for_lines(u, where, loop);
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };

@@ -1,4 +1,5 @@
-/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in eval.c. */
+/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in meaning.c, costs in
+ * cost.c. */
 #include "ir/ir.h"
 
 enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX, EXPAND_FLT = WF__EXPAND_FLT };
@@ -33,7 +34,7 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
     [WF__CHECK] = { "check", 2, WF__T_INT, false, 0, "an index of a local array" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
-#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) \
     [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
 #include "ir/ops.def"
 #undef WF_OP

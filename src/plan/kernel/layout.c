@@ -247,14 +247,13 @@ static int run_start(const layout *l, int last, int64_t *points)
  * axes that takes more points, as lanes are joined for each point of the kept ones. Sets its end; gives its start. */
 static int lane_run(const layout *l, int *end)
 {
-    enum { FILLS = 16, WORTH_JOINING = 12 };
     int64_t most = -1;
     int first = 0;
     *end = l->kept - 1;
     for (int last = l->kept - 1; last >= 0;) {
         int64_t points;
         int start = run_start(l, last, &points);
-        bool good = points >= (reduced(l, l->order[last]) ? WORTH_JOINING : FILLS);
+        bool good = points >= (reduced(l, l->order[last]) ? WF__LANES_WORTH_JOINING : WF__LANES_THAT_FILL);
         if (good || points > most) {
             most = points;
             first = start;
@@ -298,14 +297,13 @@ static void order_reduction(layout *l)
  * too often, in any other order memory is read in pieces. So the innermost run is reduced first. */
 static wf_axes inner_axes(const layout *l)
 {
-    enum { SHORT = 1024, MANY = 1 << 18 };
     int64_t points = 1, run = 1;
     int end = 0, start = l->kept ? lane_run(l, &end) : 0;
     wf_axes inner = 0;
     bool parted = false, others = false;
     for (int k = 0; k < l->kept; ++k)
         points *= l->space->dim[l->order[k]];
-    if (points < MANY || end != l->kept - 1 || !reduced(l, l->order[end]))
+    if (points < WF__MANY_REDUCED_POINTS || end != l->kept - 1 || !reduced(l, l->order[end]))
         return 0;
     for (int k = end; k >= 0; --k) {
         int axis = l->order[k];
@@ -316,7 +314,7 @@ static wf_axes inner_axes(const layout *l)
             run *= l->space->dim[axis];
         }
     }
-    return others && run < SHORT ? inner : 0;
+    return others && run < WF__SHORT_REDUCED_RUN ? inner : 0;
 }
 
 static void merge_axes(layout *l)

@@ -8,6 +8,7 @@
  * the stages for groups, or parts, and once more by the last ones. What alone follows, element by element, is computed
  * by the last ones where they would store: each element of the result once, so that it always pays.
  */
+#include "ir/cost.h"
 #include "plan/passes.h"
 #include "plan/scan/inline_point.h"
 
@@ -360,14 +361,6 @@ static bool uses(const wf__stage *stage, uint32_t object)
     return found;
 }
 
-static uint32_t cost_of(const wf__ir *ir)
-{
-    uint32_t cost = 0;
-    for (wf__ref r = 1; r < ir->n; ++r)
-        cost += wf__node_cost(ir, &ir->node[r]);
-    return cost;
-}
-
 /* May stage s, which follows a scan, be computed as the scan stores its elements? */
 static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
@@ -379,8 +372,8 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     wf__stage last = { .proto = { .slot = slot, .slot_n = 2 }, .space = scan->space };
     return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
            stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && stage->proto.param_n <= WF__SCAN_MOST_PARAMS &&
-           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_change_places(plan, stage, &last, bind) &&
-           wf__may_change_places(plan, &last, stage, bind) &&
+           wf__cost_recompute_of_all(&stage->proto) <= WF__SCAN_MOST_OPS &&
+           wf__may_change_places(plan, stage, &last, bind) && wf__may_change_places(plan, &last, stage, bind) &&
            (!how->computed || wf__may_change_places(plan, stage, scan, bind));
 }
 

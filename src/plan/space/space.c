@@ -426,7 +426,6 @@ static bool choose_boxes(spacer *s)
 {
     wf__recording *own = &s->own;
     const wf_shape *blocks = &s->blocks;
-    static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
     const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
     if (no_boxes)
         s->box = (wf_shape){ 0 };
@@ -434,7 +433,7 @@ static bool choose_boxes(spacer *s)
     if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
         no_chain = "a section reads scratch at other elements than it has written";
     s->chained = !no_chain;
-    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
+    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? WF__BLOCK_MEMORY : 0, &s->plan->own))
         return false;
     s->chained = s->plan->own.bytes > 0;
     if (!no_chain && !s->chained)

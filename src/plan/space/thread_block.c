@@ -7,7 +7,7 @@
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
 
-enum { MOST_THREADS = 1024, THREADS = 256 };
+enum { MOST_THREADS = 1024 };
 
 static bool has_op(const wf__ir *ir, unsigned op)
 {
@@ -97,10 +97,11 @@ static const char *choose_threads(const wf__recording *rec, const wf_shape *spac
 {
     int64_t points;
     bool waits = has_op(&rec->ir, WF__BARRIER), counted = find_box(rec, space, box, &points);
-    bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : THREADS);
+    bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : WF__BLOCK_THREADS);
     if (waits && !single)
         return "a block has more than 1024 points";
-    *team = (wf__team){ .threads = single ? (int)points : THREADS, .axis = space->rank - 1, .single = single };
+    *team =
+        (wf__team){ .threads = single ? (int)points : WF__BLOCK_THREADS, .axis = space->rank - 1, .single = single };
     while (team->axis > 0 && box->dim[team->axis] == 1)
         --team->axis;
     return NULL;
