@@ -16,7 +16,7 @@ const command commands[] = {
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
     { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },
-    { "bench", "how fast it runs here, beside plain C", help_bench, run_bench },
+    { "bench", summary_bench, help_bench, run_bench },
     { "help", "help on a command", help_help, run_help },
     { NULL, NULL, NULL, NULL },
 };
@@ -59,7 +59,7 @@ static int run_help(const command *self, int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--help") != 0 && !c)
         return unknown(argv[1]);
     if (c)
-        printf("weft %s - %s\n\n%s", c->name, c->summary, c->help);
+        print_help(c);
     else
         overview(stdout);
     return EXIT_OK;

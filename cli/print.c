@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *shape_text(wf_shape shape, char buf[static 256])
+{
+    size_t at = 0;
+    if (shape.rank == 0)
+        return "scalar";
+    for (int d = 0; d < shape.rank; d++)
+        at += (size_t)snprintf(buf + at, 256 - at, "%s%lld", d ? " x " : "", (long long)shape.dim[d]);
+    return buf;
+}
+
 const char *real_text(double v, int digits, char buf[static NUMBER_CAP])
 {
     snprintf(buf, NUMBER_CAP, "%.*g", digits, v != v ? (double)NAN : v); /* printf shows the sign of a NaN */

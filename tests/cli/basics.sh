@@ -1,4 +1,4 @@
-# Help, version, exit codes, info, stats, dump, bench: that they work and say what they should.
+# Help, version, exit codes, info, stats, dump: that they work and say what they should.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 "$WEFT" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+$' || die '--version'
@@ -104,20 +104,4 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     "$WEFT" dump 'a + 1' a=f32[4096] --asm | grep -q 'wf_kernel' || die 'dump --asm'
 fi
 
-# --- bench: rows are computed and compared
-"$WEFT" bench --quick --json > rows
-[ "$(grep -c '"weft_ms"' rows)" -ge 5 ] || die bench
-"$WEFT" bench scatter --count 30000 --most 1000 > table
-[ "$(grep -c '^ *10* ' table)" = 4 ] || die "bench scatter"
-grep -q '<line .*#d62728' scatter.svg || die "scatter.svg"
-"$WEFT" info scatter.png | grep -q '[0-9] x [0-9]* x 3' || die "scatter.png"
-"$WEFT" bench packet --count 4000 > table
-[ "$(grep -c '^ *24 ' table)" = 5 ] || die "bench packet"
-grep -q '<line .*#d62728' packet.svg || die "packet.svg"
-"$WEFT" info packet.png > /dev/null || die "packet.png"
-refuses 2 'not a number of additions' "$WEFT" bench scatter --count no
-refuses 2 '--count is an option of scatter and packet' "$WEFT" bench --count 5
-refuses 2 '--python is an option of scatter and packet' "$WEFT" bench --python python3
-refuses 2 '--most is an option of scatter' "$WEFT" bench packet --most 5
-refuses 2 '--json: scatter and packet print tables only' "$WEFT" bench scatter --json
 echo ok

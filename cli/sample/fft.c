@@ -1,6 +1,6 @@
 /* fft.c - a small Fourier transform for weft sample: powers of two, f32, radix 2. Columns are transformed several at a
  * time, through a buffer, so that memory is read in whole cache lines. */
-#include "cli.h"
+#include "fft.h"
 #include <math.h>
 #include <stdlib.h>
 

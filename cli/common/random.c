@@ -1,6 +1,6 @@
 /* random.c - xoshiro256** (Blackman and Vigna, 2018) seeded by splitmix64, so that a seed gives the same values on
  * every machine and with every library. */
-#include "cli.h"
+#include "common.h"
 #include <math.h>
 
 static uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }

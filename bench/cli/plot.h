@@ -1,7 +1,7 @@
 /* plot.h - charts of times over a size, logarithmic both ways, drawn once and written as SVG and as PNG. */
-#ifndef WEFT_CLI_PLOT_H
-#define WEFT_CLI_PLOT_H
-#include "cli.h"
+#ifndef BENCH_CLI_PLOT_H
+#define BENCH_CLI_PLOT_H
+#include "common/common.h"
 
 enum { PLOT_SERIES = 12, PLOT_POINTS = 16, PLOT_CHARTS = 6 };
 typedef struct chart {

@@ -1,7 +1,7 @@
 /* raster.h - lines and small texts in pixels, for plots. Coordinates are those of the drawing; each is SCALE pixels. */
-#ifndef WEFT_CLI_RASTER_H
-#define WEFT_CLI_RASTER_H
-#include "cli.h"
+#ifndef BENCH_CLI_RASTER_H
+#define BENCH_CLI_RASTER_H
+#include "common/common.h"
 
 enum { RASTER_SCALE = 2 };
 typedef struct raster {

@@ -1,6 +1,7 @@
 /* plot.c - lays a plot out as lines and texts, which a canvas draws: one writes SVG, the other fills pixels. */
 #include "plot.h"
 #include "raster.h"
+#include "weft/io.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
  *   counts    Poisson of dose * pixel^2 * (1 - T applied to the phase) * ice thickness, in electrons
  * Images are padded to a power of two, transformed, multiplied by T (a line of operator text), and transformed back.
  */
+#include "../cli.h"
+#include "fft.h"
 #include "specimen.h"
 #include <limits.h>
 #include <math.h>

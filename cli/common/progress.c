@@ -1,5 +1,5 @@
 /* progress.c - time, and a line on the terminal for work that takes longer than a second. */
-#include "cli.h"
+#include "common.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record
  * size: Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 #include "plot.h"
-#include "scatter.h"
+#include "bench_cli.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,49 +270,12 @@ static bool measure_work(wf_context *ctx, const data *d, int work, int at, resul
 }
 
 /* ---- Dr.Jit, in a process of its own; the same work on the same data ---- */
-static const char peer_script[] =
-    "import sys,time\n"
-    "import drjit as dr\n"
-    "from drjit.llvm import UInt32,Float,ArrayXf\n"
-    "elements,threads=[int(x) for x in sys.argv[1:]]\n"
-    "dr.set_thread_count(threads)\n"
-    "print(\"version\",dr.__version__,flush=True)\n"
-    "def log2(x): return x.bit_length()-1\n"
-    "def least(f):\n"
-    "    best=1e9; spent=0\n"
-    "    for k in range(6):\n"
-    "        dr.sync_thread(); s=time.perf_counter(); f(); dr.sync_thread(); s=time.perf_counter()-s\n"
-    "        if k: best=min(best,s); spent+=s\n"
-    "        if k>1 and spent>2: break\n"
-    "    return best\n"
-    "for at,n in enumerate([1,2,3,4,6,8,16,24]):\n"
-    "    bits=log2(max(elements//n,2)); small=min(log2(65536//n),bits); p=1<<bits\n"
-    "    x=dr.arange(UInt32,p)\n"
-    "    for k in range(2):\n"
-    "        x=(x*2654435761)&(p-1); x=x^(x>>((bits+1)//2))\n"
-    "    xs=x&((1<<small)-1); dr.eval(x,xs)\n"
-    "    table=Float(dr.arange(UInt32,p*n)%13); dr.eval(table)\n"
-    "    v=ArrayXf([Float((dr.arange(UInt32,p)+k*p)%11) for k in range(n)]); dr.eval(v)\n"
-    "    def gather(): dr.eval(dr.gather(ArrayXf,table,x,shape=(n,p)))\n"
-    "    def total():\n"
-    "        r=dr.gather(ArrayXf,table,x,shape=(n,p)); s=r[0]\n"
-    "        for k in range(1,n): s=s+r[k]\n"
-    "        dr.eval(s)\n"
-    "    to=dr.zeros(Float,p*n); few=dr.zeros(Float,n<<small); dr.eval(to,few)\n"
-    "    def scatter(): dr.scatter(to,v,x); dr.eval(to)\n"
-    "    def add_small(): dr.scatter_add(few,v,xs); dr.eval(few)\n"
-    "    def add_large(): dr.scatter_add(to,v,x); dr.eval(to)\n"
-    "    for off in range(2):\n"
-    "        dr.set_flag(dr.JitFlag.PacketOps,not off)\n"
-    "        for w,f in enumerate([gather,total,scatter,add_small,add_large]):\n"
-    "            print(w,off,at,1e9*least(f)/(p*n),flush=True)\n";
-
 static bool measure_peer(const char *python, int64_t elements, int threads, results *out)
 {
     char line[256], version[32];
-    char *numbers = append(NULL, "%lld %d", (long long)elements, threads);
-    FILE *from = run_python(python, peer_script, numbers);
-    free(numbers);
+    char *operands = append(NULL, "packet %lld %d", (long long)elements, threads);
+    FILE *from = run_python(python, operands);
+    free(operands);
     if (!from)
         return false;
     while (fgets(line, sizeof line, from)) {

@@ -2,7 +2,7 @@
  * proteasome, D7), about 115 x 115 x 150 Angstrom, as a sum of Gaussian blobs. */
 #ifndef WEFT_CLI_SPECIMEN_H
 #define WEFT_CLI_SPECIMEN_H
-#include "cli.h"
+#include "../common/common.h"
 
 typedef struct specimen {
     float (*blob)[3]; /* x, y, z in Angstrom */
