@@ -51,7 +51,6 @@ wf_array *magnitude(wf_context *ctx, const wf_array *a); /* absolute values */
 wf_array *to_floats(wf_context *ctx, const wf_array *a); /* f32, or f64 where f32 has too few digits; in C order */
 
 /* ---- the commands ---- */
-extern const command commands[]; /* main.c; ends with a NULL name */
 int run_calc(const command *, int argc, char **argv);
 int run_stats(const command *, int argc, char **argv);
 int run_view(const command *, int argc, char **argv);

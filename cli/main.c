@@ -1,4 +1,4 @@
-/* main.c - the table of commands, and help. Each command is one file; what they share is in common.c. */
+/* main.c - the table of commands, and help. Each command is one file; common/ holds what all commands need. */
 #include "cli.h"
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@ static int run_help(const command *self, int argc, char **argv);
 static const char help_help[] = "weft help          the commands\n"
                                 "weft help calc     one command, by example\n";
 
-const command commands[] = {
+static const command commands[] = {
     { "calc", "compute on files: 'out = sqrt(gx*gx + gy*gy)'", help_calc, run_calc },
     { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
     { "view", "an image, stack or volume as a PNG", help_view, run_view },
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     }
     const char *name = argv[1];
 #ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error with a message, not the end */
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond the limit of the process is then an error with a message */
 #endif
     if (strcmp(name, "--version") == 0) {
         printf("weft %s\n", wf_version());

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* With all links followed, also to a file that is not there yet; NULL if there is no folder for it. */
+/* The absolute path after all links, also of a file that does not exist yet. NULL if its folder does not exist. The caller
+ * frees it. */
 static char *whole_path(const char *path)
 {
     enum { LINKS = 40 };
@@ -45,7 +46,7 @@ bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* Why wf_save would refuse to write there, as far as it can be told before; NULL: nothing is known. */
+/* The reason why wf_save would fail at this path, as far as file attributes tell; else NULL. Shortens the path. */
 static const char *unwritable(char *whole)
 {
     struct stat info;
@@ -56,7 +57,7 @@ static const char *unwritable(char *whole)
         return "this is not a regular file";
     if (there && access(whole, W_OK) != 0)
         return "the file may not be written";
-    strrchr(whole, '/')[1] = 0; /* files are made under another name, and renamed */
+    strrchr(whole, '/')[1] = 0; /* wf_save makes a new file in the folder, then renames it */
     return access(whole, W_OK | X_OK) != 0 ? "the folder may not be written" : NULL;
 }
 

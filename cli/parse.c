@@ -1,4 +1,4 @@
-/* parse.c - values of options and operands: numbers, shapes, dtypes. */
+/* parse.c - reads the values of options and operands: numbers, shapes, dtypes. */
 #include "cli.h"
 #include <errno.h>
 #include <math.h>

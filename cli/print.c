@@ -1,4 +1,4 @@
-/* print.c - values as text: whole numbers exactly, the others with the fewest digits that read back as the same value. */
+/* print.c - values as text: integers exactly, others with the fewest digits that read back as the same value. */
 #include "cli.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ const char *real_text(double v, int digits, char buf[static NUMBER_CAP])
     return buf;
 }
 
-/* `v` is finite; f16 and bf16 have `bits` of precision, down to the power of two `least`. */
+/* Rounds a finite value to a type with `bits` bits of precision and the least normal exponent `least`. */
 static double rounded(double v, int bits, int least)
 {
     int e = v == 0 ? least : ilogb(v);
@@ -49,7 +49,7 @@ static bool reads_back(const char *text, double v, wf_dtype t)
 const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP])
 {
     enum { ENOUGH = 17 };
-    int digits = 1, whole = t == WF_F64 || t == WF_C128 ? 16 : 8; /* numbers of more digits get an exponent */
+    int digits = 1, whole = t == WF_F64 || t == WF_C128 ? 16 : 8; /* digits before the point; more take an exponent */
     if (!isfinite(v))
         return real_text(v, digits, buf);
     while (!reads_back(real_text(v, digits, buf), v, t) && digits < ENOUGH)
@@ -62,7 +62,7 @@ const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP])
     return buf;
 }
 
-/* The `n` elements that `text` makes of `a`, 8 bytes each. */
+/* Computes `text`, which assigns v, from `a`; copies the n elements of v, of 8 bytes each. */
 static bool take(wf_context *ctx, const wf_array *a, const char *text, int64_t n, void *out)
 {
     const char *want[] = { "v" };

@@ -37,7 +37,7 @@ static int bad(const arguments *a, const char *what, const char *text)
     return ARG_BAD;
 }
 
-/* Takes the value of option `o` that is spelled `text`: what follows '=' or the letter, or the next argument. */
+/* Sets a->value for option `o`: `attached`, the text after '=' or the letter, or else the next argument. */
 static bool take_value(arguments *a, const option *o, const char *text, const char *attached)
 {
     a->value = attached;

@@ -1,4 +1,4 @@
-/* context.c - the library's context as the options and the environment ask for. */
+/* context.c - makes the context of a command from its options. */
 #include "common.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static void print_log(int level, const char *text, void *user)
         fprintf(stderr, "weft: warning: %s\n", text);
 }
 
-/* The library takes what is no number for "all cores". */
+/* Refuses a WEFT_THREADS that is no number; the library would silently use all cores. */
 static bool bad_environment(const arguments *a)
 {
     long n;

@@ -1,5 +1,5 @@
-/* random.c - xoshiro256** (Blackman and Vigna, 2018) seeded by splitmix64, so that a seed gives the same values on
- * every machine and with every library. */
+/* random.c - xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64. A seed gives the same values on every
+ * machine. */
 #include "common.h"
 #include <math.h>
 
@@ -30,7 +30,7 @@ uint64_t random_bits(random_state *r)
 
 double random_uniform(random_state *r) { return (double)(random_bits(r) >> 11) * 0x1p-53; }
 
-/* Marsaglia's polar method: two at a time. */
+/* Marsaglia's polar method, which makes two values at a time. */
 double random_normal(random_state *r)
 {
     double u, v, q;
