@@ -12,12 +12,12 @@ static const option options[] = { { "quick", 0, false }, { "json", 0, false },  
 typedef struct request {
     bool quick, json;
     int kind;         /* ROWS, SCATTER, PACKET */
-    long count, most; /* 0: not given */
+    long count, most; /* 0 = not given */
     const char *python;
 } request;
 enum { ROWS, SCATTER, PACKET };
 
-/* Returns a status to end with, or -1 to go on. */
+/* Returns an exit code, or -1 = go on. */
 static int read_arguments(const command *self, arguments *a, request *r)
 {
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {

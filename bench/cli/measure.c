@@ -1,4 +1,4 @@
-/* measure.c - times, threads and other programs, for weft bench. */
+/* measure.c - memory, times, threads and Python, for scatter.c and packet.c. */
 #include "measure.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record
- * size: Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
+/* packet.c - weft bench packet: reads, sums, writes and accumulates records of f32 at scrambled places, for several sizes
+ * of records. Contenders are Weft with and without WF_PACKETS, plain loops in C, and Dr.Jit.
  */
 #include "measure.h"
 #include "plot.h"
@@ -10,7 +10,7 @@
 
 enum { GATHER, SUM, SCATTER, ADD_SMALL, ADD_LARGE, WORKS };
 enum { WEFT, WEFT_OFF, C, PEER, PEER_OFF, SERIES };
-enum { SIZES = 8, MOST_SIZE = 24, SMALL = 1 << 16 /* elements */ };
+enum { SIZES = 8, MOST_SIZE = 24, SMALL = 1 << 16 /* elements of the small target */ };
 
 static const char *const work_names[WORKS] = { "gather", "gather and sum", "scatter", "scatter-add, small target",
                                                "scatter-add, large target" };
@@ -19,20 +19,20 @@ static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0x111111, 0x1f77b4
 static const int sizes[SIZES] = { 1, 2, 3, 4, 6, 8, 16, 24 };
 
 typedef struct results {
-    double ns[WORKS][SERIES][SIZES]; /* for each element; 0: not measured */
-    char peer[64];
+    double ns[WORKS][SERIES][SIZES]; /* nanoseconds per element; 0 = not measured */
+    char peer[64];                   /* "Dr.Jit 1.2"; empty = not measured */
 } results;
 
-typedef struct data { /* of one record size */
-    int n;
-    int64_t points, small; /* records; both powers of two */
-    int64_t pitch;
+typedef struct data {
+    int n;                 /* elements of a record */
+    int64_t points, small; /* number of records, and of the small target; powers of two */
+    int64_t pitch;         /* elements from lane to lane */
     uint32_t *index, *index_small;
     float *table, *lanes; /* [points][n], [n][points] */
     blocks memory;
 } data;
 
-/* Every record once, in an order that no processor foresees. */
+/* A permutation of the records, in which no prefetcher finds a pattern. */
 static uint32_t scrambled(uint32_t x, int bits)
 {
     uint32_t mask = (uint32_t)(((uint64_t)1 << bits) - 1);
@@ -77,12 +77,13 @@ static data make_data(wf_context *ctx, int n, int64_t elements)
 typedef struct part {
     int n, work;
     const uint32_t *index;
-    const float *from; /* table of gathers, lanes of scatters */
+    const float *from; /* the table for gathers, the lanes for scatters */
     float *to;
-    int64_t lo, hi, pitch, records; /* records: of an accumulation's target */
-    float *own;                     /* of an accumulation: this thread's copy; NULL: the target itself */
-    const struct part *all;         /* then: the parts of all threads, */
-    int threads, number;            /* how many there are, and which this is */
+    int64_t lo, hi, pitch;
+    int64_t records;        /* of the target of an accumulation */
+    float *own;             /* private copy of that target; NULL = adds to the target itself */
+    const struct part *all; /* parts of all threads */
+    int threads, number;    /* number of parts, and of this part */
 } part;
 
 #define INLINE static inline __attribute__((always_inline))
@@ -113,7 +114,7 @@ INLINE void do_part(const part *a, int n)
     }
 }
 
-/* The compiler sees the size of records, and what is to be done. */
+/* Makes the size of records a constant for the compiler. */
 INLINE void by_size(const part *a)
 {
     switch (a->n) {
@@ -157,7 +158,7 @@ static void *run_part(void *user)
     return NULL;
 }
 
-/* A range of the target, with all copies. */
+/* Adds all private copies to a range of the target. */
 static void *join_part(void *user)
 {
     const part *a = user;

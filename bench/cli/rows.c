@@ -8,7 +8,7 @@
 
 enum { INPUTS = 3, MIN_RUNS = 3, MAX_RUNS = 1000 };
 #define MIN_TIME 0.15
-#define MAX_TIME 1.0 /* for MIN_RUNS */
+#define MAX_TIME 1.0 /* seconds after which fewer than MIN_RUNS runs are enough */
 
 /* ---- plain C ---- */
 #define NOINLINE __attribute__((noinline))
@@ -102,7 +102,8 @@ static char *mean5_text(void)
 }
 
 typedef struct timing {
-    double all, one, plain, compile, error; /* seconds; largest relative difference */
+    double all, one, plain, compile; /* seconds: Weft with all threads and with one, plain C, the first call */
+    double error;                    /* largest relative difference between Weft and plain C */
     int threads;
 } timing;
 
@@ -112,7 +113,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median time of one call. */
+/* Median seconds of a call; NaN = failed. */
 static double measure(bool (*work)(void *), void *data)
 {
     double t[MAX_RUNS], begin = seconds();
@@ -156,7 +157,7 @@ static double largest_difference(const float *a, const float *b, int64_t n)
     return worst;
 }
 
-/* The kernel of a row on the memory of `p`. */
+/* Compiles the kernel of a row, which works on the memory of `p`. */
 static wf_kernel *prepare(wf_context *ctx, const plain_call *p, const char *text, float *out)
 {
     static const char *const names[] = { "a", "b", "c" };

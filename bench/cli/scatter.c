@@ -1,5 +1,5 @@
-/* scatter.c - weft bench scatter: many random numbers added to a buffer at random places, for buffers from one element
- * to many: every mode of accumulation, private histograms as one writes them in C, and Dr.Jit where it is installed.
+/* scatter.c - weft bench scatter: adds random numbers to buffers of one element to many, at random places. Contenders are
+ * Weft in every mode of accumulation, private histograms in C, and Dr.Jit.
  */
 #include "bench_cli.h"
 #include "measure.h"
@@ -18,8 +18,8 @@ static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0xe377c2, 0xff7f0e
 typedef struct results {
     int64_t n, size[SIZES];
     int sizes;
-    double seconds[SERIES][SIZES]; /* 0: not measured */
-    char peer[64];                 /* "Dr.Jit 1.2"; empty: not there */
+    double seconds[SERIES][SIZES]; /* 0 = not measured */
+    char peer[64];                 /* "Dr.Jit 1.2"; empty = not measured */
 } results;
 
 /* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another

@@ -22,9 +22,9 @@ static double value(wf_dtype dtype, const void *data, int64_t i)
 typedef struct looking {
     const wf_array *flat;
     wf_dtype dtype;
-    void *data; /* room for a part */
-    int64_t wrong, seen;
-    char first[160]; /* what is wrong */
+    void *data;          /* memory for a part */
+    int64_t wrong, seen; /* numbers of elements */
+    char first[160];     /* description of the first wrong element */
 } looking;
 
 static void look(gpu_case *c, looking *l, int64_t start, int64_t count)

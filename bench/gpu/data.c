@@ -1,7 +1,5 @@
-/* data.c - inputs that are made on the device, and results that are looked at on the host. */
+/* data.c - inputs, made on the device, and their elements on the host. */
 #include "gpu.h"
-#include <math.h>
-#include <stdlib.h>
 
 wf_array *gpu_empty(gpu_case *c, wf_dtype dtype, wf_shape shape)
 {
@@ -38,12 +36,12 @@ double gpu_sum(int64_t first, int64_t step, int64_t count)
     int64_t whole = GPU_PERIOD * (GPU_PERIOD - 1) / 2, sum = 0;
     if (step % GPU_PERIOD == 0)
         return (double)(count * (first % GPU_PERIOD));
-    for (int64_t k = 0; k < count % GPU_PERIOD; ++k) /* the period is a prime: steps go through all numbers */
+    for (int64_t k = 0; k < count % GPU_PERIOD; ++k) /* the period is a prime: GPU_PERIOD steps visit all numbers */
         sum += (first + k * step) % GPU_PERIOD;
     return (double)(count / GPU_PERIOD * whole + sum);
 }
 
-/* A permutation of the 32-bit numbers that looks like chance (the finalizer of MurmurHash3). */
+/* A pseudo-random permutation of the 32-bit numbers: the finalizer of MurmurHash3. */
 uint32_t gpu_random_at(int64_t i, uint32_t salt)
 {
     uint32_t h = (uint32_t)i + salt;

@@ -1,13 +1,13 @@
-/* measure.c - contenders in turns, then medians. */
+/* measure.c - measures contenders in turns, and evaluates medians. */
 #include "gpu.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define TURN 8e-3     /* seconds that a turn takes, about */
-#define SLOW 12       /* times slower than another one of the same name: one turn is enough */
-enum { CALLS = 500 }; /* of a turn at most: the driver queues about a thousand */
+#define TURN 8e-3     /* seconds of a turn, about */
+#define SLOW 12       /* a contender so many times slower than another of its name gets one turn */
+enum { CALLS = 500 }; /* greatest number of calls of a turn; the driver queues about a thousand */
 
 double gpu_now(void)
 {
@@ -39,7 +39,7 @@ static bool wait(gpu_case *c, const gpu_contender *x)
     return code == 0 || gpu_fail(c, c->b->hand->error(code));
 }
 
-/* Seconds of one of so many calls; NaN: failed. */
+/* Seconds per call of a turn; NaN = failed. */
 static double turn(gpu_case *c, const gpu_contender *x, int64_t calls)
 {
     if (x->figure)
@@ -51,7 +51,7 @@ static double turn(gpu_case *c, const gpu_contender *x, int64_t calls)
     return wait(c, x) ? (gpu_now() - start) / (double)calls : NAN;
 }
 
-/* What is there before a checked call: no result of another contender. */
+/* Removes the result of the previous contender before a checked call. */
 static bool spoil(gpu_case *c)
 {
     wf_release(c->made);
@@ -62,7 +62,7 @@ static bool spoil(gpu_case *c)
     return gpu_ok(c, wf_array_fill(c->result, value)) && gpu_ok(c, wf_sync(c->b->ctx));
 }
 
-/* One checked call, then the number of calls that fill a turn. */
+/* Checks one call, then finds the number of calls that fill a turn. */
 static bool prepare(gpu_case *c, gpu_contender *x)
 {
     if (!c->figures && (!spoil(c) || isnan(turn(c, x, 1)) || !gpu_right(c)))
@@ -71,7 +71,7 @@ static bool prepare(gpu_case *c, gpu_contender *x)
     x->calls = 1;
     x->cost = gpu_now() - start;
     for (int k = 0; k < 3 && !x->figure && took < TURN / 2 && !isnan(took);
-         ++k) { /* the first ones are slow: in steps */
+         ++k) { /* in steps, as first calls are slow */
         double calls = TURN / took;
         x->calls = calls < 1 ? 1 : calls > CALLS ? CALLS : (int64_t)calls;
         took = turn(c, x, x->calls);
@@ -123,7 +123,7 @@ static void take_turns(gpu_case *c)
                 continue;
             double took = turn(c, x, x->calls);
             if (isnan(took))
-                x->calls = 0; /* and c->error says why */
+                x->calls = 0; /* c->error is set */
             else
                 x->seconds[x->rounds++] = took;
         }
@@ -154,7 +154,7 @@ static void say(gpu_case *c, const gpu_contender *x)
     const char *who = x ? x->who : "the row", *how = x ? x->how : "";
     fprintf(stderr, "weft-bench-gpu: %s: %s%s%s: %s\n", c->row->name, who, *how ? ", " : "", how, c->error);
     if (c->b->json) {
-        for (char *at = c->error; *at; ++at) /* as JSON has it */
+        for (char *at = c->error; *at; ++at) /* a text that JSON needs no escapes for */
             *at = *at == '"' ? '\'' : *at == '\\' || (unsigned char)*at < ' ' ? ' ' : *at;
         fprintf(c->b->json, "{\"row\":\"%s\",\"who\":\"%s\",\"how\":\"%s\",\"error\":\"%s\"}\n", c->row->name, who, how,
                 c->error);
