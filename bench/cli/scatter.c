@@ -22,8 +22,9 @@ typedef struct results {
     char peer[64];                 /* "Dr.Jit 1.2"; empty = not measured */
 } results;
 
-/* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another
- * ---- */
+/* ---- C ---- */
+/* The part of a thread, with a private histogram. A small histogram has SPREAD copies, so that consecutive additions do
+ * not wait for each other. */
 typedef struct part {
     const uint32_t *index, *value;
     int64_t lo, hi, bins;
