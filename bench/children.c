@@ -1,4 +1,4 @@
-/* children.c - weft-bench as a child of itself: one small job per process. argv: program --child=JOB CACHE_DIR. */
+/* children.c - the jobs of weft-bench as a child process: weft-bench --child=JOB CACHE_DIR does one small job and ends. */
 #include "bench.h"
 #include "program.h"
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool llvm_is_mapped(void)
     return found;
 }
 
-/* out = a*b + c on 1024 elements: one kernel. */
+/* Computes out = a*b + c on 1024 elements, by one kernel. */
 static bool triad(wf_context *ctx)
 {
     static float at[4][N];
@@ -60,7 +60,7 @@ static double node_bytes(wf_context *ctx)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(16), 2);
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y = wf_add(x, 1);
-    bench_program(x, y, 16, 0.5); /* whatever is allocated once */
+    bench_program(x, y, 16, 0.5); /* makes the allocations that happen once */
     long before = status_kib("VmRSS:");
     wf_val last = bench_program(x, y, NODES, 0);
     long after = status_kib("VmRSS:");

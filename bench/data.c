@@ -1,5 +1,5 @@
-/* data.c - inputs. Random numbers are a function of stream and index, so that they can be filled in parallel and made
- * again wherever a reference value is needed. */
+/* data.c - memory of cases, and inputs. A random number is a function of stream and index: inputs are filled in parallel,
+ * and a check computes any of them again. */
 #include "bench.h"
 #include <stdlib.h>
 #include <string.h>

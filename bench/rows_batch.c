@@ -1,5 +1,5 @@
-/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: accumulated, and by hand in scratch
- * memory of each row's block (examples/06_histogram.c). */
+/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: by wf_accumulate, and in the scratch memory
+ * of a block for each row (examples/06_histogram.c). */
 #include "bench.h"
 #include "kernels.h"
 #include <string.h>
@@ -84,7 +84,7 @@ static void setup(bench *b, bench_case *c, const char *how, void (*weft)(void *d
     batch_row *r = bench_stream_data(b, c, &kind, (int64_t)SIDE * SIDE, 1, 0, -1, 1);
     if (!r)
         return;
-    /* multiples of 2^-20, which no rounding moves to another bin */
+    /* values are multiples of 2^-20, so that rounding moves none to another bin */
     for (int64_t i = 0; i < r->s.n; ++i)
         r->s.at[0][i] = (float)(int32_t)(r->s.at[0][i] * 0x1p20f) * 0x1p-20f;
     r->in = bench_keep(c, wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE)));

@@ -1,4 +1,4 @@
-/* rows_conv.c - the naive 11x11 convolution, written by index with a value outside, over a 4096 x 4096 image. */
+/* rows_conv.c - the naive 11x11 convolution of a 4096 x 4096 image: reads by index with the border mode zero. */
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
@@ -25,7 +25,7 @@ static void weft(void *data)
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
-/* The same from a copy of each block's window in scratch memory. */
+/* The same convolution, from a copy of each block's window in scratch memory. */
 static void weft_scratch(void *data)
 {
     enum { BLOCK = 64, WINDOW = BLOCK + CONV_K - 1 };
@@ -75,7 +75,7 @@ static double reference(const conv_row *r, int64_t i, int64_t j)
     return sum;
 }
 
-/* The border whole, and some of the interior. */
+/* Checks the whole border and some of the interior. */
 static bool check(void *data, char *why, size_t cap)
 {
     const conv_row *r = data;

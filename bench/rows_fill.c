@@ -1,11 +1,11 @@
-/* rows_fill.c - wf_full: a new array of 2^26 equal elements, in memory that was used before, beside filling such
- * memory in C. */
+/* rows_fill.c - wf_full, which makes a new array of 2^26 equal elements in recycled memory, beside filling such memory in
+ * C. */
 #include "bench.h"
 
 typedef struct fill_row {
     bench_stream s; /* one array, which C fills */
-    wf_array *made; /* by the last wf_full */
-    bool by_weft;   /* who did the last one */
+    wf_array *made; /* result of the last wf_full */
+    bool by_weft;   /* the last fill was wf_full */
     float value;
 } fill_row;
 

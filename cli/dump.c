@@ -1,4 +1,4 @@
-/* dump.c - weft dump: what becomes of an expression on its way to the machine. */
+/* dump.c - weft dump: the stages of an expression, from the recording to assembly. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +10,19 @@ const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
     "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --kernels --llvm\n\n"
-    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. A text may begin with '-', but -o and\n"
-    "-h are options: then '--' comes before it.\n\n"
-    "  --trace                what was recorded (the default)\n"
+    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. Put '--' before a text that begins\n"
+    "with an option: -o or -h.\n\n"
+    "  --trace                the recording (the default)\n"
     "  --passes               the passes that planning runs, each with its decisions; without a text: all passes\n"
-    "  --after PASS           what planning has made of it after that pass\n"
+    "  --after PASS           the state of planning after that pass\n"
     "  --plan                 the finished plan\n"
     "  --kernels              the kernels, after splitting and after lowering\n"
     "  --llvm                 LLVM IR\n"
     "  --asm                  assembly for this machine\n"
-    "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
-    "  --ptx                  PTX for NVIDIA GPUs; needs none\n"
-    "  --arch sm_80           of that compute capability and later (default: sm_70)\n"
-    "  -o NAME                the result that matters (default: the last assigned)\n"
+    "  --dot                  the recording, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
+    "  --ptx                  PTX for NVIDIA GPUs; works without a GPU\n"
+    "  --arch sm_80           PTX for this compute capability and later ones (default: sm_70)\n"
+    "  -o NAME                the result to dump (default: the last assigned)\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
 enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH };
@@ -36,16 +36,16 @@ typedef struct dump {
     wf_context *ctx;
     const char *text, *want;
     char last[NAME_CAP];
-    const char *spec[MAX_INPUTS]; /* name=... */
+    const char *spec[MAX_INPUTS]; /* text after the '=' of an argument */
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
     size_t args;
     bool show[KINDS];
-    const char *after; /* NULL: no pass is asked for */
-    int arch;
+    const char *after; /* pass of --after, or NULL */
+    int arch;          /* compute capability, 80 for sm_80; 0 = default */
 } dump;
 
-/* "sm_80", or 80 */
+/* Reads "sm_80" or "80". */
 static bool parse_arch(const char *text, int *arch)
 {
     char *end;
@@ -55,7 +55,7 @@ static bool parse_arch(const char *text, int *arch)
     return end > digits && !*end && n >= 10 && n < 1000;
 }
 
-/* "f32[512,512]"; false if it is none (then it is a file). *problem: NULL, or what is wrong with it. */
+/* Reads "f32[512,512]". Returns false if the text is no declaration, but a file. Sets *problem to a message or NULL. */
 static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape, const char **problem)
 {
     char buf[256];
@@ -76,7 +76,7 @@ static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape
     return true;
 }
 
-/* `weft dump --passes` alone names all passes. */
+/* True for `weft dump --passes` alone, which lists the names of all passes. */
 static bool lists_passes(const dump *d)
 {
     int shown = 0;
@@ -150,12 +150,12 @@ static void name_result(dump *d)
         d->want = d->last;
 }
 
-/* The whole text of one kind, or (`after`) after that pass; NULL on error. */
+/* The whole text of a dump; with `after`, of the plan after that pass. NULL: the context has the error. */
 static char *text_of(const wf_kernel *k, wf_dump what, const char *after)
 {
     size_t len = 0;
     char *text = NULL;
-    for (int filled = 0; filled < 2; filled++) { /* first how long it is */
+    for (int filled = 0; filled < 2; filled++) { /* the first call returns the length */
         size_t cap = text ? len + 1 : 0;
         wf_status status = after ? wf_kernel_dump_after(k, WF_NO_ARGS, after, text, cap, &len)
                                  : wf_kernel_dump(k, WF_NO_ARGS, what, text, cap, &len);
@@ -202,7 +202,7 @@ static int print_all(dump *d, const wf_kernel *k)
     return result;
 }
 
-/* Computed once, to learn dtype and shape of the result; then recorded with an array for it, as a kernel. */
+/* Computes the text once, which gives dtype and shape of the result, then records a kernel that writes such an array. */
 static int show(dump *d)
 {
     wf_array *out = NULL;
@@ -210,7 +210,7 @@ static int show(dump *d)
     if (wf_text_create(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out) != WF_OK)
         return failed_in(d->ctx);
     size_t at = d->args;
-    for (size_t i = 0; i < d->args; i++) /* an input that is assigned: the result takes its place */
+    for (size_t i = 0; i < d->args; i++) /* the result replaces an input of its name */
         if (strcmp(d->name[i], d->want) == 0 && d->arg[i].kind == 1) {
             at = i;
             wf_release(d->arg[i].as.array);

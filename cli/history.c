@@ -1,4 +1,4 @@
-/* history.c - the kernels that ran, as a table. */
+/* history.c - prints the history of a context: a line for each kernel that ran. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>

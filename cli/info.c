@@ -1,4 +1,4 @@
-/* info.c - weft info: the machine as Weft sees it, and headers of files. */
+/* info.c - weft info: what Weft finds on this machine; what the headers of files say. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 const char help_info[] =
     "  weft info                  version, devices, vector unit, LLVM, cache\n"
-    "  weft info vol.map          shape, type and pixel size, from the header alone; whether it is a volume, a stack or\n"
-    "                             colour, if the format says so; a crystal's angles and space group\n\n"
-    "The library to compile with is looked for as libLLVM 15 to 22; WEFT_LLVM=path names one. Objects are\n"
-    "cached in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
+    "  weft info vol.map          shape, type and pixel size, from the header alone; volume, stack or colour, if the\n"
+    "                             format says so; angles and space group of a crystal\n\n"
+    "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path names one. Compiled kernels are kept in\n"
+    "WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
 static const option options[] = { { NULL, 0, false } };
 
@@ -59,7 +59,7 @@ static int machine(wf_context *ctx)
 }
 
 enum { KIND_CAP = 64 };
-/* What the axes are, as far as the format says. */
+/* The meaning of the axes, as ", stack of images"; empty if the format does not say. */
 static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static KIND_CAP])
 {
     static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
@@ -77,7 +77,7 @@ static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static 
     return text;
 }
 
-/* What is not as in most files: an oblique cell, a crystal's symmetry. */
+/* Prints angles and space group, unless the cell is rectangular and without symmetry, as in most files. */
 static void print_cell(const wf_meta *m)
 {
     double angle[3];

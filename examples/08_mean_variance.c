@@ -1,5 +1,5 @@
-/* Mean and variance over chosen axes, in one pass and stable: Welford's recurrence, merged by Chan's rule; and
- * lazily, in three lines. */
+/* Mean and variance over chosen axes, in two ways: in one stable pass, by Welford's recurrence joined by Chan's rule; and
+ * by lazy arrays, in three lines. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ int main(void)
     static float x[H * W];
     double mean[2][H], variance[2][H], worst = 0;
     for (int i = 0; i < H * W; ++i)
-        x[i] = 1000 + (float)(i * 7919LL % 10007) / 10007; /* a large mean: sums of squares would lose everything */
+        x[i] = 1000 + (float)(i * 7919LL % 10007) / 10007; /* a large mean: sums of squares would lose all digits */
     wf_context *ctx = wf_context_new(NULL);
     wf_array *in = wf_wrap(ctx, x, WF_F32, WF_SHAPE(H, W), NULL, NULL);
     wf_status status = WF_OK;

@@ -1,10 +1,10 @@
-/* Argmax over the last axis: two reduced variables and a custom join. A traced helper is a plain C function, so call
- * and join share it. Ties go to the first index, whatever the order of merging. */
+/* Argmax over the last axis, by two reduced variables and a custom join. A plain C function records the comparison for
+ * points and for joins. Of equal values the first index wins, in any order of joining. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <string.h>
 
-static void consider(wf_var best, wf_var at, wf_val v, wf_val i) /* at < 0: nothing seen yet */
+static void consider(wf_var best, wf_var at, wf_val v, wf_val i) /* at < 0: no value yet */
 {
     wf_val better = wf_or(wf_gt(v, best), wf_and(wf_eq(v, best), wf_lt(i, at)));
     wf_val take = wf_and(wf_ge(i, 0), wf_or(wf_lt(at, 0), better));
@@ -35,8 +35,8 @@ int main(void)
     for (int i = 0; i < N * W; ++i)
         x[i] = (float)(i * 7919LL % 10007) / 300;
     for (int r = 0; r < N; ++r)
-        x[r * W + 137 * r] = 51; /* planted */
-    x[3 * W + 5000] = 51;        /* a tie, further on */
+        x[r * W + 137 * r] = 51; /* the maximum of row r */
+    x[3 * W + 5000] = 51;        /* an equal value with a greater index */
 
     wf_context *ctx = wf_context_new(NULL);
     wf_array *in = wf_wrap(ctx, x, WF_F32, WF_SHAPE(N, W), NULL, NULL);

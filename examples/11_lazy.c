@@ -1,5 +1,5 @@
-/* A lazy array program: forces between pairs of particles. Gathers of records, accumulations with a mode, views of
- * values and a sum that is fused with what feeds it, and then the statistics of the kernels that ran. */
+/* A lazy array program: forces between pairs of particles. It gathers records, accumulates with a mode, takes views of
+ * values, and sums in the kernel that computes the terms; then it prints the history of the kernels. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ static wf_array *forces(wf_context *ctx, const wf_array *position, const wf_arra
     wf_array *force = wf_full(ctx, WF_F32, wf_array_shape(position), 0);
     wf_graph *g = wf_begin(ctx, .name = "forces");
     wf_val p = wf_in(g, pair), a = wf_slice(p, 1, 0, 1, 1), b = wf_slice(p, 1, 1, 2, 1), d[3], r2 = WF_V(0);
-    for (int c = 0; c < 3; ++c) { /* consecutive c: a packet */
+    for (int c = 0; c < 3; ++c) { /* consecutive last indices: one load per record */
         d[c] = wf_sub(wf_read(g, position, b, c), wf_read(g, position, a, c));
         r2 = wf_fma(d[c], d[c], r2);
     }

@@ -1,4 +1,4 @@
-/* Collatz lengths of 1..n: a condition in a loop, over an index space. */
+/* Collatz lengths of 1 to n: a condition in a loop, over an index space. */
 #include "weft/weft.h"
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
-/* A loop seen turn by turn: bisection for the angle at which cos(x) = c, for several c at once, in debug mode. */
+/* Debug mode shows a loop iteration by iteration: bisection for the angle at which cos(x) = c, for several c at once. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
 
 enum { N = 4 };
 
-/* Prints what was seen; WF_OK: go on. */
+/* Prints the watched values. WF_OK lets the launch continue. */
 static wf_status print(void *user, const wf_seen *seen)
 {
     float value[N];

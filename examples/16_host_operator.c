@@ -1,4 +1,4 @@
-/* Code that cannot be traced still runs over arrays: it gets runs of elements, not elements, from several threads. */
+/* A host operator runs C code that cannot be traced. Several threads call it, each with runs of elements. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A whole program: open an MRC, bring it to mean 0 and standard deviation 1, write it. One check, one message.
+/* A whole program: reads an MRC file, normalises it to mean 0 and standard deviation 1, writes it. One check reports every
+ * error.
  *
  *     17_mrc in.mrc out.mrc
  *     17_mrc                  makes an input, and tests itself
@@ -10,7 +11,7 @@
 static wf_status standardise(wf_context *ctx, const char *from, const char *to)
 {
     wf_meta meta = { .size = sizeof meta };
-    wf_array *stack = wf_load(ctx, from, &meta); /* NULL on error; flows on */
+    wf_array *stack = wf_load(ctx, from, &meta); /* NULL on error; the calls below then do nothing */
     double n = (double)wf_array_count(stack);
 
     wf_graph *g = wf_begin(ctx);
@@ -39,7 +40,7 @@ static wf_status make_input(wf_context *ctx, const char *path)
     return status;
 }
 
-/* Whether the file holds what it should. */
+/* Sets *good to 1 if values, shape and meta data of the file are right, else to 0. */
 static wf_status test_output(wf_context *ctx, const char *path, int *good)
 {
     static float value[COUNT];

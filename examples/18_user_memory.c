@@ -1,4 +1,4 @@
-/* The caller's memory without copying, and a view of it: Weft computes in place and gives the memory back once. */
+/* An array in the caller's memory, and views of it: Weft computes in place, and gives the memory back once. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ int main(void)
     }
     wf_release(a);
     wf_release(left);
-    wrong += released != 0; /* the other view still uses it */
+    wrong += released != 0; /* the other view still uses the memory */
     wf_release(flipped);
     wrong += released != 1;
     wf_context_free(ctx);

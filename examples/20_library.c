@@ -1,4 +1,4 @@
-/* The ready-made array functions: a noisy stack of images, normalised one by one, summarised and sorted. */
+/* Array functions: a noisy stack of images is normalised image by image, summarised and sorted. */
 #include <stdio.h>
 #include "weft/functions.h"
 

@@ -1,10 +1,10 @@
-/* rows_reduce.c - reductions, all axes and some; cumulative sums and sorting. */
+/* rows_reduce.c - reductions over all axes and over some; cumulative sums; sorting. */
 #include "gpu.h"
 #include <math.h>
 
-enum { THIN = 16 }; /* columns, or rows, of long arrays */
+enum { THIN = 16 }; /* short extent of long arrays */
 
-/* Sums of [rows, columns] over one axis or both, accumulated in f64 by Weft. */
+/* The parameters of a row: sums of [rows, columns] over one axis or both. */
 typedef struct sums {
     int64_t rows, columns;
     wf_axes axes;
@@ -127,7 +127,7 @@ static double norm_of(const gpu_case *c, int64_t i)
     return sqrt((whole * (n - 1) * n * (2 * n - 1) + (rest - 1) * rest * (2 * rest - 1)) / 6);
 }
 
-/* `of` 1: of an expression, and what is made of it, too: no pass over memory of its own. */
+/* `of` 1: the input and the use of the sums are expressions fused with the scan. */
 static void scan(gpu_case *c)
 {
     int64_t n = c->b->n;
@@ -145,7 +145,7 @@ static void scan(gpu_case *c)
     c->bytes = 8 * (double)n;
 }
 
-/* The numbers below m, a power of two up to 2^24, each as often, in an order that looks like chance. */
+/* The expected element: the input has each number below m, a power of two up to 2^24, equally often. */
 static double sorted(const gpu_case *c, int64_t i) { return (double)(i / (wf_array_count(c->result) / c->m)); }
 
 static void sort(gpu_case *c)

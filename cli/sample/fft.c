@@ -1,10 +1,10 @@
-/* fft.c - a small Fourier transform for weft sample: powers of two, f32, radix 2. Columns are transformed several at a
- * time, through a buffer, so that memory is read in whole cache lines. */
-#include "cli.h"
+/* fft.c - a radix-2 Fourier transform in f32. Several columns are transformed at a time, through a buffer, so that memory
+ * is read in whole cache lines. */
+#include "fft.h"
 #include <math.h>
 #include <stdlib.h>
 
-enum { BATCH = 8 }; /* columns at a time */
+enum { BATCH = 8 }; /* columns transformed at a time */
 
 typedef struct complex_f32 {
     float re, im;
@@ -12,7 +12,7 @@ typedef struct complex_f32 {
 
 typedef struct table {
     int n, bits;
-    complex_f32 *twiddle; /* exp(-2 pi i k / n), k < n/2; conjugated for the inverse */
+    complex_f32 *twiddle; /* [n/2]: exp(-2 pi i k / n), conjugated for the inverse */
 } table;
 
 static bool table_init(table *t, int n, bool inverse)
@@ -30,10 +30,10 @@ static bool table_init(table *t, int n, bool inverse)
     return true;
 }
 
-/* n points of `lanes` interleaved signals: point k of signal j is v[k * lanes + j]. */
+/* Transforms `lanes` interleaved signals of n points: point k of signal j is v[k * lanes + j]. */
 static void transform(const table *t, complex_f32 *v, int lanes)
 {
-    for (int i = 1, j = 0; i < t->n; i++) { /* bit reversal, by counting with the carry from the left */
+    for (int i = 1, j = 0; i < t->n; i++) { /* bit reversal: j counts with the carry running from left to right */
         int bit = t->n >> 1;
         for (; j & bit; bit >>= 1)
             j ^= bit;

@@ -1,4 +1,5 @@
-/* specimen.c - see specimen.h. Blobs are stamped out to 3.5 sigma; a projection of a Gaussian is a Gaussian. */
+/* specimen.c - places, projects and draws the blobs of the particle. A blob ends at 3.5 sigma. The projection of a Gaussian
+ * is a Gaussian. */
 #include "specimen.h"
 #include <math.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@ void specimen_init(specimen *s, random_state *r)
     s->n = RINGS * FOLD * PER_SUBUNIT;
     s->blob = allocate((size_t)s->n, sizeof *s->blob);
     s->sigma = 3.5;
-    s->weight = 7e5 / s->n; /* protein is about 1.8 V above ice */
+    s->weight = 7e5 / s->n; /* the potential of protein is about 1.8 V above that of ice */
     for (int kind = 0, at = 0; kind < RINGS / 2; kind++)
         for (int b = 0; b < PER_SUBUNIT; b++) {
             double p[3], q;
-            do { /* inside the ellipsoid of a subunit, with an arm along the ring that breaks its mirror symmetry */
+            do { /* a point of the unit ball; the shear into `along` breaks the mirror symmetry of the subunit */
                 q = 0;
                 for (int d = 0; d < 3; d++) {
                     p[d] = 2 * random_uniform(r) - 1;
@@ -57,7 +58,7 @@ static void random_rotation(random_state *r, double m[3][3])
             m[i][j] = rows[i][j];
 }
 
-/* Gaussian along one axis: value[k] at pixel first + k; returns how many. */
+/* Samples a Gaussian along one axis: value[k] is at pixel first + k. Returns the number of values. */
 static int profile(double centre, double sigma, int64_t limit, int64_t *first, double *value)
 {
     int64_t low = (int64_t)ceil(centre - 3.5 * sigma), high = (int64_t)floor(centre + 3.5 * sigma);

@@ -1,5 +1,4 @@
-/* measure.c - times, threads and other programs, for weft bench. */
-#define _POSIX_C_SOURCE 200809L
+/* measure.c - memory, times, threads and Python, for scatter.c and packet.c. */
 #include "measure.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -57,10 +56,10 @@ void run_parts(void *(*work)(void *), void *parts, size_t size, int n)
             pthread_join(thread[t], NULL);
 }
 
-FILE *run_python(const char *python, const char *script, const char *operands)
+FILE *run_python(const char *python, const char *operands)
 {
-    char *line = append(NULL, "'%s' -c '%s' %s 2>/dev/null", python, script, operands);
-    FILE *from = strchr(python, '\'') ? NULL : popen(line, "r");
+    char *line = append(NULL, "'%s' '%s/sweeps.py' %s 2>/dev/null", python, WEFT_BENCH_PEERS, operands);
+    FILE *from = strchr(python, '\'') ? NULL : popen(line, "r"); /* the shell would end the path there */
     free(line);
     return from;
 }

@@ -1,11 +1,13 @@
-/* sample.c - weft sample: what an electron microscope would record of the specimen, so that there is input.
+/* sample.c - weft sample: computes the images that an electron microscope would record of the specimen.
  *
  * The model (weak phase object; Kirkland, Advanced Computing in Electron Microscopy, 2010, chapters 2 and 3):
  *   phase     sigma_e * projected potential of the particles, plus white noise of the ice
  *   transfer  chi = pi lambda df k^2 - pi/2 Cs lambda^3 k^4;  T = 2 (sqrt(1-A^2) sin chi + A cos chi) exp(-B k^2 / 4)
  *   counts    Poisson of dose * pixel^2 * (1 - T applied to the phase) * ice thickness, in electrons
- * Images are padded to a power of two, transformed, multiplied by T (a line of operator text), and transformed back.
+ * Images are padded to a power of two, transformed, multiplied by T (operator text), and transformed back.
  */
+#include "../cli.h"
+#include "fft.h"
 #include "specimen.h"
 #include <limits.h>
 #include <math.h>
@@ -20,14 +22,14 @@ const char help_sample[] =
     "  weft sample -o micrograph.mrc --size 4096 --pixel 0.8 --defocus 1.2 --carbon\n"
     "  weft sample -o particles.mrcs --stack 200 --box 160\n"
     "  weft sample -o particle.mrc --volume --box 128\n\n"
-    "A micrograph (or a stack of single particles, or the particle itself as a volume) of a barrel-shaped protein of\n"
-    "115 x 115 x 150 Angstrom in ice, in random directions: phase contrast with the transfer function of the\n"
-    "microscope, noise of ice and of counting electrons. The same seed gives the same image.\n\n"
+    "Makes a micrograph of a barrel-shaped protein of 115 x 115 x 150 Angstrom in ice, in random directions, or a stack\n"
+    "of single particles, or the particle as a volume. Images have phase contrast with the transfer function of the\n"
+    "microscope, and the noise of ice and of counting electrons. The same seed gives the same image.\n\n"
     "  -o FILE                .mrc (with pixel size), .mrcs, .npy, .tif; weft view makes a PNG of it\n"
     "  --size N               side of the micrograph in pixels, 64 to 4096 (default 2048)\n"
-    "  --particles N          how many (default: as many as a good grid has)\n"
-    "  --stack N              N single particles instead, each centred, defocus within 0.2 um of the given one\n"
-    "  --volume               the potential of the particle, in volts\n"
+    "  --particles N          particles of the micrograph (default: by its area)\n"
+    "  --stack N              a stack of N single particles, each centred, with a defocus within 0.2 um of --defocus\n"
+    "  --volume               a volume: the potential of the particle, in volts\n"
     "  --box N                side of a particle's image or volume (default: 1.5 times the particle)\n"
     "  --pixel A              Angstrom per pixel (default 1.5)\n"
     "  --defocus UM           micrometres, positive is underfocus (default 1.5)\n"
@@ -149,7 +151,7 @@ static void transform(float *data, int64_t m, int p, bool inverse)
             exit(failed("out of memory"));
 }
 
-/* What the microscope makes of m images [m, p, p, 2], in place. */
+/* Applies the transfer function to m images [m, p, p, 2], in place. false: the context has the error. */
 static bool transfer(sample *s, wf_array *images, const wf_array *defocus)
 {
     wf_shape shape = wf_array_shape(images);
@@ -167,11 +169,11 @@ static bool transfer(sample *s, wf_array *images, const wf_array *defocus)
     return ok;
 }
 
-/* ---- what is in front of it ---- */
+/* ---- specimen support, noise and detector ---- */
 
-typedef struct field {     /* carbon, and the thickness of the ice, over the image */
-    double cx, cy, radius; /* of the hole in the film, in pixels; 0: no film */
-    double slope_x, slope_y, wave[3][4];
+typedef struct field {                   /* carbon film and ice of a micrograph */
+    double cx, cy, radius;               /* hole in the film, in pixels; radius 0 = no film */
+    double slope_x, slope_y, wave[3][4]; /* terms of the thickness of the ice */
 } field;
 
 static void field_init(field *f, sample *s, bool film)
@@ -198,7 +200,7 @@ static bool on_carbon(const field *f, double y, double x)
     return f->radius > 0 && dx * dx + dy * dy > f->radius * f->radius * wobble * wobble;
 }
 
-static double thickness(const field *f, double v, double u) /* relative brightness; u and v from -1/2 to 1/2 */
+static double thickness(const field *f, double v, double u) /* of the ice, as relative brightness; -1/2 <= u, v < 1/2 */
 {
     double t = 1 + f->slope_x * u + f->slope_y * v;
     for (int i = 0; i < 3; i++)
@@ -206,7 +208,7 @@ static double thickness(const field *f, double v, double u) /* relative brightne
     return t;
 }
 
-/* Counts of electrons for h x w pixels of the image [p][p][2] at `from`. */
+/* Counts electrons in n x n pixels of the image [p][p][2] at `from`. */
 static void detect(sample *s, const field *f, const float *from, int p, int64_t n, float *to)
 {
     double flux = s->dose > 0 ? s->dose * s->pixel * s->pixel : 1;
@@ -225,7 +227,7 @@ static void detect(sample *s, const field *f, const float *from, int p, int64_t 
         }
 }
 
-/* Phase noise of ice (and film) in the real parts of [p][p][2]. */
+/* Adds the phase noise of ice and film to the real parts of [p][p][2]. */
 static void add_ice(sample *s, const field *f, float *image, int p)
 {
     if (s->dose <= 0)
@@ -244,7 +246,8 @@ static void scale_phase(float *image, int p, double by)
         image[2 * i] *= (float)by;
 }
 
-/* Places for particles that do not touch each other, nor the film; fewer if there is no room. */
+/* Finds places where particles touch neither each other nor the film. Returns their number, which is below `wanted` if
+ * there is no room. */
 static long scatter(sample *s, const field *f, long wanted, double (*place)[2])
 {
     double distance = 1.0 * SPECIMEN_DIAMETER / s->pixel, margin = 0.25 * distance, n = (double)s->size;

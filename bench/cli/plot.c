@@ -1,6 +1,7 @@
-/* plot.c - lays a plot out as lines and texts, which a canvas draws: one writes SVG, the other fills pixels. */
+/* plot.c - lays out a plot as lines and texts, and draws them on a canvas, which is an SVG file or pixels. */
 #include "plot.h"
 #include "raster.h"
+#include "weft/io.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,9 @@
 
 enum { LEFT = 64, TOP = 58, WIDTH = 330, HEIGHT = 260, BETWEEN = 84, LEGEND = 150, ACROSS = 3, GREY = 0xdddddd };
 
-typedef struct canvas { /* one of the two */
-    FILE *svg;
-    raster *pixels;
+typedef struct canvas {
+    FILE *svg;      /* used if there are no pixels */
+    raster *pixels; /* or NULL */
 } canvas;
 
 static void draw_line(const canvas *c, double x0, double y0, double x1, double y1, unsigned colour, double width,
@@ -36,8 +37,9 @@ static void draw_text(const canvas *c, double x, double y, int anchor, unsigned 
                 anchors[anchor], colour, text);
 }
 
-typedef struct frame { /* of one chart: where values are */
-    double left, top, x0, x1, y0, y1;
+typedef struct frame {
+    double left, top;      /* of the chart in the drawing */
+    double x0, x1, y0, y1; /* range of the axes, as decadic logarithms */
 } frame;
 
 static double x_of(const frame *f, double x)
@@ -47,7 +49,7 @@ static double x_of(const frame *f, double x)
 
 static double y_of(const frame *f, double y) { return f->top + HEIGHT - HEIGHT * (log10(y) - f->y0) / (f->y1 - f->y0); }
 
-/* Whole decades around all values of a chart; at least one. */
+/* Sets the range of the axes; y covers whole decades, at least one. */
 static void find_range(const plot *p, const chart *c, frame *f)
 {
     double low = INFINITY, high = 0;

@@ -1,4 +1,4 @@
-/* raster.c - antialiased lines by their distance from each pixel, letters from a table of dots. */
+/* raster.c - draws antialiased lines, by the distance of each pixel from the line, and letters from a table of dots. */
 #include "raster.h"
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ void raster_line(raster *r, double x0, double y0, double x1, double y1, unsigned
         }
 }
 
-/* Columns from left to right, the lowest bit on top; from the space on. */
+/* The letters from the space on: columns from left to right, with the lowest bit at the top. */
 static const unsigned char dots[][5] = {
     /* clang-format off */
     {0,0,0,0,0}, {0,0,0x5f,0,0}, {0,7,0,7,0}, {0x14,0x7f,0x14,0x7f,0x14}, {0x24,0x2a,0x7f,0x2a,0x12},

@@ -1,6 +1,6 @@
-/* random.c - xoshiro256** (Blackman and Vigna, 2018) seeded by splitmix64, so that a seed gives the same values on
- * every machine and with every library. */
-#include "cli.h"
+/* random.c - xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64. A seed gives the same values on every
+ * machine. */
+#include "common.h"
 #include <math.h>
 
 static uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
@@ -30,7 +30,7 @@ uint64_t random_bits(random_state *r)
 
 double random_uniform(random_state *r) { return (double)(random_bits(r) >> 11) * 0x1p-53; }
 
-/* Marsaglia's polar method: two at a time. */
+/* Marsaglia's polar method, which makes two values at a time. */
 double random_normal(random_state *r)
 {
     double u, v, q;

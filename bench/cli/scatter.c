@@ -1,8 +1,7 @@
-/* scatter.c - weft bench scatter: many random numbers added to a buffer at random places, for buffers from one element
- * to many: every mode of accumulation, private histograms as one writes them in C, and Dr.Jit where it is installed.
+/* scatter.c - weft bench scatter: adds random numbers to buffers of one element to many, at random places. Contenders are
+ * Weft in every mode of accumulation, private histograms in C, and Dr.Jit.
  */
-#define _POSIX_C_SOURCE 200809L
-#include "scatter.h"
+#include "bench_cli.h"
 #include "measure.h"
 #include "plot.h"
 #include <stdio.h>
@@ -19,12 +18,13 @@ static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0xe377c2, 0xff7f0e
 typedef struct results {
     int64_t n, size[SIZES];
     int sizes;
-    double seconds[SERIES][SIZES]; /* 0: not measured */
-    char peer[64];                 /* "Dr.Jit 1.2"; empty: not there */
+    double seconds[SERIES][SIZES]; /* 0 = not measured */
+    char peer[64];                 /* "Dr.Jit 1.2"; empty = not measured */
 } results;
 
-/* ---- C: each thread has a histogram of its own, small ones several, so that additions do not wait for one another
- * ---- */
+/* ---- C ---- */
+/* The part of a thread, with a private histogram. A small histogram has SPREAD copies, so that consecutive additions do
+ * not wait for each other. */
 typedef struct part {
     const uint32_t *index, *value;
     int64_t lo, hi, bins;
@@ -145,37 +145,13 @@ static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out
 }
 
 /* ---- Dr.Jit, in a process of its own ---- */
-static const char peer_script[] =
-    "import sys,time\n"
-    "import drjit as dr\n"
-    "from drjit.llvm import UInt32,PCG32\n"
-    "n,most,threads=[int(x) for x in sys.argv[1:]]\n"
-    "dr.set_thread_count(threads)\n"
-    "print(\"version\",dr.__version__,flush=True)\n"
-    "modes=[dr.ReduceMode.Auto,dr.ReduceMode.Direct,dr.ReduceMode.Local,dr.ReduceMode.Expand]\n"
-    "size,at=1,0\n"
-    "while size<=most:\n"
-    "    rng=PCG32(size=n)\n"
-    "    i=rng.next_uint32_bounded(size) if size>1 else dr.zeros(UInt32,n)\n"
-    "    i=dr.minimum(i,size-1); dr.make_opaque(i)\n"
-    "    v=rng.next_uint32(); dr.eval(i,v); dr.sync_thread()\n"
-    "    for m,mode in enumerate(modes):\n"
-    "        t=dr.zeros(UInt32,size); dr.make_opaque(t); best=1e9; spent=0\n"
-    "        for k in range(6):\n"
-    "            dr.sync_thread(); start=time.perf_counter()\n"
-    "            dr.scatter_reduce(dr.ReduceOp.Add,t,v,i,mode=mode); dr.eval(t); dr.sync_thread()\n"
-    "            s=time.perf_counter()-start\n"
-    "            if k: best=min(best,s); spent+=s\n"
-    "            if k>1 and spent>2: break\n"
-    "        print(m,at,best,flush=True)\n"
-    "    size*=10; at+=1\n";
-
 static bool measure_peer(const char *python, int threads, results *out)
 {
     char line[256];
-    char *sizes = append(NULL, "%lld %lld %d", (long long)out->n, (long long)out->size[out->sizes - 1], threads);
-    FILE *from = run_python(python, peer_script, sizes);
-    free(sizes);
+    char *operands =
+        append(NULL, "scatter %lld %lld %d", (long long)out->n, (long long)out->size[out->sizes - 1], threads);
+    FILE *from = run_python(python, operands);
+    free(operands);
     if (!from)
         return false;
     while (fgets(line, sizeof line, from)) {

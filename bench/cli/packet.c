@@ -1,17 +1,16 @@
-/* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record
- * size: Weft with and without WF_FLAG_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
+/* packet.c - weft bench packet: reads, sums, writes and accumulates records of f32 at scrambled places, for several sizes
+ * of records. Contenders are Weft with and without WF_FLAG_PACKETS, plain loops in C, and Dr.Jit.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 #include "plot.h"
-#include "scatter.h"
+#include "bench_cli.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GATHER, SUM, SCATTER, ADD_SMALL, ADD_LARGE, WORKS };
 enum { WEFT, WEFT_OFF, C, PEER, PEER_OFF, SERIES };
-enum { SIZES = 8, MOST_SIZE = 24, SMALL = 1 << 16 /* elements */ };
+enum { SIZES = 8, MOST_SIZE = 24, SMALL = 1 << 16 /* elements of the small target */ };
 
 static const char *const work_names[WORKS] = { "gather", "gather and sum", "scatter", "scatter-add, small target",
                                                "scatter-add, large target" };
@@ -20,20 +19,20 @@ static const unsigned colours[SERIES] = { 0xd62728, 0xff9896, 0x111111, 0x1f77b4
 static const int sizes[SIZES] = { 1, 2, 3, 4, 6, 8, 16, 24 };
 
 typedef struct results {
-    double ns[WORKS][SERIES][SIZES]; /* for each element; 0: not measured */
-    char peer[64];
+    double ns[WORKS][SERIES][SIZES]; /* nanoseconds per element; 0 = not measured */
+    char peer[64];                   /* "Dr.Jit 1.2"; empty = not measured */
 } results;
 
-typedef struct data { /* of one record size */
-    int n;
-    int64_t points, small; /* records; both powers of two */
-    int64_t pitch;
+typedef struct data {
+    int n;                 /* elements of a record */
+    int64_t points, small; /* number of records, and of the small target; powers of two */
+    int64_t pitch;         /* elements from lane to lane */
     uint32_t *index, *index_small;
     float *table, *lanes; /* [points][n], [n][points] */
     blocks memory;
 } data;
 
-/* Every record once, in an order that no processor foresees. */
+/* A permutation of the records, in which no prefetcher finds a pattern. */
 static uint32_t scrambled(uint32_t x, int bits)
 {
     uint32_t mask = (uint32_t)(((uint64_t)1 << bits) - 1);
@@ -78,12 +77,13 @@ static data make_data(wf_context *ctx, int n, int64_t elements)
 typedef struct part {
     int n, work;
     const uint32_t *index;
-    const float *from; /* table of gathers, lanes of scatters */
+    const float *from; /* the table for gathers, the lanes for scatters */
     float *to;
-    int64_t lo, hi, pitch, records; /* records: of an accumulation's target */
-    float *own;                     /* of an accumulation: this thread's copy; NULL: the target itself */
-    const struct part *all;         /* then: the parts of all threads, */
-    int threads, number;            /* how many there are, and which this is */
+    int64_t lo, hi, pitch;
+    int64_t records;        /* of the target of an accumulation */
+    float *own;             /* private copy of that target; NULL = adds to the target itself */
+    const struct part *all; /* parts of all threads */
+    int threads, number;    /* number of parts, and of this part */
 } part;
 
 #define INLINE static inline __attribute__((always_inline))
@@ -114,7 +114,7 @@ INLINE void do_part(const part *a, int n)
     }
 }
 
-/* The compiler sees the size of records, and what is to be done. */
+/* Makes the size of records a constant for the compiler. */
 INLINE void by_size(const part *a)
 {
     switch (a->n) {
@@ -158,7 +158,7 @@ static void *run_part(void *user)
     return NULL;
 }
 
-/* A range of the target, with all copies. */
+/* Adds all private copies to a range of the target. */
 static void *join_part(void *user)
 {
     const part *a = user;
@@ -272,49 +272,12 @@ static bool measure_work(wf_context *ctx, const data *d, int work, int at, resul
 }
 
 /* ---- Dr.Jit, in a process of its own; the same work on the same data ---- */
-static const char peer_script[] =
-    "import sys,time\n"
-    "import drjit as dr\n"
-    "from drjit.llvm import UInt32,Float,ArrayXf\n"
-    "elements,threads=[int(x) for x in sys.argv[1:]]\n"
-    "dr.set_thread_count(threads)\n"
-    "print(\"version\",dr.__version__,flush=True)\n"
-    "def log2(x): return x.bit_length()-1\n"
-    "def least(f):\n"
-    "    best=1e9; spent=0\n"
-    "    for k in range(6):\n"
-    "        dr.sync_thread(); s=time.perf_counter(); f(); dr.sync_thread(); s=time.perf_counter()-s\n"
-    "        if k: best=min(best,s); spent+=s\n"
-    "        if k>1 and spent>2: break\n"
-    "    return best\n"
-    "for at,n in enumerate([1,2,3,4,6,8,16,24]):\n"
-    "    bits=log2(max(elements//n,2)); small=min(log2(65536//n),bits); p=1<<bits\n"
-    "    x=dr.arange(UInt32,p)\n"
-    "    for k in range(2):\n"
-    "        x=(x*2654435761)&(p-1); x=x^(x>>((bits+1)//2))\n"
-    "    xs=x&((1<<small)-1); dr.eval(x,xs)\n"
-    "    table=Float(dr.arange(UInt32,p*n)%13); dr.eval(table)\n"
-    "    v=ArrayXf([Float((dr.arange(UInt32,p)+k*p)%11) for k in range(n)]); dr.eval(v)\n"
-    "    def gather(): dr.eval(dr.gather(ArrayXf,table,x,shape=(n,p)))\n"
-    "    def total():\n"
-    "        r=dr.gather(ArrayXf,table,x,shape=(n,p)); s=r[0]\n"
-    "        for k in range(1,n): s=s+r[k]\n"
-    "        dr.eval(s)\n"
-    "    to=dr.zeros(Float,p*n); few=dr.zeros(Float,n<<small); dr.eval(to,few)\n"
-    "    def scatter(): dr.scatter(to,v,x); dr.eval(to)\n"
-    "    def add_small(): dr.scatter_add(few,v,xs); dr.eval(few)\n"
-    "    def add_large(): dr.scatter_add(to,v,x); dr.eval(to)\n"
-    "    for off in range(2):\n"
-    "        dr.set_flag(dr.JitFlag.PacketOps,not off)\n"
-    "        for w,f in enumerate([gather,total,scatter,add_small,add_large]):\n"
-    "            print(w,off,at,1e9*least(f)/(p*n),flush=True)\n";
-
 static bool measure_peer(const char *python, int64_t elements, int threads, results *out)
 {
     char line[256], version[32];
-    char *numbers = append(NULL, "%lld %d", (long long)elements, threads);
-    FILE *from = run_python(python, peer_script, numbers);
-    free(numbers);
+    char *operands = append(NULL, "packet %lld %d", (long long)elements, threads);
+    FILE *from = run_python(python, operands);
+    free(operands);
     if (!from)
         return false;
     while (fgets(line, sizeof line, from)) {

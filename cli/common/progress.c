@@ -1,5 +1,5 @@
-/* progress.c - time, and a line on the terminal for work that takes longer than a second. */
-#include "cli.h"
+/* progress.c - the clock, and a line on the terminal for work that takes longer than a second. */
+#include "common.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The tool runs one command, so one line is all there is. */
+/* The one progress line of the process. */
 static struct {
     pthread_t thread;
     pthread_mutex_t lock;
@@ -21,7 +21,7 @@ static struct {
     bool running, stop;
     const char *what;
     double start;
-    atomic_int permille; /* -1: unknown */
+    atomic_int permille; /* -1 = unknown */
 } line = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
 
 static void *show(void *unused)
