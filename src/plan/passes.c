@@ -95,7 +95,7 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
     unsigned kind = rec->options.kind == WF__ARRAYS ? ARRAYS : SPACES;
     static const unsigned target[] = { [WF__INTERPRETER] = INTERPRETED, [WF__PROCESSOR] = COMPILED, [WF__GPU] = GPU };
     return pass->on & kind && pass->on & target[rec->options.target] &&
-           (!(pass->on & DEBUG) || rec->ir.flags & WF_DEBUG);
+           (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG);
 }
 
 /* The passes from `first` to before `end`, all of one stage before those of the next. */

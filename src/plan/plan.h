@@ -57,13 +57,13 @@ typedef struct wf__plan_options {
 _Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
 
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
-enum { WF__SECTIONS = WF_DEINIT + 1 };
+enum { WF__SECTIONS = WF_SECTION_DEINIT + 1 };
 typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
     wf__plan_options options;
     union {
         wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 where nothing was recorded */
         struct {                      /* the same, by name */
-            wf__ir ir;                /* WF_CALL, the operator */
+            wf__ir ir;                /* WF_SECTION_CALL, the operator */
             wf__ir post;              /* rank 0: reads reduction k as parameter ir.param_n + k */
             wf__ir join;              /* rank 0, of custom joins (wf__ir.joiner) */
             wf__ir init;              /* over the kept axes (without reductions: once), before the operator */
@@ -76,7 +76,9 @@ typedef struct wf__recording { /* a finished one; what planning reads of it stan
     uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
     wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
 } wf__recording;
-_Static_assert(WF_CALL == 0 && WF_POST == 1 && WF_JOIN == 2 && WF_INIT == 3 && WF_DEINIT == 4, "wf__recording.section");
+_Static_assert(WF_SECTION_CALL == 0 && WF_SECTION_POST == 1 && WF_SECTION_JOIN == 2 && WF_SECTION_INIT == 3 &&
+                   WF_SECTION_DEINIT == 4,
+               "wf__recording.section");
 
 static inline uint64_t wf__expand_bytes(const wf__recording *rec)
 {

@@ -81,7 +81,7 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     if (full)
         wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
                          (unsigned)s);
-    if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
+    if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_FLAG_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
     wf__ref number[WF_MAX_RANK];
