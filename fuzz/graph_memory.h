@@ -172,12 +172,12 @@ static void add_store(recorder *r)
  * else touches it from then on. */
 static void add_accumulate(recorder *r)
 {
-    static const int modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
     fz_buffer *b = &r->set.buffer[a->buffer];
     wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
-    int mode = modes[take(r, 4)];
+    wf_mode mode = modes[take(r, 4)];
     bool ordered = wf__is_float(a->dtype) && (join == WF_JOIN_ADD || join == WF_JOIN_MUL);
     bool reduces = r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE;
     wf_shape shape = { 0 };

@@ -98,7 +98,7 @@ static wf_join some_join(const array *a, const scatter *s)
 
 static bool accumulated(void)
 {
-    static const int modes[] = { WF_MODE_AUTO, WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     array *a = to_write();
     scatter s = { 0 };
     bool no_conflict = rarely(5);
@@ -107,7 +107,7 @@ static bool accumulated(void)
         return false;
     wf_dtype t = memory_of(a)->dtype;
     wf_join join = some_join(a, &s);
-    int mode = no_conflict ? WF_MODE_NO_CONFLICT : modes[below(5)];
+    wf_mode mode = no_conflict ? WF_MODE_NO_CONFLICT : modes[below(5)];
     wf_vals index = { s.at.index, (size_t)a->shape.rank };
     say(" %s mode %#x a%d v%d;\n", join_name[join], mode, a->id, s.v->id);
     if (s.condition)

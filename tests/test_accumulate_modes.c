@@ -86,7 +86,7 @@ static void test_what_is_done(void **state)
 
 /* Sums, an exchange and what is read at (at, i mod 3) of arrays of shape (1, 3): `at` is 0, looked up or literally.
  * The size of the kernel. */
-static uint32_t at_one_place(bool looked_up, bool arrays, int mode, wf_array *index, int32_t got[9])
+static uint32_t at_one_place(bool looked_up, bool arrays, wf_mode mode, wf_array *index, int32_t got[9])
 {
     enum { N = 1000 };
     static const int32_t table[] = { 7, 20, 100 };
@@ -115,7 +115,7 @@ static void test_one_place(void **state)
 {
     (void)state;
     wf_array *index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 0);
-    for (int mode = WF_MODE_AUTO; mode <= WF_MODE_EXPAND; mode += WF_MODE_DIRECT - WF_MODE_AUTO)
+    for (wf_mode mode = WF_MODE_AUTO; mode <= WF_MODE_EXPAND; ++mode)
         for (int arrays = 0; arrays < 2; ++arrays) {
             int32_t got[9], want[9];
             uint32_t size = at_one_place(true, arrays, mode, index, got);
@@ -137,7 +137,7 @@ static void test_one_place(void **state)
 }
 
 /* An array of `bins` f32 that 2^16 points meet in, in that mode; how many copies were made. */
-static int copies_of(int mode, int64_t bins)
+static int copies_of(wf_mode mode, int64_t bins)
 {
     const int64_t n = sized(1 << 16, 1 << 11);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(bins), 0);
@@ -188,7 +188,7 @@ static void test_expand_bytes(void **state)
 }
 
 /* A copy for each block of threads, which then do several blocks' points: of one array, any strides, or of two. */
-static void check_blocks(wf_dtype t, int mode, int64_t rows, int64_t columns, int32_t threads, int copies)
+static void check_blocks(wf_dtype t, wf_mode mode, int64_t rows, int64_t columns, int32_t threads, int copies)
 {
     const int64_t n = sized(1 << 17, 1 << 13);
     wf_array *a = wf_full(ctx, t, WF_SHAPE(columns, rows), 3), *turned = wf_view_permute(a, (const int[]){ 1, 0 });

@@ -18,7 +18,7 @@ static void test_counter(void **state)
         wf_val i = wf_index(g, 0);
         if (masked) { /* the points of a condition, packed in some order */
             wf_val keep = wf_eq(wf_mod(i, 3), 0), slot = wf_atomic_if(g, keep, WF_JOIN_INC, counter, 0, 1);
-            wf_accumulate_if(g, keep, (int)WF_JOIN_MAX, list, i, slot);
+            wf_accumulate_if(g, keep, WF_JOIN_MAX, list, i, slot);
         } else {
             wf_write(g, list, i, wf_atomic(g, WF_JOIN_ADD, counter, 1, 1));
         }

@@ -362,7 +362,7 @@ static void test_same_results(void **state)
 static void test_accumulations(void **state)
 {
     (void)state;
-    static const int modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     enum { POINTS = 2048, BINS = 3 };
     for (size_t m = 0; m < sizeof modes / sizeof *modes; ++m) {
         wf_array *counts = wf_full(ctx, WF_I32, WF_SHAPE(BINS), 5), *most = wf_full(ctx, WF_F32, WF_SHAPE(BINS), 0);

@@ -177,7 +177,7 @@ static void test_writes(void **state)
 static void test_sums(void **state)
 {
     (void)state;
-    static const int modes[] = { 0, WF_MODE_DIRECT, WF_MODE_EXPAND, WF_MODE_LOCAL };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_EXPAND, WF_MODE_LOCAL };
     for (int size = 1; size <= 4; size += 3)
         for (size_t m = 0; m < sizeof modes / sizeof *modes; ++m)
             for (int threads = 1; threads <= 2; ++threads) {

@@ -280,7 +280,7 @@ static void test_modes(void **state)
 {
     (void)state;
     wf_array *h = wf_full(ctx, WF_I32, WF_SHAPE(16), 0);
-    static const int modes[] = { WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     for (size_t m = 0; m < WF__COUNT(modes); ++m) {
         ran();
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100000));

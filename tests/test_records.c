@@ -78,7 +78,7 @@ static void check_scatter(wf_dtype t, const layout *l, bool masked)
     wf_release(target), wf_release(base), wf_release(own), wf_release(from);
 }
 
-static void check_sum(wf_dtype t, const layout *l, int mode)
+static void check_sum(wf_dtype t, const layout *l, wf_mode mode)
 {
     wf_array *base, *target = records(t, RECORDS, l, 1, &base);
     int64_t *want = whole(target);

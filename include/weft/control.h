@@ -1,9 +1,10 @@
-/* control.h - part of weft.h, which includes it: variables and local arrays, conditions and loops, and calls of traced
+/* control.h - variables and local arrays, conditions and loops, and calls of traced
  * functions, among which an index may choose. What is to be had in an index space, over elements, and in array graphs.
  */
-#ifndef WEFT_CONTROL_H
-#define WEFT_CONTROL_H
-#include "weft/weft.h"
+#ifndef WF_CONTROL_H
+#define WF_CONTROL_H
+#include "weft/error.h"
+#include "weft/macros.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -85,7 +86,6 @@ WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_funct
 #ifdef __cplusplus
 }
 #else
-/* ---- C: WF_V and lists are those of ops.h and macros.h ------------------------------------------------------- */
 #if defined(__GNUC__)
 #pragma GCC system_header /* operands elide braces on purpose */
 #endif

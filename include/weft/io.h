@@ -7,8 +7,8 @@
  * header is an error that names file, field and value, and nothing is allocated that the length of the file does not
  * account for (compressed data: at the highest ratio its method can reach).
  */
-#ifndef WEFT_IO_H
-#define WEFT_IO_H
+#ifndef WF_IO_H
+#define WF_IO_H
 #include "weft/weft.h"
 #ifdef __cplusplus
 extern "C" {

@@ -2,8 +2,8 @@
  * alike (where values are arrays and broadcast), and are written on the recording interface alone. Mistakes poison the
  * graph, as everywhere while recording. From the thread that records.
  */
-#ifndef WEFT_TRACED_H
-#define WEFT_TRACED_H
+#ifndef WF_TRACED_H
+#define WF_TRACED_H
 #include "weft/weft.h"
 
 #ifdef __cplusplus

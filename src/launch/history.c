@@ -44,14 +44,15 @@ static void count_recording(const wf__recording *rec, wf_kernel_info *out)
 }
 
 /* ---- a stage ---- */
-static int mode_of(const wf__stage *stage)
+static wf_mode mode_of(const wf__stage *stage)
 {
-    static const int mode[] = { 0, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_NO_CONFLICT, WF_MODE_NO_CONFLICT };
+    static const wf_mode mode[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_NO_CONFLICT,
+                                    WF_MODE_NO_CONFLICT };
     wf__ref r = 1;
     while (r < stage->body.n && stage->body.node[r].op != WF__ACCUM)
         ++r;
     if (r >= stage->body.n)
-        return 0;
+        return WF_MODE_AUTO;
     for (uint32_t k = 0; k < stage->copies_n; ++k)
         if (stage->copies[k].slot == stage->body.node[r].a)
             return WF_MODE_EXPAND;

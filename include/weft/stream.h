@@ -1,7 +1,7 @@
-/* streams.h - part of weft.h, which includes it: queues of launches, and events. */
-#ifndef WEFT_STREAMS_H
-#define WEFT_STREAMS_H
-#include "weft/weft.h"
+/* stream.h - streams, which are queues of launches, and events. */
+#ifndef WF_STREAM_H
+#define WF_STREAM_H
+#include "weft/error.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
