@@ -1,4 +1,4 @@
-/* parse_var.c - declarations: registers, variables with their initial values, parameters. */
+/* parse_var.c - parses declarations: registers, variables with initial values, parameters. */
 #include "emu/number.h"
 #include "emu/parse.h"
 
@@ -32,12 +32,12 @@ static bool read_align(emu_parser *p, uint32_t *align)
     if (!read_count(p, 128, &n))
         return false;
     if (n == 0 || (n & (n - 1)))
-        return wfe_fail(p, "an alignment of %llu is no power of two", (unsigned long long)n);
+        return wfe_fail(p, "an alignment of %llu is not a power of two", (unsigned long long)n);
     *align = (uint32_t)n;
     return true;
 }
 
-static bool take_name(emu_parser *p, emu_slice *name)
+static bool read_name(emu_parser *p, emu_slice *name)
 {
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.')
         return wfe_fail(p, "a name was expected, not '%.*s'", (int)p->text.n, p->text.at);
@@ -49,7 +49,7 @@ static bool take_name(emu_parser *p, emu_slice *name)
     return true;
 }
 
-bool wfe_registers(emu_parser *p)
+bool wfe_parse_registers(emu_parser *p)
 {
     emu_type type;
     if (wfe_at(p, ".v2") || wfe_at(p, ".v4"))
@@ -59,7 +59,7 @@ bool wfe_registers(emu_parser *p)
     do {
         emu_slice name;
         uint64_t count = 0;
-        if (!take_name(p, &name))
+        if (!read_name(p, &name))
             return false;
         if (wfe_accept(p, "<")) {
             if (!read_count(p, 1000000, &count) || !wfe_expect(p, ">"))
@@ -79,7 +79,7 @@ bool wfe_registers(emu_parser *p)
     return wfe_expect(p, ";");
 }
 
-/* name[n][m]...; *elements is 0 for an open extent. */
+/* [n][m]... after a name. *open: an extent is empty, as in name[]. */
 static bool read_extents(emu_parser *p, uint64_t *elements, bool *open)
 {
     *elements = 1;
@@ -124,18 +124,18 @@ static bool store_element(emu_parser *p, emu_var *v, uint64_t at, bool minus)
     return true;
 }
 
-/* The address of a variable, in an initial value: name, name+number, generic(name). */
+/* An address as an initial value: name, name+number, generic(name). */
 static bool store_address(emu_parser *p, emu_var *v, uint64_t at)
 {
     bool generic = wfe_accept(p, "generic");
     emu_slice name;
     uint32_t row;
     uint64_t add = 0;
-    if ((generic && !wfe_expect(p, "(")) || !take_name(p, &name) || (generic && !wfe_expect(p, ")")))
+    if ((generic && !wfe_expect(p, "(")) || !read_name(p, &name) || (generic && !wfe_expect(p, ")")))
         return false;
     const emu_symbol *s = wfe_lookup(p, name, &row);
     if (!s || s->kind != EMU_SYM_VAR || p->m->vars[s->first].space == EMU_SHARED)
-        return wfe_fail(p, "'%.*s' is no global variable", (int)name.n, name.at);
+        return wfe_fail(p, "'%.*s' is not a global variable", (int)name.n, name.at);
     if (wfe_size(v->type) != 8 || at + 8 > v->size)
         return wfe_fail(p, "an address needs an element of 64 bits");
     if (wfe_accept(p, "+") && !read_count(p, UINT32_MAX, &add))
@@ -187,7 +187,7 @@ static bool place_shared(emu_parser *p, emu_var *v, bool open)
     return true;
 }
 
-/* A variable that lives in the frame of a function. */
+/* Places a variable in the frame of a function. */
 static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
 {
     emu_symbol *s = wfe_declare(p, name, EMU_SYM_FRAME, v->type);
@@ -202,7 +202,7 @@ static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
     return true;
 }
 
-static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
+static bool place_variable(emu_parser *p, emu_slice name, emu_var *v, bool open)
 {
     emu_module *m = p->m;
     if (v->space == EMU_LOCAL || v->space == EMU_PARAM) {
@@ -233,7 +233,7 @@ static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
     return !wfe_accept(p, "=") || read_values(p, kept);
 }
 
-bool wfe_variable(emu_parser *p, emu_space space, bool is_extern)
+bool wfe_parse_variable(emu_parser *p, emu_space space, bool is_extern)
 {
     emu_var v = { .space = (uint8_t)space, .is_extern = is_extern, .line = p->token_line };
     if (wfe_accept(p, ".attribute")) {
@@ -256,19 +256,19 @@ bool wfe_variable(emu_parser *p, emu_space space, bool is_extern)
     do {
         emu_slice name;
         bool open;
-        if (!take_name(p, &name) || !read_extents(p, &v.elements, &open))
+        if (!read_name(p, &name) || !read_extents(p, &v.elements, &open))
             return false;
         v.size = v.elements * width * wfe_size(v.type);
-        v.name = wfe_keep(p, name);
+        v.name = wfe_copy_name(p, name);
         if (open && wfe_at(p, "="))
             return wfe_fail(p, "'%s' needs an extent beside its initial values", v.name);
-        if (!v.name || !place(p, name, &v, open))
+        if (!v.name || !place_variable(p, name, &v, open))
             return false;
     } while (wfe_accept(p, ","));
     return wfe_expect(p, ";");
 }
 
-bool wfe_parameter(emu_parser *p, bool entry, emu_var *out)
+bool wfe_parse_parameter(emu_parser *p, bool entry, emu_var *out)
 {
     emu_func *f = p->f;
     emu_slice name;
@@ -285,9 +285,9 @@ bool wfe_parameter(emu_parser *p, bool entry, emu_var *out)
         if (!read_align(p, &pointee))
             return false;
     }
-    if (!take_name(p, &name) || !read_extents(p, &out->elements, &open))
+    if (!read_name(p, &name) || !read_extents(p, &out->elements, &open))
         return false;
-    out->name = wfe_keep(p, name);
+    out->name = wfe_copy_name(p, name);
     if (!out->name)
         return false;
     if (open)

@@ -138,8 +138,8 @@ static void run_cut(wf_device device, recorder *record, wf_shape shape, wf_axes 
     cut(&plan, size);
     bool ok;
     if (device == WF_CPU) {
-        ok = wf__engine_run(ctx->engine, &plan, base, NULL, &(wf__limits){ 0 }, true, NULL, &f);
-        wf__plan_free(&plan, wf__engine_free_stage_code, ctx->engine);
+        ok = wf__cpu_run(ctx->engine, &plan, base, NULL, &(wf__limits){ 0 }, true, NULL, &f);
+        wf__plan_free(&plan, wf__cpu_free_stage_code, ctx->engine);
     } else {
         wf__gpu *gpu = wf__engine_gpu(ctx->engine, 0, false, &f);
         ok = gpu && wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, "cut", base, NULL, &(wf__limits){ 0 }, NULL, &f) &&

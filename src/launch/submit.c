@@ -118,8 +118,8 @@ static void run(wf__work *work, bool dropped)
     wf__failure failure = { 0 };
     wf__gpu_on on = work->stream->cuda;
     on.use = q->use;
-    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->name, q->where, q->base, q->param, &q->limits,
-                                       q->interpret, q->note.stage, &failure);
+    bool done = !dropped && wf__execute_plan(ctx, on, &q->plan->plan, q->name, q->where, q->base, q->param, &q->limits,
+                                             q->interpret, q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {

@@ -8,6 +8,7 @@
  * In debug builds the IR is verified after each pass.
  */
 #include "plan/passes.h"
+#include <string.h>
 
 enum {
     ARRAYS = 1,      /* array graphs */
@@ -98,22 +99,68 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
            (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG);
 }
 
+/* ---- what a log shows of a pass ---- */
+/* The reasons that have been written from `from` on, each a line that begins with `indent`. */
+static void add_reasons(const wf__planning *p, size_t from, const char *indent, wf__str *out)
+{
+    const char *why = p->rec->why ? wf__str_get(p->rec->why) + from : "";
+    while (*why) {
+        size_t n = strcspn(why, "\n");
+        wf__str_add(out, indent);
+        wf__str_addn(out, why, n);
+        wf__str_add(out, "\n");
+        why += n + (why[n] == '\n');
+    }
+}
+
+static size_t reasons(const wf__planning *p) { return p->rec->why ? p->rec->why->len : 0; }
+
+/* After a pass over stages first to before end; `from`: where the reasons of the pass begin. */
+static void log_pass(const wf__planning *p, const wf__pass *pass, uint32_t first, uint32_t end, size_t from)
+{
+    const wf__pass_log *log = p->rec->log;
+    if (!log || p->plan->status != WF_OK)
+        return;
+    if (!log->after) {
+        if (pass->plan || reasons(p) > from)
+            wf__str_addf(log->out, "%s\n", pass->name);
+        add_reasons(p, from, "    ", log->out);
+    } else if (!strcmp(log->after, pass->name)) {
+        add_reasons(p, from, "# ", log->out);
+        if (!p->plan->stage_n && p->split)
+            wf__split_print(p, log->out);
+        else if (!p->plan->stage_n)
+            wf__space_print(p, log->out);
+        for (uint32_t s = first; s < end; ++s)
+            wf__plan_print_stage(p->plan, p->bind, s, log->out);
+    }
+}
+
 /* The passes from `first` to before `end`, all of one stage before those of the next. */
 static bool run_on_stages(wf__planning *p, const wf__pass *first, const wf__pass *end)
 {
     bool ok = wf__planning_bind(p);
     for (uint32_t s = 0; ok && s < p->plan->stage_n; ++s)
-        for (const wf__pass *pass = first; ok && pass < end; ++pass)
-            ok = !applies(pass, p->rec) || (pass->stage(p, s) && p->plan->status == WF_OK && wf__planning_bind(p) &&
-                                            verified(p->plan, s, pass->name));
+        for (const wf__pass *pass = first; ok && pass < end; ++pass) {
+            size_t from = reasons(p);
+            if (!applies(pass, p->rec))
+                continue;
+            ok = pass->stage(p, s) && p->plan->status == WF_OK && wf__planning_bind(p) &&
+                 verified(p->plan, s, pass->name);
+            log_pass(p, pass, s, s + 1, from);
+        }
     return ok;
 }
 
 static bool run_on_plan(wf__planning *p, const wf__pass *pass)
 {
-    bool ok = !applies(pass, p->rec) || (pass->plan(p) && p->plan->status == WF_OK);
+    size_t from = reasons(p);
+    if (!applies(pass, p->rec))
+        return true;
+    bool ok = pass->plan(p) && p->plan->status == WF_OK;
     for (uint32_t s = 0; ok && s < p->plan->stage_n; ++s)
         ok = verified(p->plan, s, pass->name);
+    log_pass(p, pass, 0, p->plan->stage_n, from);
     return ok;
 }
 

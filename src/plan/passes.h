@@ -19,6 +19,7 @@ bool wf__pass_shapes(wf__planning *p);
 bool wf__pass_dead_effects(wf__planning *p);
 bool wf__pass_stored_views(wf__planning *p);
 bool wf__pass_split(wf__planning *p);
+void wf__split_print(const wf__planning *p, wf__str *out); /* the recording: shapes, and what is dead or stored */
 void wf__split_end(wf__planning *p);
 /* ---- index spaces: src/plan/space ---- */
 bool wf__pass_space(wf__planning *p);
@@ -26,6 +27,7 @@ bool wf__pass_loop_axes(wf__planning *p);
 bool wf__pass_thread_blocks(wf__planning *p);
 bool wf__pass_block_boxes(wf__planning *p);
 bool wf__pass_sections(wf__planning *p);
+void wf__space_print(const wf__planning *p, wf__str *out); /* the sections, as passes have changed them */
 void wf__space_end(wf__planning *p);
 /* ---- stage s: src/plan/scan, src/plan/kernel ---- */
 bool wf__pass_scans(wf__planning *p, uint32_t s);

@@ -135,18 +135,6 @@ wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce)
     return shape;
 }
 
-wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b)
-{
-    if (a->lo == a->hi || b->lo == b->hi)
-        return WF__APART;
-    if (a->base != b->base || a->dtype != b->dtype || a->rank != b->rank)
-        return WF__PARTIAL;
-    for (int d = 0; d < a->rank; ++d)
-        if (a->dim[d] != b->dim[d] || (a->dim[d] > 1 && a->stride[d] != b->stride[d]))
-            return WF__PARTIAL;
-    return WF__SAME;
-}
-
 /* The first function of a joiner that expands to something with a COLD node; 0: none does. */
 static wf__ref rare_path(const wf__ir *recorded)
 {

@@ -7,18 +7,10 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
+#include "plan/dependence.h"
 #include "plan/kernel.h"
 #include <stdatomic.h>
 
-/* The memory of one array ("object") of a recording. */
-typedef struct wf__bind {
-    char *base;                                    /* element [0, ..., 0] */
-    const char *lo, *hi;                           /* the bytes it spans; equal: no elements */
-    int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
-    uint8_t dtype, rank;
-    const char *name; /* for messages; may be NULL */
-    uint32_t number;  /* the same: which of the recording's arrays it is, from 1; 0: scratch, or nobody knows */
-} wf__bind;
 enum { WF__CALLED = 320 };
 /* In messages: "'x' (f32 of shape (3, 4))", "array 2 of the recording (in order of first use; f32 of shape (3, 4))", or
  * what it is called instead if it has neither name nor number: "an array (f32 of shape (3, 4))". */
@@ -58,6 +50,11 @@ _Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
 
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
 enum { WF__SECTIONS = WF_SECTION_DEINIT + 1 };
+typedef struct wf__pass_log {
+    const char *after; /* the pass whose result is written; NULL = the names and decisions of all that apply */
+    wf__str *out;
+} wf__pass_log;
+
 typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
     wf__plan_options options;
     union {
@@ -75,6 +72,7 @@ typedef struct wf__recording { /* a finished one; what planning reads of it stan
     wf_shape block;       /* of blocks, without .reduce; rank 0: all points are one block */
     uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
     wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
+    const wf__pass_log *log; /* what planning writes of its passes, NULL = nothing; no part of any key */
 } wf__recording;
 _Static_assert(WF_SECTION_CALL == 0 && WF_SECTION_POST == 1 && WF_SECTION_JOIN == 2 && WF_SECTION_INIT == 3 &&
                    WF_SECTION_DEINIT == 4,
@@ -222,6 +220,8 @@ enum { WF__OBJECT_NAME = 64 };
 /* What texts about the plan call an object: the name of its bind (of the recording's; may be NULL), "object 2", "t0". */
 const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
                                  char text[WF__OBJECT_NAME]);
+/* Appends what is known of stage s: of its kernel, or before that has been laid out, of what was split off for it. */
+void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out);
 /* Appends the text of a finished plan. `bind`: of the recording's objects, for their names; may be NULL. */
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
 /* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
@@ -231,14 +231,6 @@ static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *s
     return (unsigned)(stage - plan->stage);
 }
 void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
-
-/* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
-typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
-wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* of two that span common bytes */
-static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
-{
-    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
-}
 
 /* ---- parts of passes that others use ---- */
 /* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:

@@ -289,6 +289,10 @@ static void print_stage(const printer *p, uint32_t s)
     wf__str_add(p->out, "\n");
     print_scan(p, stage);
     print_views(p, stage);
+    if (!stage->scan.on && !stage->body.node) { /* not laid out yet */
+        wf__print(&stage->proto, p->out);
+        return;
+    }
     if (!stage->scan.on)
         print_loops(p, stage);
     print_blocks(p, stage);
@@ -304,6 +308,11 @@ static void print_stage(const printer *p, uint32_t s)
         wf__str_add(p->out, "join\n");
         wf__print(stage->join, p->out);
     }
+}
+
+void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out)
+{
+    print_stage(&(printer){ .plan = plan, .bind = bind, .out = out }, s);
 }
 
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out)

@@ -85,7 +85,8 @@ typedef struct target {
     uint64_t elements, updates;
 } target;
 
-static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, const wf__bind *bind)
+static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
+                   const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
@@ -94,8 +95,7 @@ static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, 
         if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
             ir->slot[m->a].spread)
             continue;
-        const wf__bind *other = &bind[ir->slot[m->a].object];
-        if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))
+        if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
         t.shared = true;
         t.atomic = t.atomic || m->op != WF__ACCUM;
@@ -306,7 +306,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
                     const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
-    const target t = look(stage, ir, rec, bind);
+    const target t = look(plan, stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->expand_bytes / 2;

@@ -84,14 +84,6 @@ static void view_strides(layout *l, const wf__slot_view *v)
     }
 }
 
-static const wf__slot_view *view_of(const layout *l, uint32_t slot)
-{
-    for (uint32_t v = 0; v < l->stage->view_n; ++v)
-        if (l->stage->view[v].slot == slot)
-            return &l->stage->view[v];
-    return NULL;
-}
-
 /* Marks indices that are used as values. What addressed the slots with views is dead by now. */
 static bool find_indices(layout *l)
 {
@@ -122,7 +114,7 @@ static bool collect(layout *l)
     if (!l->at || !l->element_stride || !l->offset)
         return wf__plan_no_memory(l->plan);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        const wf__slot_view *v = view_of(l, s);
+        const wf__slot_view *v = wf__view_of(l->stage->view, l->stage->view_n, s);
         if (v)
             view_strides(l, v);
         else if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
@@ -408,9 +400,7 @@ static void find_meetings(const layout *l, wf__ir *out)
     for (uint32_t s = 0; s < out->slot_n; ++s)
         for (uint32_t t = 0; t < s; ++t) {
             const wf__slot *a = &out->slot[s], *b = &out->slot[t];
-            const wf__bind *x = &l->bind[a->object], *y = &l->bind[b->object];
-            bool meet =
-                a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
+            bool meet = wf__object_overlap(l->plan, l->bind, a->object, b->object) != WF__APART;
             if (meet && (a->written || b->written))
                 out->slot[s].meets = out->slot[t].meets = true;
         }

@@ -98,7 +98,7 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
         return true;
     if (!add_slot(plan, stage, n, &slot))
         return false;
-    wf__plan_because(plan, "open extents", "%d large number%s of stage %u become extents of slot %u", n,
+    wf__plan_because(plan, "open extents", "%d large number%s of stage %u: each is an extent of slot %u now", n,
                      n == 1 ? "" : "s", (unsigned)(stage - plan->stage), (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];

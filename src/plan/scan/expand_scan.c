@@ -379,8 +379,9 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     wf__stage last = { .proto = { .slot = slot, .slot_n = 2 }, .space = scan->space };
     return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
            stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && stage->proto.param_n <= WF__SCAN_MOST_PARAMS &&
-           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_come_between(stage, &last, bind) &&
-           wf__may_come_between(&last, stage, bind) && (!how->computed || wf__may_come_between(stage, scan, bind));
+           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_change_places(plan, stage, &last, bind) &&
+           wf__may_change_places(plan, &last, stage, bind) &&
+           (!how->computed || wf__may_change_places(plan, stage, scan, bind));
 }
 
 /* Is the result wanted in memory? */

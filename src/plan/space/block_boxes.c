@@ -42,7 +42,8 @@ static bool depends_on_order(const wf__ir *ir)
 
 const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf_shape *box)
 {
-    if (rec->options.target != WF__PROCESSOR || !rec->block.rank || rec->block.rank != space->rank || rec->options.reduce || rec->ir.red_n)
+    if (rec->options.target != WF__PROCESSOR || !rec->block.rank || rec->block.rank != space->rank ||
+        rec->options.reduce || rec->ir.red_n)
         return "the recording is not for compiled code of the processor, has no blocks, or reduces";
     if (rec->ir.param_n + (uint32_t)space->rank > WF__MOST_NUMBERED)
         return "there are too many parameters";

@@ -10,7 +10,6 @@
  *     may meet in any element, has operands from a copy.
  */
 #include "plan/split/split.h"
-#include "plan/kernel/accumulate.h"
 #include <stdio.h>
 
 static bool is_root(const splitter *s, wf__ref r)
@@ -220,7 +219,7 @@ static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bo
 
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
 {
-    wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
+    wf__overlap o = wf__object_overlap(s->plan, s->bind, a, b);
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
@@ -584,6 +583,21 @@ bool wf__pass_split(wf__planning *p)
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
     return ok;
+}
+
+void wf__split_print(const wf__planning *p, wf__str *out)
+{
+    const splitter *s = p->split;
+    wf__print(s->ir, out);
+    for (wf__ref r = 1; r < s->ir->n; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        char shape[160];
+        bool effect = wf__op_is_effect(n->op), known = !effect && wf__op_has_value(n->op) && s->shape[r].rank;
+        wf__shape_text(&s->shape[r], shape, sizeof shape);
+        if (known || s->stored[r])
+            wf__str_addf(out, "# %%%u: shape %s%s\n", (unsigned)r, shape,
+                         s->stored[r] ? ", stored in a temporary" : "");
+    }
 }
 
 void wf__split_end(wf__planning *p)
