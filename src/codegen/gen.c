@@ -188,12 +188,9 @@ val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeR
     return f;
 }
 
-block wf__gen_block(wf__gen *g, const char *name)
-{
-    return g->L->AppendBasicBlockInContext(g->context, g->function, name);
-}
+bb wf__gen_bb(wf__gen *g, const char *name) { return g->L->AppendBasicBlockInContext(g->context, g->function, name); }
 
-void wf__gen_at(wf__gen *g, block b)
+void wf__gen_at(wf__gen *g, bb b)
 {
     val end = g->L->GetBasicBlockTerminator(b);
     if (end)

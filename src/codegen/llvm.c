@@ -5,7 +5,7 @@
  * print or to end the process: diagnostics go to a handler, and its fatal errors are turned into ours.
  */
 #include "base/os.h"
-#include "codegen/body.h"
+#include "codegen/phases.h"
 #include "ir/pass/pass.h"
 #include <setjmp.h>
 

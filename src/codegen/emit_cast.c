@@ -1,4 +1,4 @@
-/* cast.c - conversions between dtypes. Float to integer truncates and saturates, NaN gives 0; integers wrap; a narrower
+/* emit_cast.c - conversions between dtypes. Float to integer truncates and saturates, NaN gives 0; integers wrap; a narrower
  * float is the nearest, ties to even; anything to bool is != 0.
  */
 #include "codegen/gen.h"
