@@ -224,7 +224,7 @@ wf__update_op wf__describe_update(wf__instance *in, wf__ref r)
     wf__update_op u = { .in = in, .n = n, .dtype = n->dtype, .join = wf__node_join(n) };
     u.spread = slot->spread ? slot->spread : 1;
     u.together = slot->spread > 1 && slot->record ? slot->record : 1;
-    u.plain = in->g->options->alone || (n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND);
+    u.plain = in->g->options->single_thread || (n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND);
     u.value = exchanges ? wf__tuple_at(in->ir, n->c)[1] : n->c;
     u.expected = exchanges ? wf__tuple_at(in->ir, n->c)[0] : 0;
     u.with = wf__dtype(in->ir, u.value);

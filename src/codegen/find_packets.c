@@ -57,7 +57,7 @@ static bool is_part(const wf__instance *in, const wf__node *n)
         return false;
     if (!slot->record)
         return is_of_row(in, n);
-    if (n->op == WF__ACCUM && (!(in->g->options->alone || wf__node_mode(n) == WF__MODE_EXPAND) ||
+    if (n->op == WF__ACCUM && (!(in->g->options->single_thread || wf__node_mode(n) == WF__MODE_EXPAND) ||
                                wf__is_complex(n->dtype) || wf__update_dtype(n->dtype, wf__node_join(n)) != n->dtype))
         return false;
     uint32_t place = part_axis(ir, n);

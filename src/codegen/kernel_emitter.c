@@ -10,7 +10,7 @@ static val load_field(wf__kernel_emitter *kernel, val base, size_t offset, LLVMT
     return g_load(g, type, p);
 }
 
-/* Emits at level 0, then goes back. */
+/* Moves to level 0. Returns the block to go back to. */
 static bb enter_top(wf__kernel_emitter *kernel)
 {
     bb now = kernel->g->L->GetInsertBlock(kernel->g->b);
@@ -86,9 +86,9 @@ val wf__load_param(wf__kernel_emitter *kernel, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
-/* The address of a table of constants plus 0, as LLVM does not know. It sees constants, so that loads need no order,
- * but not that they are inside the table: it would take them out of the loop, to find then that there are no
- * registers for so many. */
+/* The address of the table, plus a 0 that LLVM cannot see through. The memory is still constant, so loads need no order.
+ * But LLVM does not know that a load stays inside the table, so it does not hoist the load out of the loop, where too
+ * many constants would fill the registers. */
 static val table_address(wf__gen *g, val table)
 {
     LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
@@ -120,7 +120,7 @@ val wf__load_constant(wf__kernel_emitter *kernel, unsigned dtype, uint64_t bits)
     uint32_t i = 0;
     while (i < kernel->constant_n && kernel->constant[i] != value)
         i++;
-    if (i == kernel->constant_cap) /* index constants of a tile may be more than the body's */
+    if (i == kernel->constant_cap) /* a tile may have more index constants than the body */
         return wf__gen_const(g, dtype, 1, bits);
     if (i == kernel->constant_n)
         kernel->constant[kernel->constant_n++] = value;
@@ -150,7 +150,7 @@ val wf__add_alloca(wf__kernel_emitter *kernel, LLVMTypeRef type)
 
 val wf__get_dummy(wf__kernel_emitter *kernel)
 {
-    unsigned bytes = 16; /* of the largest element, or record */
+    unsigned bytes = 16; /* of the largest element */
     if (kernel->dummy)
         return kernel->dummy;
     for (uint32_t s = 0; s < kernel->body->slot_n; s++) {

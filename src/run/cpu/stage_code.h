@@ -7,7 +7,7 @@
 typedef enum wf__variant {
     WF__PLAIN,
     WF__NONTEMPORAL, /* stores past the cache */
-    WF__ALONE,       /* updates that need not be atomic */
+    WF__SINGLE_THREAD,       /* updates that need not be atomic */
     WF__VARIANTS     /* none: it is interpreted */
 } wf__variant;
 
