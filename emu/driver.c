@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-emu_driver wf__emu_driver = { .lock = WF__MUTEX_INIT };
+emu_driver wfe_driver = { .lock = WF__MUTEX_INIT };
 
 static const struct {
     const char *name, *text;
@@ -54,7 +54,7 @@ static uint32_t finders(void)
 
 EMU_EXPORT CUresult cuInit(unsigned flags)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     wf__mutex_lock(&d->lock);
@@ -75,73 +75,73 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
     return devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-bool wf__emu_keep_handle(void *at, emu_object kind)
+bool wfe_keep_handle(void *at, emu_object kind)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (!wf__grow(&d->handles, &d->cap_handles, d->n_handles + 1, sizeof *d->handles))
         return false;
     d->handles[d->n_handles++] = (emu_handle){ at, (uint8_t)kind };
     return true;
 }
-void *wf__emu_new_handle(size_t size, emu_object kind)
+void *wfe_new_handle(size_t size, emu_object kind)
 {
     void *at = wf__alloc0(size);
-    if (at && wf__emu_keep_handle(at, kind))
+    if (at && wfe_keep_handle(at, kind))
         return at;
     wf__free(at);
     return NULL;
 }
-bool wf__emu_known(const void *at, emu_object kind)
+bool wfe_known(const void *at, emu_object kind)
 {
-    const emu_driver *d = &wf__emu_driver;
+    const emu_driver *d = &wfe_driver;
     for (uint32_t i = d->n_handles; at && i-- > 0;)
         if (d->handles[i].at == at && d->handles[i].kind == kind)
             return true;
     return false;
 }
-void wf__emu_forget_handle(const void *at)
+void wfe_forget_handle(const void *at)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     uint32_t i = d->n_handles;
     while (i > 0 && d->handles[i - 1].at != at)
         i--;
     if (i > 0)
         d->handles[i - 1] = d->handles[--d->n_handles];
 }
-void wf__emu_free_handle(void *at)
+void wfe_free_handle(void *at)
 {
-    wf__emu_forget_handle(at);
+    wfe_forget_handle(at);
     wf__free(at);
 }
-void wf__emu_set_report(const char *text)
+void wfe_set_report(const char *text)
 {
-    wf__str_free(&wf__emu_driver.report);
-    wf__str_add(&wf__emu_driver.report, text);
+    wf__str_free(&wfe_driver.report);
+    wf__str_add(&wfe_driver.report, text);
 }
 
 EMU_EXPORT size_t weftEmuLastReport(char *buffer, size_t size)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    const char *text = wf__str_get(&wf__emu_driver.report);
+    wf__mutex_lock(&wfe_driver.lock);
+    const char *text = wf__str_get(&wfe_driver.report);
     size_t n = strlen(text), copied = size == 0 ? 0 : n < size ? n : size - 1;
     if (size) {
         memcpy(buffer, text, copied);
         buffer[copied] = 0;
     }
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 EMU_EXPORT void weftEmuClearReport(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    wf__str_free(&wf__emu_driver.report);
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    wf__str_free(&wfe_driver.report);
+    wf__mutex_unlock(&wfe_driver.lock);
 }
 EMU_EXPORT uint64_t weftEmuInstructions(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    uint64_t n = wf__emu_driver.instructions;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    uint64_t n = wfe_driver.instructions;
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 
@@ -214,16 +214,16 @@ EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version
 }
 
 /* ---- devices ---- */
-CUresult wf__emu_device_status(CUdevice device)
+CUresult wfe_device_status(CUdevice device)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool ready = wf__emu_driver.ready, good = device >= 0 && device < wf__emu_driver.devices;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    bool ready = wfe_driver.ready, good = device >= 0 && device < wfe_driver.devices;
+    wf__mutex_unlock(&wfe_driver.lock);
     return !ready ? CUDA_ERROR_NOT_INITIALIZED : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 EMU_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult status = device ? wf__emu_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = device ? wfe_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *device = ordinal;
     return status;
@@ -232,21 +232,21 @@ EMU_EXPORT CUresult cuDeviceGetCount(int *count)
 {
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!wf__emu_driver.ready)
+    if (!wfe_driver.ready)
         return CUDA_ERROR_NOT_INITIALIZED;
-    *count = wf__emu_driver.devices;
+    *count = wfe_driver.devices;
     return CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    CUresult status = name && size > 0 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = name && size > 0 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(name, (size_t)size, "Weft PTX emulator");
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    CUresult status = uuid ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = uuid ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS) {
         memcpy(uuid->bytes, "weft-emulator-00", 16);
         uuid->bytes[15] = (char)('0' + device);
@@ -256,14 +256,14 @@ EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 EMU_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 EMU_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    CUresult status = bytes ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = bytes ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
-        *bytes = (size_t)wf__emu_driver.memory[device];
+        *bytes = (size_t)wfe_driver.memory[device];
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 {
-    CUresult status = id && size > 12 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = id && size > 12 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)device + 1);
     return status;
@@ -329,7 +329,7 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
         { 119, 0 },
         { 120, 0 },
     };
-    CUresult status = value ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = value ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
     if (attribute < 1 || attribute > 200)
@@ -341,14 +341,14 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
     if (attribute == 33)
         *value = device + 1; /* PCI bus */
     if (attribute == 75 || attribute == 76)
-        *value = attribute == 75 ? wf__emu_driver.sm / 10 : wf__emu_driver.sm % 10;
+        *value = attribute == 75 ? wfe_driver.sm / 10 : wfe_driver.sm % 10;
     return CUDA_SUCCESS;
 }
 
 EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult status = can ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? wf__emu_device_status(peer) : status;
+    CUresult status = can ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? wfe_device_status(peer) : status;
     if (status == CUDA_SUCCESS)
         *can = device != peer;
     return status;
@@ -362,11 +362,11 @@ EMU_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice 
 /* When the library is closed, or the program ends: everything that is still there. */
 __attribute__((destructor)) static void leave_for_good(void)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     for (uint32_t i = d->n_handles; i-- > 0;) {
         if (d->handles[i].kind != EMU_OBJ_CONTEXT)
             continue;
-        wf__emu_context_drop(d->handles[i].at);
+        wfe_context_drop(d->handles[i].at);
         i = d->n_handles;
     }
     for (uint32_t i = 0; i < d->n_handles; i++) {
@@ -374,12 +374,12 @@ __attribute__((destructor)) static void leave_for_good(void)
         if (h.kind == EMU_OBJ_LINK)
             wf__str_free(&((CUlinkState)h.at)->text);
         if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
-            wf__emu_graph_drop(h.at, h.kind);
+            wfe_graph_drop(h.at, h.kind);
         else
             wf__free(h.at);
     }
-    wf__emu_heap_free(&d->heap);
-    wf__emu_order_free(&d->order);
+    wfe_heap_free(&d->heap);
+    wfe_order_free(&d->order);
     wf__free(d->handles);
     wf__str_free(&d->report);
     *d = (emu_driver){ .lock = WF__MUTEX_INIT };

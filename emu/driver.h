@@ -82,30 +82,30 @@ typedef struct emu_driver {
     uint32_t n_handles, cap_handles;
     wf__str report;
 } emu_driver;
-extern emu_driver wf__emu_driver;
+extern emu_driver wfe_driver;
 
 /* Takes the lock and looks for the context: CUDA_SUCCESS, or why not. The lock is held in any case. */
-CUresult wf__emu_enter(CUcontext *context);
-CUresult wf__emu_leave(CUresult status);
-bool wf__emu_keep_handle(void *at, emu_object kind);    /* false: no memory */
-void *wf__emu_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
-bool wf__emu_known(const void *at, emu_object kind);
-void wf__emu_forget_handle(const void *at);
-void wf__emu_free_handle(void *at);              /* of wf__emu_new_handle; not known any more */
-CUresult wf__emu_device_status(CUdevice device); /* is there such a one? */
-CUresult wf__emu_context_of(CUcontext context);  /* its sticky error */
-void wf__emu_context_drop(CUcontext context);    /* with everything that was made in it */
-void wf__emu_module_drop(CUmodule module);
-bool wf__emu_stream_known(CUstream stream);
-void wf__emu_set_report(const char *text);
-CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
+CUresult wfe_enter(CUcontext *context);
+CUresult wfe_leave(CUresult status);
+bool wfe_keep_handle(void *at, emu_object kind);    /* false: no memory */
+void *wfe_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
+bool wfe_known(const void *at, emu_object kind);
+void wfe_forget_handle(const void *at);
+void wfe_free_handle(void *at);              /* of wfe_new_handle; not known any more */
+CUresult wfe_device_status(CUdevice device); /* is there such a one? */
+CUresult wfe_context_of(CUcontext context);  /* its sticky error */
+void wfe_context_drop(CUcontext context);    /* with everything that was made in it */
+void wfe_module_drop(CUmodule module);
+bool wfe_stream_known(CUstream stream);
+void wfe_set_report(const char *text);
+CUresult wfe_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
 
 /* ---- captures: what is refused ends them ---- */
-CUresult wf__emu_unsafe(CUresult status); /* of a call that is potentially unsafe: `status`, or that it is refused */
-CUresult wf__emu_waits_for_all(CUcontext c);
+CUresult wfe_unsafe(CUresult status); /* of a call that is potentially unsafe: `status`, or that it is refused */
+CUresult wfe_waits_for_all(CUcontext c);
 /* Anything but a kernel in a stream; `otherwise`: the status where it is the one that is captured. */
-CUresult wf__emu_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
-CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
-void wf__emu_capture_drop(CUstream stream); /* none: no-op */
-void wf__emu_graph_drop(void *at, emu_object kind);
+CUresult wfe_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
+CUresult wfe_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
+void wfe_capture_drop(CUstream stream); /* none: no-op */
+void wfe_graph_drop(void *at, emu_object kind);
 #endif

@@ -12,7 +12,7 @@ typedef struct side { /* of a copy: host memory, or a place in device memory */
 /* An address of device memory, or with `host` of memory that is not known here. */
 static CUresult find(CUdeviceptr address, size_t bytes, bool host, side *out)
 {
-    emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
+    emu_memory *m = wfe_heap_find(&wfe_driver.heap, address);
     if (m && m->at && address - m->base < m->size) {
         if (m->size - (address - m->base) < bytes)
             return CUDA_ERROR_INVALID_VALUE;
@@ -34,7 +34,7 @@ typedef struct copying { /* or a fill */
 static void touch(const copying *c, const side *s, size_t bytes, unsigned how)
 {
     if (c->op && s->m)
-        wf__emu_touch(&c->op->touched, s->m, s->offset, bytes, how);
+        wfe_touch(&c->op->touched, s->m, s->offset, bytes, how);
 }
 
 static bool is_host(const side *s) { return !s->m || s->m->kind == EMU_MEM_PINNED; }
@@ -59,7 +59,7 @@ static void copy_row(const side *to, const side *from, size_t bytes)
     if (!to->m || !to->m->written)
         return;
     if (!from->m || !from->m->written) {
-        wf__emu_mark_written(to->m, to->offset, bytes);
+        wfe_mark_written(to->m, to->offset, bytes);
         return;
     }
     for (size_t i = 0; i < bytes; i++) { /* what was not written stays so */
@@ -87,23 +87,23 @@ static CUresult copy(CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_h
 /* Enters; `call`: the function, for reports. */
 static CUresult begin(copying *c, const char *call, CUstream stream)
 {
-    CUresult status = wf__emu_enter(&c->context);
-    if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
+    CUresult status = wfe_enter(&c->context);
+    if (status == CUDA_SUCCESS && !wfe_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
-    status = c->async ? status : wf__emu_unsafe(status);
+    status = c->async ? status : wfe_unsafe(status);
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c->context, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c->context, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
-        c->op = wf__emu_op_begin(c->context, stream, call, "writes");
+        c->op = wfe_op_begin(c->context, stream, call, "writes");
     return status;
 }
 static CUresult end(const copying *c, CUresult status)
 {
     if (status == CUDA_SUCCESS)
-        wf__emu_op_end(c->op, c->waits);
+        wfe_op_end(c->op, c->waits);
     else
-        wf__emu_op_drop(c->op);
-    return wf__emu_leave(status == CUDA_SUCCESS && c->waits ? c->context->error : status);
+        wfe_op_drop(c->op);
+    return wfe_leave(status == CUDA_SUCCESS && c->waits ? c->context->error : status);
 }
 
 static CUresult one(const char *call, bool async, CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host,
@@ -253,7 +253,7 @@ static CUresult fill_rows(const filling *f, copying *c)
             return status;
         for (size_t i = 0; i < f->n; i++)
             memcpy(t.at + i * f->element, &f->value, f->element);
-        wf__emu_mark_written(t.m, t.offset, bytes);
+        wfe_mark_written(t.m, t.offset, bytes);
         touch(c, &t, bytes, EMU_TOUCH_WRITE);
         c->waits = !c->async && (t.m->kind == EMU_MEM_PINNED || t.m->kind == EMU_MEM_MANAGED);
     }

@@ -5,34 +5,33 @@
 #include <stdio.h>
 
 /* ---- streams ---- */
-bool wf__emu_stream_known(CUstream stream)
+bool wfe_stream_known(CUstream stream)
 {
-    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-           wf__emu_known(stream, EMU_OBJ_STREAM);
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || wfe_known(stream, EMU_OBJ_STREAM);
 }
 
 /* Is it a stream of this context? Default streams are of any. */
 static bool is_stream_of(CUstream stream, CUcontext c)
 {
-    return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);
+    return wfe_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wfe_stream_known(stream);
 }
 
 EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     (void)priority;
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && (!stream || flags > 1))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUstream s = wf__emu_new_handle(sizeof *s, EMU_OBJ_STREAM);
+        return wfe_leave(status);
+    CUstream s = wfe_new_handle(sizeof *s, EMU_OBJ_STREAM);
     if (!s)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     *s = (struct CUstream_st){ .context = c, .flags = flags };
-    wf__emu_order_stream(s);
+    wfe_order_stream(s);
     *stream = s;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 {
@@ -41,22 +40,22 @@ EMU_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!wf__emu_known(stream, EMU_OBJ_STREAM))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_order_stream_gone(stream);
-    wf__emu_capture_drop(stream);
-    wf__emu_free_handle(stream);
-    return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
+    CUresult status = wfe_enter(&c);
+    if (!wfe_known(stream, EMU_OBJ_STREAM))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    wfe_order_stream_gone(stream);
+    wfe_capture_drop(stream);
+    wfe_free_handle(stream);
+    return wfe_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
 
 /* The status of what was submitted to a stream. Enters. */
 static CUresult stream_status(CUstream stream, CUcontext *c)
 {
-    CUresult status = wf__emu_enter(c);
-    if (wf__emu_known(stream, EMU_OBJ_STREAM))
-        status = wf__emu_context_of(stream->context);
-    else if (!wf__emu_stream_known(stream))
+    CUresult status = wfe_enter(c);
+    if (wfe_known(stream, EMU_OBJ_STREAM))
+        status = wfe_context_of(stream->context);
+    else if (!wfe_stream_known(stream))
         status = status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status;
     return status;
 }
@@ -64,32 +63,32 @@ static CUresult stream_status(CUstream stream, CUcontext *c)
 static CUresult wait_for(CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_unsafe(stream_status(stream, &c));
+    CUresult status = wfe_unsafe(stream_status(stream, &c));
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits_for(c, stream);
-    return wf__emu_leave(status);
+        wfe_order_host_waits_for(c, stream);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuStreamSynchronize(CUstream stream) { return wait_for(stream); }
 EMU_EXPORT CUresult cuStreamQuery(CUstream stream) { return wait_for(stream); }
 EMU_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!context || !wf__emu_stream_known(stream))
-        return wf__emu_leave(context ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
-    bool own = wf__emu_known(stream, EMU_OBJ_STREAM);
+    CUresult status = wfe_enter(&c);
+    if (!context || !wfe_stream_known(stream))
+        return wfe_leave(context ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    bool own = wfe_known(stream, EMU_OBJ_STREAM);
     *context = own ? stream->context : c;
-    return wf__emu_leave(own ? CUDA_SUCCESS : status);
+    return wfe_leave(own ? CUDA_SUCCESS : status);
 }
 EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!flags || !wf__emu_stream_known(stream))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
-    return wf__emu_leave(CUDA_SUCCESS);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!flags || !wfe_stream_known(stream))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    *flags = wfe_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
+    return wfe_leave(CUDA_SUCCESS);
 }
 /* Host functions run at once, and whoever they tell may know that the stream has got there. Without the lock: they may
  * not call the driver, but they may block on those who do. */
@@ -112,55 +111,55 @@ EMU_EXPORT CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callba
 EMU_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && (!event || flags > 7))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUevent e = wf__emu_new_handle(sizeof *e, EMU_OBJ_EVENT);
+        return wfe_leave(status);
+    CUevent e = wfe_new_handle(sizeof *e, EMU_OBJ_EVENT);
     if (!e)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     e->context = c;
     e->flags = flags;
     *event = e;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(event, EMU_OBJ_EVENT))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_clock_free(&event->before);
-    wf__emu_free_handle(event);
-    return wf__emu_leave(CUDA_SUCCESS);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(event, EMU_OBJ_EVENT))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    wfe_clock_free(&event->before);
+    wfe_free_handle(event);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!wfe_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS) {
         event->recorded = true;
         event->time = wf__now();
-        wf__emu_order_record(&event->before, c, stream);
+        wfe_order_record(&event->before, c, stream);
     }
-    return wf__emu_leave(status);
+    return wfe_leave(status);
 }
 static CUresult event_status(CUevent event)
 {
-    bool known = wf__emu_known(event, EMU_OBJ_EVENT);
-    return known ? wf__emu_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
+    bool known = wfe_known(event, EMU_OBJ_EVENT);
+    return known ? wfe_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
 }
 static CUresult wait_for_event(CUevent event)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    CUresult status = wf__emu_unsafe(event_status(event));
+    wf__mutex_lock(&wfe_driver.lock);
+    CUresult status = wfe_unsafe(event_status(event));
     if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits(&event->before);
-    return wf__emu_leave(status);
+        wfe_order_host_waits(&event->before);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuEventQuery(CUevent event) { return wait_for_event(event); }
 EMU_EXPORT CUresult cuEventSynchronize(CUevent event) { return wait_for_event(event); }
@@ -171,10 +170,10 @@ EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned f
     CUresult status = stream_status(stream, &c);
     status = status == CUDA_SUCCESS ? event_status(event) : status;
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     if (status == CUDA_SUCCESS)
-        wf__emu_order_wait(c, stream, &event->before);
-    return wf__emu_leave(status);
+        wfe_order_wait(c, stream, &event->before);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
@@ -182,11 +181,11 @@ EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
     status = status == CUDA_SUCCESS ? wait_for_event(end) : status;
     if (status != CUDA_SUCCESS)
         return status;
-    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
     if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2) || start->context != end->context)
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     *ms = (float)((end->time - start->time) * 1e3);
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
@@ -271,18 +270,18 @@ static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
     char what[160];
     snprintf(what, sizeof what, "kernel '%.80s'%s%s%s", l->func->name, *launch_name ? " of '" : "", launch_name,
              *launch_name ? "'" : "");
-    emu_op *op = wf__emu_op_begin(c, stream, what, "writes");
+    emu_op *op = wfe_op_begin(c, stream, what, "writes");
     l->touched = op ? &op->touched : NULL;
-    c->error = code_of(wf__emu_run(l));
+    c->error = code_of(wfe_run(l));
     if (c->error == CUDA_SUCCESS)
-        wf__emu_op_end(op, false);
+        wfe_op_end(op, false);
     else
-        wf__emu_op_drop(op);
+        wfe_op_drop(op);
 }
 
-CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
+CUresult wfe_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     wf__str report = { 0 };
     l->module = f->module->m;
     l->func = f->func;
@@ -297,17 +296,17 @@ CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream s
     run_ordered(c, l, stream);
     d->instructions += l->instructions;
     if (report.at)
-        wf__emu_set_report(report.at);
+        wfe_set_report(report.at);
     wf__str_free(&report);
     return CUDA_SUCCESS;
 }
 
 static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
-    bool captured = wf__emu_known(stream, EMU_OBJ_STREAM) && stream->capture;
+    bool captured = wfe_known(stream, EMU_OBJ_STREAM) && stream->capture;
     CUresult status = check_shape(f, l);
     if (status == CUDA_SUCCESS && !captured)
-        status = wf__emu_use_stream(c, stream, CUDA_SUCCESS);
+        status = wfe_use_stream(c, stream, CUDA_SUCCESS);
     if (status != CUDA_SUCCESS)
         return status;
     uint8_t *block = wf__alloc0(f->func->param_bytes + 1u);
@@ -315,7 +314,7 @@ static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, v
         return CUDA_ERROR_OUT_OF_MEMORY;
     status = copy_params(f->func, params, extra, block);
     if (status == CUDA_SUCCESS)
-        status = captured ? wf__emu_capture_kernel(stream, f, l, block) : wf__emu_run_kernel(c, f, l, stream, block);
+        status = captured ? wfe_capture_kernel(stream, f, l, block) : wfe_run_kernel(c, f, l, stream, block);
     wf__free(block);
     return status;
 }
@@ -323,12 +322,12 @@ static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, v
 static CUresult launch(CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !is_stream_of(stream, c)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!wfe_known(f, EMU_OBJ_FUNCTION) || !is_stream_of(stream, c)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && f->module->context != c)
         status = CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_leave(status == CUDA_SUCCESS ? run(c, f, l, stream, params, extra) : status);
+    return wfe_leave(status == CUDA_SUCCESS ? run(c, f, l, stream, params, extra) : status);
 }
 EMU_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)

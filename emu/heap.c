@@ -19,7 +19,7 @@ static uint32_t place_of(const emu_heap *h, uint64_t address) /* how many begin 
     return lo;
 }
 
-emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address)
+emu_memory *wfe_heap_find(const emu_heap *h, uint64_t address)
 {
     uint32_t i = place_of(h, address);
     return i ? h->list[i - 1] : NULL;
@@ -31,8 +31,8 @@ static void release(emu_memory *m)
         wf__free(m->at);
     wf__free(m->written);
     if (m->pages)
-        wf__emu_pages_free(m->pages, m->size);
-    wf__emu_forget_spans(m);
+        wfe_pages_free(m->pages, m->size);
+    wfe_forget_spans(m);
     for (int i = 0; i < EMU_TOUCHES; i++) {
         wf__free(m->touched[i]);
         m->touched[i] = NULL;
@@ -62,7 +62,7 @@ static void forget_freed(emu_heap *h, uint64_t base, uint64_t size)
     }
 }
 
-emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host)
+emu_memory *wfe_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host)
 {
     if (bytes == 0 || bytes > (uint64_t)1 << 46)
         return NULL;
@@ -100,7 +100,7 @@ emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, 
     return m;
 }
 
-void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
+void wfe_heap_drop(emu_heap *h, emu_memory *m)
 {
     release(m);
     if (++h->freed <= FREED_KEPT)
@@ -114,7 +114,7 @@ void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
     }
 }
 
-void wf__emu_heap_free(emu_heap *h)
+void wfe_heap_free(emu_heap *h)
 {
     for (uint32_t i = 0; i < h->n; i++) {
         release(h->list[i]);
@@ -124,7 +124,7 @@ void wf__emu_heap_free(emu_heap *h)
     *h = (emu_heap){ .next = h->next, .serial = h->serial };
 }
 
-void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
+void wfe_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
 {
     uint64_t end = at + n;
     for (; at < end && (at & 63 || end - at < 64); at++)
@@ -135,10 +135,10 @@ void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
         bits[at >> 6] |= (uint64_t)1 << (at & 63);
 }
 
-void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
+void wfe_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
 {
     if (m->written)
-        wf__emu_set_bits(m->written, at, bytes);
+        wfe_set_bits(m->written, at, bytes);
 }
 
 static void one(const emu_memory *m, wf__str *out)
@@ -151,7 +151,7 @@ static void one(const emu_memory *m, wf__str *out)
                  (unsigned long long)m->base);
 }
 
-void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out)
+void wfe_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out)
 {
     uint32_t i = place_of(h, address);
     const emu_memory *below = i ? h->list[i - 1] : NULL, *above = i < h->n ? h->list[i] : NULL;

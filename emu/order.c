@@ -34,7 +34,7 @@ typedef struct spans {
 static _Thread_local uint32_t thread;
 
 /* ---- clocks ---- */
-static emu_order *order(void) { return &wf__emu_driver.order; }
+static emu_order *order(void) { return &wfe_driver.order; }
 
 /* No memory: the search ends here. */
 static void give_up(void) { order()->on = false; }
@@ -61,7 +61,7 @@ static void join(emu_clock *c, const emu_clock *with)
         c->time[i] = c->time[i] > with->time[i] ? c->time[i] : with->time[i];
 }
 
-void wf__emu_clock_free(emu_clock *c)
+void wfe_clock_free(emu_clock *c)
 {
     wf__free(c->time);
     *c = (emu_clock){ 0 };
@@ -71,7 +71,7 @@ void wf__emu_clock_free(emu_clock *c)
 static void forget(emu_line *l)
 {
     uint64_t now = l->now;
-    wf__emu_clock_free(&l->clock);
+    wfe_clock_free(&l->clock);
     *l = (emu_line){ .now = now };
 }
 
@@ -104,7 +104,7 @@ static uint32_t new_line(emu_line like)
 static uint32_t line_of(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
-    if (wf__emu_known(stream, EMU_OBJ_STREAM))
+    if (wfe_known(stream, EMU_OBJ_STREAM))
         return stream->line;
     bool own = stream == CU_STREAM_PER_THREAD;
     if (own && !thread)
@@ -138,18 +138,18 @@ static emu_line *enter(CUcontext c, CUstream stream)
     return l;
 }
 
-void wf__emu_order_stream(CUstream stream)
+void wfe_order_stream(CUstream stream)
 {
     if (order()->on)
         stream->line =
             new_line((emu_line){ .context = stream->context, .stream = stream, .blocking = !(stream->flags & 1) });
 }
-void wf__emu_order_stream_gone(CUstream stream)
+void wfe_order_stream_gone(CUstream stream)
 {
     if (order()->on)
         order()->lines[stream->line].gone = true;
 }
-void wf__emu_order_context_gone(CUcontext c)
+void wfe_order_context_gone(CUcontext c)
 {
     emu_order *o = order();
     for (uint32_t i = HOST + 1; o->on && i < o->n; i++) {
@@ -160,49 +160,49 @@ void wf__emu_order_context_gone(CUcontext c)
         forget(&o->lines[i]);
     }
 }
-void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream)
+void wfe_order_record(emu_clock *event, CUcontext c, CUstream stream)
 {
     const emu_line *l = order()->on ? enter(c, stream) : NULL;
     if (!l)
         return;
-    wf__emu_clock_free(event);
+    wfe_clock_free(event);
     join(event, &l->clock);
 }
-void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
+void wfe_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
 {
     emu_line *l = order()->on ? enter(c, stream) : NULL;
     if (l)
         join(&l->clock, event);
 }
-void wf__emu_order_host_waits(const emu_clock *event)
+void wfe_order_host_waits(const emu_clock *event)
 {
     if (order()->on)
         join(&order()->host, event);
 }
-void wf__emu_order_host_waits_for(CUcontext c, CUstream stream)
+void wfe_order_host_waits_for(CUcontext c, CUstream stream)
 {
     const emu_line *l = order()->on ? enter(c, stream) : NULL;
     if (l)
         join(&order()->host, &l->clock);
 }
-void wf__emu_order_host_waits_for_all(CUcontext c)
+void wfe_order_host_waits_for_all(CUcontext c)
 {
     emu_order *o = order();
     for (uint32_t i = HOST + 1; o->on && i < o->n; i++)
         if (o->lines[i].context == c)
             join(&o->host, &o->lines[i].clock);
 }
-void wf__emu_order_free(emu_order *o)
+void wfe_order_free(emu_order *o)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        wf__emu_clock_free(&o->lines[i].clock);
+        wfe_clock_free(&o->lines[i].clock);
     wf__free(o->lines);
-    wf__emu_clock_free(&o->host);
+    wfe_clock_free(&o->host);
     *o = (emu_order){ 0 };
 }
 
 /* ---- what an operation uses ---- */
-void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
+void wfe_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
 {
     if (!m->touched[touch])
         m->touched[touch] = wf__alloc0((size_t)(m->size + 63) / 64 * 8);
@@ -218,7 +218,7 @@ void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, u
     }
     m->touched_from = at < m->touched_from ? at : m->touched_from;
     m->touched_to = at + bytes > m->touched_to ? at + bytes : m->touched_to;
-    wf__emu_set_bits(m->touched[touch], at, bytes);
+    wfe_set_bits(m->touched[touch], at, bytes);
 }
 
 /* The first bit from `at` on that is set, or with `clear` is not; `end` where there is none. */
@@ -262,7 +262,7 @@ static void let_go_all(const emu_span *list, uint32_t n)
             let_go(list[i].access[k].op);
 }
 
-void wf__emu_forget_spans(emu_memory *m)
+void wfe_forget_spans(emu_memory *m)
 {
     let_go_all(m->spans, m->n_spans);
     wf__free(m->spans);
@@ -288,7 +288,7 @@ static bool covers(unsigned a, unsigned b)
 
 static void report(const emu_memory *m, uint64_t from, uint64_t to, access now, access before)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     wf__str text = { 0 };
     const access *two[] = { &now, &before };
     const char *verb[2];
@@ -296,10 +296,10 @@ static void report(const emu_memory *m, uint64_t from, uint64_t to, access now, 
         verb[i] = two[i]->how & EMU_STRONG ? "updates" : two[i]->how & EMU_WRITE ? two[i]->op->verb : "reads";
     wf__str_addf(&text, "missing order: %s %s %llu bytes at 0x%llx: ", now.op->name, verb[0],
                  (unsigned long long)(to - from), (unsigned long long)(m->base + from));
-    wf__emu_describe(&d->heap, m->base + from, to - from, &text);
+    wfe_describe(&d->heap, m->base + from, to - from, &text);
     wf__str_addf(&text, "\n  %s %s them, and nothing orders the two\n", before.op->name, verb[1]);
     if (now.op->context->error == CUDA_SUCCESS)
-        wf__emu_set_report(wf__str_get(&text));
+        wfe_set_report(wf__str_get(&text));
     now.op->context->error = CUDA_ERROR_LAUNCH_FAILED;
     wf__str_free(&text);
 }
@@ -476,14 +476,14 @@ static emu_op *new_op(CUcontext c, uint32_t line, const char *what, const char *
     return op;
 }
 
-emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
+emu_op *wfe_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
 {
     emu_order *o = order();
     const emu_line *l = o->on ? enter(c, stream) : NULL;
     return l ? new_op(c, (uint32_t)(l - o->lines), what, verb) : NULL;
 }
 
-emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
+emu_op *wfe_op_begin_host(CUcontext c, const char *what, const char *verb)
 {
     emu_order *o = order();
     if (!o->on)
@@ -499,7 +499,7 @@ emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
     return op;
 }
 
-void wf__emu_op_end(emu_op *op, bool waits)
+void wfe_op_end(emu_op *op, bool waits)
 {
     emu_order *o = order();
     if (!op)
@@ -511,10 +511,10 @@ void wf__emu_op_end(emu_op *op, bool waits)
             remember(op->touched.list[k], op, i);
     if (o->on && waits)
         join(&o->host, &o->lines[op->line].clock);
-    wf__emu_op_drop(op);
+    wfe_op_drop(op);
 }
 
-void wf__emu_op_drop(emu_op *op)
+void wfe_op_drop(emu_op *op)
 {
     if (!op)
         return;

@@ -37,21 +37,20 @@ typedef struct emu_op {
     char name[224]; /* kernel 'k' (operation 7, in stream 0x...) */
 } emu_op;
 /* In a stream of `c`, or of the context that the stream is of. NULL: nobody looks. */
-emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
-emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb); /* done by the host, at once */
-void wf__emu_op_end(emu_op *op,
-                    bool waits);  /* waits: the host goes on when it is over. Finds, and then sets an error */
-void wf__emu_op_drop(emu_op *op); /* it was not done */
+emu_op *wfe_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
+emu_op *wfe_op_begin_host(CUcontext c, const char *what, const char *verb); /* done by the host, at once */
+void wfe_op_end(emu_op *op, bool waits); /* waits: the host goes on when it is over. Finds, and then sets an error */
+void wfe_op_drop(emu_op *op);            /* it was not done */
 
 /* ---- what orders them ---- */
-void wf__emu_order_stream(CUstream stream); /* a new one */
-void wf__emu_order_stream_gone(CUstream stream);
-void wf__emu_order_context_gone(CUcontext c);
-void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream);
-void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event);
-void wf__emu_order_host_waits(const emu_clock *event);
-void wf__emu_order_host_waits_for(CUcontext c, CUstream stream);
-void wf__emu_order_host_waits_for_all(CUcontext c);
-void wf__emu_clock_free(emu_clock *clock);
-void wf__emu_order_free(emu_order *order);
+void wfe_order_stream(CUstream stream); /* a new one */
+void wfe_order_stream_gone(CUstream stream);
+void wfe_order_context_gone(CUcontext c);
+void wfe_order_record(emu_clock *event, CUcontext c, CUstream stream);
+void wfe_order_wait(CUcontext c, CUstream stream, const emu_clock *event);
+void wfe_order_host_waits(const emu_clock *event);
+void wfe_order_host_waits_for(CUcontext c, CUstream stream);
+void wfe_order_host_waits_for_all(CUcontext c);
+void wfe_clock_free(emu_clock *clock);
+void wfe_order_free(emu_order *order);
 #endif

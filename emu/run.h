@@ -102,47 +102,47 @@ static inline uint64_t *emu_out(const emu_run *r, uint32_t operand)
          left_##lane &= left_##lane - 1)
 
 /* report.c: records the fault once; what comes first counts. */
-void wf__emu_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
+void wfe_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
     WF__PRINTF(5, 6);
-void wf__emu_add_line(wf__str *out, const emu_module *m, uint32_t line);
-void wf__emu_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread);
+void wfe_add_line(wf__str *out, const emu_module *m, uint32_t line);
+void wfe_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread);
 
 /* access.c */
-void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_copy_commit(emu_run *r, uint32_t mask);
-void wf__emu_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_load(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_store(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_atomic(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_copy_async(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_copy_commit(emu_run *r, uint32_t mask);
+void wfe_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask);
 
 /* race.c */
 typedef enum emu_access { EMU_READ = 1, EMU_WRITE = 2, EMU_STRONG = 4 } emu_access;
-bool wf__emu_races_new(emu_run *r);
-void wf__emu_races_free(emu_run *r);
-void wf__emu_pages_free(emu_page **pages, uint64_t bytes);
+bool wfe_races_new(emu_run *r);
+void wfe_races_free(emu_run *r);
+void wfe_pages_free(emu_page **pages, uint64_t bytes);
 /* The access of a lane to memory behind `pages`; `same`: a write of what is there already. */
-void wf__emu_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
-                  uint32_t lane, unsigned access, bool same, uint64_t address);
-void wf__emu_race_context(emu_run *r, const emu_inst *in); /* before the accesses of an instruction */
-void wf__emu_race_meet(emu_run *r, emu_warp *w, uint32_t lanes);
-void wf__emu_race_barrier(emu_run *r, const uint32_t *lanes_of_warps); /* NULL: all threads of the block */
+void wfe_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
+              uint32_t lane, unsigned access, bool same, uint64_t address);
+void wfe_race_context(emu_run *r, const emu_inst *in); /* before the accesses of an instruction */
+void wfe_race_meet(emu_run *r, emu_warp *w, uint32_t lanes);
+void wfe_race_barrier(emu_run *r, const uint32_t *lanes_of_warps); /* NULL: all threads of the block */
 /* A strong access: it may release what a fence before it covers, and acquire with a fence after it. */
-void wf__emu_race_order(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads);
-void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_race_order(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads);
+void wfe_race_fence(emu_run *r, const emu_inst *in, uint32_t mask);
 
 /* sync.c: true: the lanes of `mask` go on; false: they wait, or something went wrong */
-bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask);
-bool wf__emu_bar(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_lanes_ended(emu_run *r); /* what waited for them may go on */
-void wf__emu_stuck(emu_run *r);       /* no lane of the block can go on: reports why */
+bool wfe_warp_op(emu_run *r, const emu_inst *in, uint32_t mask);
+bool wfe_bar(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_lanes_ended(emu_run *r); /* what waited for them may go on */
+void wfe_stuck(emu_run *r);       /* no lane of the block can go on: reports why */
 
 /* warp.c */
-bool wf__emu_together(const emu_warp *w, uint32_t a, uint32_t b); /* at one place, in one frame */
-void wf__emu_point(emu_run *r, uint32_t lane);                    /* r is where this lane is */
-bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps);   /* did any lane move? */
-bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows);
-void wf__emu_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state); /* at the current instruction */
-void wf__emu_release(emu_warp *w, uint32_t lanes);                                /* they go on after it */
-void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_define(emu_run *r, const emu_inst *in, uint32_t mask);
+bool wfe_together(const emu_warp *w, uint32_t a, uint32_t b); /* at one place, in one frame */
+void wfe_point(emu_run *r, uint32_t lane);                    /* r is where this lane is */
+bool wfe_run_warp(emu_run *r, emu_warp *w, uint32_t steps);   /* did any lane move? */
+bool wfe_warp_rows(emu_run *r, emu_warp *w, uint32_t rows);
+void wfe_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state); /* at the current instruction */
+void wfe_release(emu_warp *w, uint32_t lanes);                                /* they go on after it */
+void wfe_check_sources(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_define(emu_run *r, const emu_inst *in, uint32_t mask);
 #endif

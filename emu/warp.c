@@ -6,7 +6,7 @@
 enum { PATIENCE = 20000, STRONG = 64, MAX_DEPTH = 64 };
 
 /* ---- rows ---- */
-bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
+bool wfe_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
 {
     if (rows <= w->cap_rows)
         return true;
@@ -18,7 +18,7 @@ bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
     if (defined)
         w->defined = defined;
     if (!regs || !defined) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
+        wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
         return false;
     }
     memset(regs + (size_t)w->cap_rows * EMU_LANES, 0, (size_t)(cap - w->cap_rows) * EMU_LANES * sizeof *regs);
@@ -29,10 +29,10 @@ bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
 
 static void undefined(emu_run *r, const emu_inst *in, uint32_t lanes, unsigned operand)
 {
-    wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(lanes),
-                   "operand %u of the sources is a register that was never written", operand + 1);
+    wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(lanes),
+               "operand %u of the sources is a register that was never written", operand + 1);
 }
-void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *s = r->ops + in->ops + in->nd;
     for (unsigned i = 0; i < in->ns; i++) {
@@ -43,7 +43,7 @@ void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
         }
     }
 }
-void wf__emu_define(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_define(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     for (unsigned i = 0; i < in->nd; i++)
         if (r->ops[in->ops + i] != EMU_ROW_NONE)
@@ -70,13 +70,13 @@ static bool ahead(const emu_warp *w, uint32_t a, uint32_t b) /* does lane a go b
     return w->pc[a] < w->pc[b];
 }
 
-bool wf__emu_together(const emu_warp *w, uint32_t a, uint32_t b)
+bool wfe_together(const emu_warp *w, uint32_t a, uint32_t b)
 {
     return w->pc[a] == w->pc[b] && w->func[a] == w->func[b] && w->base[a] == w->base[b] && w->local[a] == w->local[b] &&
            w->depth[a] == w->depth[b];
 }
 
-void wf__emu_point(emu_run *r, uint32_t lane)
+void wfe_point(emu_run *r, uint32_t lane)
 {
     const emu_warp *w = r->w;
     r->pc = w->pc[lane];
@@ -103,7 +103,7 @@ static bool choose(emu_run *r, bool fair, uint32_t *stop)
     }
     EMU_EACH(ready, b)
     {
-        if (wf__emu_together(w, b, best))
+        if (wfe_together(w, b, best))
             group |= 1u << b;
         else if (w->depth[b] == w->depth[best] && w->func[b] == w->func[best] && w->pc[b] > w->pc[best] &&
                  w->pc[b] < *stop)
@@ -114,7 +114,7 @@ static bool choose(emu_run *r, bool fair, uint32_t *stop)
     r->clock++;
     EMU_EACH(group, c) { w->turn[c] = r->clock; }
     r->active = group;
-    wf__emu_point(r, best);
+    wfe_point(r, best);
     return true;
 }
 
@@ -123,7 +123,7 @@ static void save(emu_run *r, uint32_t lanes, uint32_t pc)
     EMU_EACH(lanes, lane) { r->w->pc[lane] = pc; }
 }
 
-void wf__emu_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
+void wfe_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
 {
     (void)in;
     r->w->blocked |= mask;
@@ -133,7 +133,7 @@ void wf__emu_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
         r->w->pc[lane] = r->pc;
     }
 }
-void wf__emu_release(emu_warp *w, uint32_t lanes)
+void wfe_release(emu_warp *w, uint32_t lanes)
 {
     w->blocked &= ~lanes;
     EMU_EACH(lanes, lane)
@@ -176,7 +176,7 @@ static void compare(emu_run *r, const emu_inst *in, uint32_t mask)
     uint64_t yes = in->type2 == EMU_NONE ? 1 : in->type2 == EMU_F32 ? 0x3f800000u : 0xffffffffu;
     EMU_EACH(mask, lane)
     {
-        bool p = wf__emu_compare(in->cmp, (int)(int64_t)in->fn(in, a[lane], b[lane], 0, 0));
+        bool p = wfe_compare(in->cmp, (int)(int64_t)in->fn(in, a[lane], b[lane], 0, 0));
         bool with = c && ((c[lane] & 1) != 0) != in->negate_a;
         if (o[0] != EMU_ROW_NONE)
             emu_out(r, o[0])[lane] = join(in->join, p, with) ? yes : 0;
@@ -263,7 +263,7 @@ static void lanes_end(emu_run *r, uint32_t mask)
 {
     r->w->live &= ~mask;
     r->b->live -= (uint32_t)__builtin_popcount(mask);
-    wf__emu_lanes_ended(r);
+    wfe_lanes_ended(r);
 }
 
 /* Copies the arguments; true: the lanes of the mask are at the callee's first instruction. */
@@ -274,18 +274,18 @@ static void call(emu_run *r, const emu_inst *in, uint32_t mask)
     const uint32_t *src = r->ops + in->ops + in->nd;
     uint32_t base = r->base + r->f->n_regs, local = (r->local + r->f->local_bytes + 15) & ~15u, depth = r->depth;
     if (depth + 1 >= MAX_DEPTH || local + to->local_bytes > r->local_bytes) {
-        wf__emu_report(r, EMU_FAULT_STACK, in, (uint32_t)__builtin_ctz(mask), "the stack is full: calls are %u deep",
-                       depth + 1);
+        wfe_report(r, EMU_FAULT_STACK, in, (uint32_t)__builtin_ctz(mask), "the stack is full: calls are %u deep",
+                   depth + 1);
         return;
     }
-    if (!wf__emu_warp_rows(r, w, base + to->n_regs))
+    if (!wfe_warp_rows(r, w, base + to->n_regs))
         return;
     point(r);
     for (uint32_t i = 0; i < to->n_regs; i++)
         w->defined[base + i] &= ~mask;
     if ((depth + 1) * EMU_LANES > w->cap_frames &&
         !wf__grow(&w->frames, &w->cap_frames, (depth + 1) * EMU_LANES, sizeof *w->frames)) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, in, EMU_LANES, "the host ran out of memory");
+        wfe_report(r, EMU_FAULT_MEMORY, in, EMU_LANES, "the host ran out of memory");
         return;
     }
     for (uint32_t i = 0; i < to->n_params; i++) {
@@ -372,8 +372,8 @@ static bool branch(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     uint32_t rest = r->active & ~mask;
     if (in->uniform && rest && mask) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(rest),
-                       "bra.uni, but the lanes do not agree: 0x%08x branch, 0x%08x do not", mask, rest);
+        wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(rest),
+                   "bra.uni, but the lanes do not agree: 0x%08x branch, 0x%08x do not", mask, rest);
         return false;
     }
     if (!rest || !mask) {
@@ -393,8 +393,7 @@ static bool branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
     EMU_EACH(mask, lane)
     {
         if ((uint32_t)index[lane] >= list[0]) {
-            wf__emu_report(r, EMU_FAULT_TRAP, in, lane, "index %u of a list of %u targets", (uint32_t)index[lane],
-                           list[0]);
+            wfe_report(r, EMU_FAULT_TRAP, in, lane, "index %u of a list of %u targets", (uint32_t)index[lane], list[0]);
             return false;
         }
         r->w->pc[lane] = list[1 + (uint32_t)index[lane]];
@@ -423,10 +422,10 @@ static bool control(emu_run *r, const emu_inst *in, uint32_t mask)
         lanes_end(r, mask);
         return false;
     case EMU_TRAP:
-        wf__emu_report(r, EMU_FAULT_TRAP, in, (uint32_t)__builtin_ctz(mask), "trap");
+        wfe_report(r, EMU_FAULT_TRAP, in, (uint32_t)__builtin_ctz(mask), "trap");
         return false;
     default: /* EMU_WARP, EMU_BAR */
-        if (in->kind == EMU_WARP ? wf__emu_warp_op(r, in, mask) : wf__emu_bar(r, in, mask)) {
+        if (in->kind == EMU_WARP ? wfe_warp_op(r, in, mask) : wfe_bar(r, in, mask)) {
             r->pc++;
             return true;
         }
@@ -456,31 +455,31 @@ static void plain(emu_run *r, const emu_inst *in, uint32_t mask)
         special_move(r, in, mask);
         break;
     case EMU_LD:
-        wf__emu_load(r, in, mask);
+        wfe_load(r, in, mask);
         break;
     case EMU_ST:
-        wf__emu_store(r, in, mask);
+        wfe_store(r, in, mask);
         break;
     case EMU_ATOM:
-        wf__emu_atomic(r, in, mask);
+        wfe_atomic(r, in, mask);
         break;
     case EMU_COPY:
-        wf__emu_copy_async(r, in, mask);
+        wfe_copy_async(r, in, mask);
         break;
     case EMU_COPY_COMMIT:
-        wf__emu_copy_commit(r, mask);
+        wfe_copy_commit(r, mask);
         break;
     case EMU_COPY_WAIT:
-        wf__emu_copy_wait(r, in, mask);
+        wfe_copy_wait(r, in, mask);
         break;
     case EMU_FENCE:
         if (r->races)
-            wf__emu_race_fence(r, in, mask);
+            wfe_race_fence(r, in, mask);
         break;
     default:
         break;
     }
-    wf__emu_define(r, in, mask);
+    wfe_define(r, in, mask);
     define_wide(r, in, mask);
 }
 
@@ -490,8 +489,8 @@ static uint32_t guarded(emu_run *r, const emu_inst *in)
         return r->active;
     uint32_t missing = r->active & ~r->w->defined[r->base + in->guard], mask = 0;
     if (missing && (r->l->find & EMU_FIND_REGISTERS)) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(missing),
-                       "the guard is a predicate that was never written");
+        wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(missing),
+                   "the guard is a predicate that was never written");
         return 0;
     }
     const uint64_t *p = emu_row(r, in->guard);
@@ -520,7 +519,7 @@ static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
             return;
         if (mask && in->ns && (r->l->find & EMU_FIND_REGISTERS)) {
             if (in->kind != EMU_CALL)
-                wf__emu_check_sources(r, in, mask);
+                wfe_check_sources(r, in, mask);
             if (r->fault)
                 return;
         }
@@ -539,7 +538,7 @@ static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
     }
 }
 
-bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
+bool wfe_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
 {
     bool moved = false, fair = false;
     uint32_t stop;
@@ -550,9 +549,9 @@ bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
         moved = true;
         fair = before - steps >= PATIENCE && stop != UINT32_MAX;
         if (r->l->limit && r->steps > r->l->limit)
-            wf__emu_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
-                           "more than %llu instructions of warps: it does not seem to end",
-                           (unsigned long long)r->l->limit);
+            wfe_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
+                       "more than %llu instructions of warps: it does not seem to end",
+                       (unsigned long long)r->l->limit);
     }
     return moved;
 }

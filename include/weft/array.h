@@ -3,12 +3,12 @@
  * Unless a comment says otherwise: arrays have any shape (empty too), strides and dtype, real or complex; inputs may
  * be views, broadcast ones too, and are only read. Functions that return wf_array * give a new array in C order, of
  * the input's context and on the device of the (first) input, else on the context's default one, which the caller
- * releases; NULL on error, which wf_message explains (a NULL array has no context to keep a message: NULL or WF_ERR_ARG
- * all the same). Functions that return wf_status write into the array that they are given. They are done when they
- * return or, if the calling thread has a current stream for the device (wf_set_stream), queued in it; functions that
- * need contents on the host, listed at wf_freeze_begin, wait for these. All use all threads of the context, may be
- * called from any thread, and give the same bits for any number of threads. Cost is one pass over the data, unless
- * said.
+ * releases; NULL on error, which wf_last_message explains (a NULL array has no context to keep a message: NULL or
+ * WF_ERR_ARG all the same). Functions that return wf_status write into the array that they are given. They are done
+ * when they return or, if the calling thread has a current stream for the device (wf_set_stream), queued in it;
+ * functions that need contents on the host, listed at wf_freeze_begin, wait for these. All use all threads of the
+ * context, may be called from any thread, and give the same bits for any number of threads. Cost is one pass over the
+ * data, unless said.
  */
 #ifndef WEFT_ARRAY_H
 #define WEFT_ARRAY_H
@@ -69,11 +69,11 @@ WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------
  * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES; of an array of rank 0 any mask is right. The reduced axes
- * stay with extent 1, or are left out: WF_AXES(1) | WF_DROP. Means, norms and the like are computed in f64 (complex:
- * in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype (of f16 too, whose
- * mean is f32 in operator text), or that of its parts where they are real. Sums run in an order that depends on shapes
- * and strides alone. */
-#define WF_DROP 0x80000000u
+ * stay with extent 1, or are left out: WF_AXES(1) | WF_DROP_AXES. Means, norms and the like are computed in f64
+ * (complex: in pairs of f64), rounded once: of integers and bools they are f64, else of the array's dtype (of f16 too,
+ * whose mean is f32 in operator text), or that of its parts where they are real. Sums run in an order that depends on
+ * shapes and strides alone. */
+#define WF_DROP_AXES 0x80000000u
 /* Sum: as wf_reduce, so integers and bools give i64, unsigned ones u64, wrapping. Of nothing: 0. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
 /* Product, dtypes as wf_array_sum; also of complex numbers. Of nothing: 1. */
@@ -127,7 +127,7 @@ typedef enum wf_normalize {
     WF_NORMALIZE_MAX
 } wf_normalize;
 /* The array scaled, each part spanned by `axes` by itself: WF_AXES(1, 2) does the images of a stack [n, h, w] one by
- * one. The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP means nothing. Two or three
+ * one. The dtype is that of a mean. Where the divisor is 0 the results are 0. WF_DROP_AXES means nothing. Two or three
  * passes. */
 WF_API wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes);
 
@@ -143,7 +143,7 @@ WF_API wf_array *wf_array_sort(const wf_array *array, int axis, bool descending)
 /* i64: the indices along the axis that would sort it; equal elements keep their order, NaNs too. */
 WF_API wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending);
 /* The middle element along the axes, or the mean of the two middle ones; dtype as a mean, computed in f64. NaN if
- * there is one, or nothing. WF_DROP as for reductions. O(n). On a GPU as much as sorting. */
+ * there is one, or nothing. WF_DROP_AXES as for reductions. O(n). On a GPU as much as sorting. */
 WF_API wf_array *wf_array_median(const wf_array *array, wf_axes axes);
 /* The element at q (n - 1), 0 <= q <= 1, in ascending order, interpolated linearly between its neighbours; else as the
  * median, which is q = 0.5. */
@@ -191,7 +191,7 @@ WF_API wf_status wf_array_random_poisson(wf_array *array, wf_random random, doub
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 /* Sum of a b along the axes, a and b broadcast; nothing is conjugated. Floats and complex numbers are multiplied and
- * added in f64 and rounded once, integers and bools in i64 or u64, which is the result's dtype. Axes, WF_DROP: as
+ * added in f64 and rounded once, integers and bools in i64 or u64, which is the result's dtype. Axes, WF_DROP_AXES: as
  * reductions. */
 WF_API wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes);
 /* Matrix products: a [..., m, k], b [..., k, n] give [..., m, n]; the axes before broadcast. The dtype is that of a

@@ -74,8 +74,8 @@ WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf
 /* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing
  * happens and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y),
  * WF_VARS(r)). Each function is called once, during this call, to record; what it does, lanes that did not ask for
- * it do not do. With WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and
- * if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
+ * it do not do. With WF_FLAG_CALL_OPT those that record the same (or are the same, with the same `user`) become one,
+ * and if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
  * any more. An index that is the same for all points is a real branch. Costs a comparison and a branch per vector
  * for each different function, and the bodies that some lane of the vector asks for. Where control flow is to be
  * had. */

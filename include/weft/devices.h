@@ -27,9 +27,9 @@ typedef struct wf_device_info {
 WF_API wf_status wf_get_device_info(wf_context *ctx, wf_device device, wf_device_info *info);
 
 /* ---- arrays -------------------------------------------------------------------------------------------------
- * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which wf_message
- * explains. Handles are thread-safe to retain and release; contents are the caller's to order. A launched kernel
- * keeps what it uses. Host access waits for queued work. */
+ * Every function returning wf_array * gives the caller one reference (wf_release it); NULL on error, which
+ * wf_last_message explains. Handles are thread-safe to retain and release; contents are the caller's to order. A
+ * launched kernel keeps what it uses. Host access waits for queued work. */
 typedef enum wf_memory {
     WF_MEMORY_DEVICE, /* the device's, which the context keeps for later arrays */
     /* Made by a GPU's driver, and given back to it: a call takes up to milliseconds. Of the device's GPU, else of that
@@ -47,11 +47,11 @@ typedef struct wf_place {
 /* A new array, contents undefined. 64-byte aligned. */
 WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place);
 /* A new array filled with `value` (must fit the dtype): memory, for what will be written, or read as any contents. A
- * value of that shape without memory, which folds into what uses it: wf_broadcast_to(wf_const(g, dtype, value),
+ * value of that shape without memory, which folds into what uses it: wf_broadcast(wf_const(g, dtype, value),
  * shape). */
 WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value);
 /* [n]: start + i*step, computed in f64 (integers: exactly) and converted. */
-WF_API wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
+WF_API wf_array *wf_array_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
 /* Empty, with the dtype, shape and context of `array`, in C order. */
 WF_API wf_array *wf_like(const wf_array *array);
 /* The caller's memory, zero copy, naturally aligned. `release(user)` runs once, from any thread, after the last use,
@@ -74,9 +74,9 @@ WF_API int64_t wf_array_count(const wf_array *array);  /* elements; 0 for NULL *
 WF_API wf_device wf_array_device(const wf_array *array);
 WF_API bool
 wf_array_is_packed(const wf_array *array); /* its elements lie side by side, in C order; true if there are none */
-/* WF_LAZY: a kept array whose recording has not run, is queued or failed. WF_FORMAL: a formal, or scratch, which
- * have no contents outside of a recording: what wants some is WF_ERR_ARG. */
-typedef enum wf_state { WF_LAZY, WF_READY, WF_FORMAL } wf_state;
+/* WF_STATE_LAZY: a kept array whose recording has not run, is queued or failed. WF_STATE_FORMAL: a formal, or scratch,
+ * which have no contents outside of a recording: what wants some is WF_ERR_ARG. */
+typedef enum wf_state { WF_STATE_LAZY, WF_STATE_READY, WF_STATE_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
 
 /* Views share memory (writes are seen by both) and keep it alive. */

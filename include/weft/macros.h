@@ -111,7 +111,7 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_reverse(v, ...) wf_reverse(WF_V(v), __VA_ARGS__)
 #define wf_permute(v, ...) wf_permute(WF_V(v), __VA_ARGS__)
 #define wf_reshape(v, ...) wf_reshape(WF_V(v), __VA_ARGS__)
-#define wf_broadcast_to(v, ...) wf_broadcast_to(WF_V(v), __VA_ARGS__)
+#define wf_broadcast(v, ...) wf_broadcast(WF_V(v), __VA_ARGS__)
 #define wf_tile(v, ...) wf_tile(WF_V(v), __VA_ARGS__)
 #define wf_repeat(v, ...) wf_repeat(WF_V(v), __VA_ARGS__)
 #define wf_gather(v, ...) wf_gather_n(WF_V(v), WF_VALS(__VA_ARGS__))
@@ -122,10 +122,10 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 #define wf_scan(join, v, ...) wf_scan(join, WF_V(v), __VA_ARGS__)
 #define wf_block_reduce(join, v, block) wf_block_reduce(join, WF_V(v), block)
 #define wf_dot(a, b) wf_sum(wf_mul(a, b), WF_ALL_AXES)
-#define wf_all(v, axes) wf_reduce(WF_AND, v, axes) /* of bools */
-#define wf_any(v, axes) wf_reduce(WF_OR, v, axes)
+#define wf_all(v, axes) wf_reduce(WF_JOIN_AND, v, axes) /* of bools */
+#define wf_any(v, axes) wf_reduce(WF_JOIN_OR, v, axes)
 #define wf_write_if(g, condition, a, v, ...) wf_write_if_n(g, WF_V(condition), a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
+#define wf_sum(v, axes) wf_reduce(WF_JOIN_ADD, v, axes)
 
 #define wf_expr(g, text, args) wf_expr_n(g, text, args)
 #define wf_text_record(g, text, ...) wf_text_record_n(g, text, WF_NAMED(__VA_ARGS__))

@@ -71,13 +71,13 @@ typedef enum wf_status {
 
 /* "WF_ERR_SHAPE"; "WF_OK" for WF_OK; never NULL. */
 WF_API const char *wf_status_name(wf_status status);
-/* The calling thread's first error since its last wf_clear on this context, "" if none. Borrowed until the thread's
- * next wf_clear. Accepts NULL (a context that could not be made): "out of memory". */
-WF_API const char *wf_message(const wf_context *ctx);
-/* The status that belongs to wf_message. */
-WF_API wf_status wf_check(const wf_context *ctx);
+/* The calling thread's first error since its last wf_clear_error on this context, "" if none. Borrowed until the
+ * thread's next wf_clear_error. Accepts NULL (a context that could not be made): "out of memory". */
+WF_API const char *wf_last_message(const wf_context *ctx);
+/* The status that belongs to wf_last_message. */
+WF_API wf_status wf_last_status(const wf_context *ctx);
 /* Forgets the calling thread's error. */
-WF_API void wf_clear(wf_context *ctx);
+WF_API void wf_clear_error(wf_context *ctx);
 /* For libraries on top of Weft: sets the calling thread's error if it has none yet, and returns `status`. */
 WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 
@@ -135,19 +135,19 @@ typedef uint32_t wf_axes; /* bit d set: axis d; WF_AXES(0, 2) */
 
 /* ---- context ------------------------------------------------------------------------------------------------ */
 enum {
-    WF_FOLD = 1,            /* constant propagation and algebraic rules */
-    WF_VALUE_NUMBERING = 2, /* equal expressions become one node */
-    WF_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
-    WF_LOOP_OPT = 8,        /* loops lose variables that never change (unused ones: WF_DEAD_CODE); short ones are
+    WF_FLAG_FOLD = 1,            /* constant propagation and algebraic rules */
+    WF_FLAG_VALUE_NUMBERING = 2, /* equal expressions become one node */
+    WF_FLAG_NO_DISK_CACHE = 4,   /* never read or write the object cache on disk; off by default */
+    WF_FLAG_LOOP_OPT = 8, /* loops lose variables that never change (unused ones: WF_FLAG_DEAD_CODE); short ones are
                                written out; a counter that all running lanes of a vector hold alike is a scalar */
-    WF_PACKETS = 16,        /* neighbours along the last axis of an array, read, written or accumulated at constant
+    WF_FLAG_PACKETS = 16, /* neighbours along the last axis of an array, read, written or accumulated at constant
                                last indices by each point (records: wf_read(g, a, i, 0), wf_read(g, a, i, 1), ...), are
                                moved as one vector for each point. Results are the same */
     /* Off by default. Allows, on f32 and f64 (and no more): a*b + c and its kin become one fma; division by a constant
      * becomes multiplication by its inverse; constants of nested sums and products are gathered; x*0, x - x and x/x are
      * 0, 0 and 1, and min and max are one comparison, as if there were neither NaN nor infinities nor a sign of zero.
      * Functions keep their accuracy and isnan its meaning. The result is still the same on every machine. */
-    WF_FAST_MATH = 32,
+    WF_FLAG_FAST_MATH = 32,
     /* Debug mode, off by default: recordings run in the interpreter, on one thread, and are watched. An index out of
      * range is WF_ERR_BOUNDS with array, index and point, also where nobody uses what is read there (in array graphs
      * only what somebody uses is computed), and two points that write one element (by index or as elements, of one
@@ -156,25 +156,26 @@ enum {
      * those of any other device, but for the order of floats: they are accumulated point by point, and reductions walk
      * the axes as they were recorded. On a GPU the kernels look themselves, and each launch is waited for: of several
      * findings any one is named, and other points have been done. 8 bytes for each element of what is written. */
-    WF_DEBUG = 64,
-    WF_TRAP_NAN = 128, /* with WF_DEBUG: storing or accumulating a NaN, or one as a part, is WF_ERR_ARG */
-    WF_HISTORY = 256,  /* every kernel that runs is noted for wf_history; off by default. Of the context only */
-    WF_CALL_OPT = 512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
+    WF_FLAG_DEBUG = 64,
+    WF_FLAG_TRAP_NAN = 128, /* with WF_FLAG_DEBUG: storing or accumulating a NaN, or one as a part, is WF_ERR_ARG */
+    WF_FLAG_HISTORY = 256,  /* every kernel that runs is noted for wf_history; off by default. Of the context only */
+    WF_FLAG_CALL_OPT =
+        512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
     /* What nothing needs is not computed, nor stored where a later store hides it. In array graphs any effect is left
      * out whose array a later assignment, seen by all lanes, covers, if nothing reads it in between, or whose array the
      * program has released before it is run, without a view or copy of it; but in debug mode. */
-    WF_DEAD_CODE = 1024,
+    WF_FLAG_DEAD_CODE = 1024,
     /* Kernels of little work are compiled twice: at first in half the time, to code that takes up to twice as long, and
      * again for good by the launch with which it has run as long as compiling takes. Those without loops, and of
      * recordings that are run once: what wf_compile prepares and what is frozen is compiled for good at once. Results are
      * the same. On by default, unless WEFT_TIERED is 0 in the environment. */
-    WF_TIERED = 2048
+    WF_FLAG_TIERED = 2048
 };
 typedef struct wf_config {
     size_t size;           /* sizeof(wf_config) */
     int32_t threads;       /* 0: WEFT_THREADS from the environment, else all cores */
     wf_device device;      /* 0: WF_CPU. Of arrays and recordings that name none. A number that is no device's:
-                            * WF_CPU, and wf_check says WF_ERR_DEVICE */
+                            * WF_CPU, and wf_last_status says WF_ERR_DEVICE */
     const char *cache_dir; /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
     uint64_t cache_bytes;  /* bound of the object cache on disk; 0: 256 MiB */
     uint32_t flags_on, flags_off;
@@ -190,15 +191,15 @@ WF_API wf_device wf_context_device(const wf_context *ctx); /* of arrays and reco
 WF_API int wf_get_threads(const wf_context *ctx);
 /* 0: all cores. Waits for queued work; not while another thread launches. Results do not depend on it. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
-/* Bytes that the private copies of WF_EXPAND may take in a launch: 1 GiB unless it is said; an array of more than half
- * of it has none (WF_DIRECT), with 0 none has. Of recordings begun later; sums of floats may then be joined in another
- * order. */
+/* Bytes that the private copies of WF_MODE_EXPAND may take in a launch: 1 GiB unless it is said; an array of more than
+ * half of it has none (WF_MODE_DIRECT), with 0 none has. Of recordings begun later; sums of floats may then be joined
+ * in another order. */
 WF_API void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes);
 WF_API uint64_t wf_get_expand_bytes(const wf_context *ctx);
-/* Sets the flags `on`, then clears `off`. Of recordings begun later, by any thread; WF_NO_DISK_CACHE and WF_HISTORY at
- * once. From any thread. A new context has WF_FOLD, WF_VALUE_NUMBERING, WF_LOOP_OPT, WF_PACKETS, WF_CALL_OPT,
- * WF_DEAD_CODE and (unless WEFT_TIERED is 0 in the environment) WF_TIERED, changed by .flags_on and .flags_off of
- * wf_config. */
+/* Sets the flags `on`, then clears `off`. Of recordings begun later, by any thread; WF_FLAG_NO_DISK_CACHE and
+ * WF_FLAG_HISTORY at once. From any thread. A new context has WF_FLAG_FOLD, WF_FLAG_VALUE_NUMBERING, WF_FLAG_LOOP_OPT,
+ * WF_FLAG_PACKETS, WF_FLAG_CALL_OPT, WF_FLAG_DEAD_CODE and (unless WEFT_TIERED is 0 in the environment) WF_FLAG_TIERED,
+ * changed by .flags_on and .flags_off of wf_config. */
 WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
 WF_API uint32_t wf_get_flags(const wf_context *ctx); /* 0 for NULL */
 
@@ -270,16 +271,16 @@ typedef struct wf_space {
     wf_shape shape;          /* index space */
     bool indexed;            /* true: an index space even though rank is 0 */
     bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow. Reads
-                         by index are to be had; writes and accumulation by index in WF_INIT and WF_DEINIT only */
+                         by index are to be had; writes and accumulation by index in WF_SECTION_INIT and WF_SECTION_DEINIT only */
     wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0: none */
     wf_device device; /* 0: that of the first array, else the context's default */
     uint32_t flags_on,
-        flags_off; /* for this recording, beside the context's: all but WF_NO_DISK_CACHE and WF_HISTORY */
+        flags_off; /* for this recording, beside the context's: all but WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY */
     /* NULL: the current one, if any. It must live until wf_run; its device is then the default one. */
     wf_stream *stream;
-    int32_t threads;       /* at most so many work on it; 0: all of the context's. Results do not depend on it */
-    int64_t serial_below;  /* points below which one thread works; 0: decided by the work that a point is */
-    wf_shape block;        /* extents of a block (see WF_INIT), one per axis; rank 0: one block. Not with reduce */
+    int32_t threads;      /* at most so many work on it; 0: all of the context's. Results do not depend on it */
+    int64_t serial_below; /* points below which one thread works; 0: decided by the work that a point is */
+    wf_shape block; /* extents of a block (see WF_SECTION_INIT), one per axis; rank 0: one block. Not with reduce */
     int32_t block_threads; /* on a GPU: of a block of threads, a power of two from 32 to 256; 0: as many as keep the GPU
                               busiest. Not where .block or a section says how many. Results do not depend on it */
     /* Points that a thread does at once along the last axis (1, 2, 4 or 8; 0: decided by cost): on a GPU at most so
@@ -305,11 +306,12 @@ WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text); /* poi
 /* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the
  * label of wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
 WF_API wf_val wf_label(wf_val value, const char *text);
-/* Looks at a value while a recording runs in debug mode (WF_DEBUG): each time it has been computed, so in a loop once
- * each turn, and all points, or lanes, take their turns together, as if the loop were evaluated turn by turn. Without
- * debug mode nothing is recorded. Of array graphs and index spaces whose shapes are known, on the processor; in WF_CALL
- * alone. Points of a recording that reduces come in boxes, one after the other (small ones are one box), and where a
- * loop changes a reduced variable in groups of 32. 16 bytes for each point and operation of the kernel; 4 GiB at most. */
+/* Looks at a value while a recording runs in debug mode (WF_FLAG_DEBUG): each time it has been computed, so in a loop
+ * once each turn, and all points, or lanes, take their turns together, as if the loop were evaluated turn by turn.
+ * Without debug mode nothing is recorded. Of array graphs and index spaces whose shapes are known, on the processor; in
+ * WF_SECTION_CALL alone. Points of a recording that reduces come in boxes, one after the other (small ones are one
+ * box), and where a loop changes a reduced variable in groups of 32. 16 bytes for each point and operation of the
+ * kernel; 4 GiB at most. */
 typedef struct wf_seen {
     size_t size;      /* sizeof(wf_seen) */
     const char *name; /* what wf_watch was given; "" for NULL */
@@ -359,51 +361,54 @@ WF_API void wf_write_n(wf_graph *graph, wf_array *array, wf_val value, wf_vals i
 /* The same where `condition` holds, of any dtype: a value that is not 0, as in C; elsewhere nothing is written, and the
  * index may be anything. */
 WF_API void wf_write_if_n(wf_graph *graph, wf_val condition, wf_array *array, wf_val value, wf_vals index);
-/* How values are joined: in reductions, accumulation and atomics. WF_EXCH, WF_INC: wf_atomic only. */
+/* How values are joined: in reductions, accumulation and atomics. WF_JOIN_EXCH, WF_JOIN_INC: wf_atomic only. */
 typedef enum wf_join {
     WF_JOIN_CUSTOM,
-    WF_ADD,
-    WF_MUL,
-    WF_MIN,
-    WF_MAX,
-    WF_AND,
-    WF_OR,
-    WF_XOR,
-    WF_EXCH, /* the new value instead of the old */
-    WF_INC   /* adds 1; the value is ignored */
+    WF_JOIN_ADD,
+    WF_JOIN_MUL,
+    WF_JOIN_MIN,
+    WF_JOIN_MAX,
+    WF_JOIN_AND,
+    WF_JOIN_OR,
+    WF_JOIN_XOR,
+    WF_JOIN_EXCH, /* the new value instead of the old */
+    WF_JOIN_INC   /* adds 1; the value is ignored */
 } wf_join;
 /* How accumulation copes with points that meet in one element; by size if nothing is said. */
 typedef enum wf_mode {
-    WF_AUTO,
-    WF_DIRECT = 0x100, /* an atomic operation for each point */
-    WF_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
-    WF_EXPAND = 0x300, /* private copies of the array (of up to half of wf_set_expand_bytes, 512 MiB unless it is set;
-                          else WF_DIRECT), joined at the end. Costs memory: up to wf_set_expand_bytes, then fewer
+    WF_MODE_AUTO,
+    WF_MODE_DIRECT = 0x100, /* an atomic operation for each point */
+    WF_MODE_LOCAL = 0x200,  /* the points of one vector that meet are joined first */
+    WF_MODE_EXPAND =
+        0x300, /* private copies of the array (of up to half of wf_set_expand_bytes, 512 MiB unless it is set;
+                          else WF_MODE_DIRECT), joined at the end. Costs memory: up to wf_set_expand_bytes, then fewer
                           threads. On a GPU: of each block of threads, in the memory that these share (up to 48 KiB,
-                          no more elements than points; else WF_DIRECT) */
-    WF_NO_CONFLICT =
+                          no more elements than points; else WF_MODE_DIRECT) */
+    WF_MODE_NO_CONFLICT =
         0x400 /* no two points meet, as the caller knows (a permutation, say): elements are read, joined and
                               written, without atomic operations or copies. In debug mode WF_ERR_CONTRACT if points do */
 } wf_mode;
 /* array[index] = join(array[index], value) for every point, however many meet in one element: histograms, sums by
- * key, scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_ADD to WF_XOR, with a mode or without:
- * WF_ADD | WF_EXPAND. The value is converted to the array's dtype; complex numbers: WF_ADD only; bools: WF_AND to
- * WF_XOR. In an index space wf_read sees the array as it was before the launch, wherever it stands, and the array
- * must not be written otherwise; in array graphs (indices and value are arrays, broadcast) what is recorded later
- * sees the result. Integers, minima and maxima have one result, unless one element is joined in two ways: in an index
- * space these come in any order. Sums and products of floats depend on the order: with WF_EXPAND, which WF_AUTO takes
- * unless the array has more than four times as many elements as there are points, shapes and layouts fix it (inside
- * loops the vector width, too): the same bits for any number of threads where the array has up to 1 MiB. f16 and bf16
- * are then joined in f32 and rounded once. Other launches must not touch the array meanwhile. Out of range is
- * undefined, as with wf_write. Costs about as much as a private histogram in C for each thread.
- *     wf_accumulate(g, WF_ADD, histogram, 1, bin); */
+ * key, scatter with collisions (Dr.Jit's scatter_reduce). `join_and_mode`: WF_JOIN_ADD to WF_JOIN_XOR, with a mode or
+ * without: WF_JOIN_ADD | WF_MODE_EXPAND. The value is converted to the array's dtype; complex numbers: WF_JOIN_ADD
+ * only; bools: WF_JOIN_AND to WF_JOIN_XOR. In an index space wf_read sees the array as it was before the launch,
+ * wherever it stands, and the array must not be written otherwise; in array graphs (indices and value are arrays,
+ * broadcast) what is recorded later sees the result. Integers, minima and maxima have one result, unless one element is
+ * joined in two ways: in an index space these come in any order. Sums and products of floats depend on the order: with
+ * WF_MODE_EXPAND, which WF_MODE_AUTO takes unless the array has more than four times as many elements as there are
+ * points, shapes and layouts fix it (inside loops the vector width, too): the same bits for any number of threads where
+ * the array has up to 1 MiB. f16 and bf16 are then joined in f32 and rounded once. Other launches must not touch the
+ * array meanwhile. Out of range is undefined, as with wf_write. Costs about as much as a private histogram in C for
+ * each thread.
+ *     wf_accumulate(g, WF_JOIN_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, int join_and_mode, wf_array *array, wf_val value, wf_vals index);
 /* The same where `condition` holds (is not 0); elsewhere the index may be anything. */
 WF_API void wf_accumulate_if_n(wf_graph *graph, wf_val condition, int join_and_mode, wf_array *array, wf_val value,
                                wf_vals index);
-/* Atomic operations: what the element held before. WF_ADD to WF_XOR, WF_EXCH, WF_INC; not for complex numbers. The
- * order of points is not specified. wf_read of the array, in an index space, sees what is there at the moment.
- *     slot = wf_atomic(g, WF_INC, counter, 0, 0) is a different number for every point */
+/* Atomic operations: what the element held before. WF_JOIN_ADD to WF_JOIN_XOR, WF_JOIN_EXCH, WF_JOIN_INC; not for
+ * complex numbers. The order of points is not specified. wf_read of the array, in an index space, sees what is there at
+ * the moment.
+ *     slot = wf_atomic(g, WF_JOIN_INC, counter, 0, 0) is a different number for every point */
 WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val value, wf_vals index);
 WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
                              wf_vals index); /* 0 where the condition does not hold */
@@ -438,47 +443,53 @@ WF_API wf_array *wf_formal(wf_graph *graph, const char *name, wf_dtype dtype, in
 WF_API bool wf_is_gpu(wf_graph *graph); /* a C bool, to take one of two paths while recording */
 WF_API wf_val wf_thread_id(wf_graph *graph, int axis);
 WF_API wf_val wf_block_size(wf_graph *graph, int axis);
-/* Blocks, as WF_INIT has them: which one, and how many there are along an axis of the space. i64. Axes along which
- * there are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
+/* Blocks, as WF_SECTION_INIT has them: which one, and how many there are along an axis of the space. i64. Axes along
+ * which there are no blocks have size 1, id 0: reduced ones and, without .reduce and .block, all. */
 WF_API wf_val wf_block_id(wf_graph *graph, int axis);
 WF_API wf_val wf_grid_size(wf_graph *graph, int axis);
 /* All threads of the block come before one goes on; what they have written is seen after it. WF_ERR_CONTRACT inside a
- * block of control flow. Between the sections there is one. On a GPU in WF_CALL: WF_ERR_UNSUPPORTED where threads have
- * more than one point, or blocks one thread. */
+ * block of control flow. Between the sections there is one. On a GPU in WF_SECTION_CALL: WF_ERR_UNSUPPORTED where
+ * threads have more than one point, or blocks one thread. */
 WF_API void wf_barrier(wf_graph *graph);
 
 /* Reductions. Results are the same bits for any number of threads and any vector width. */
-/* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_CALL assign `x =
- * join(x, ...)` (wf_inc for WF_ADD; complex variables add or multiply); in WF_POST it holds the result. Of dtype f16 or
- * bf16: the variable is f32, and wf_out rounds the result once. */
+/* In a graph begun with .reduce: a reduced variable. `initial` is joined in exactly once. In WF_SECTION_CALL assign `x
+ * = join(x, ...)` (wf_inc for WF_JOIN_ADD; complex variables add or multiply); in WF_SECTION_POST it holds the result.
+ * Of dtype f16 or bf16: the variable is f32, and wf_out rounds the result once. */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
-typedef enum wf_section_id { WF_CALL, WF_POST, WF_JOIN, WF_INIT, WF_DEINIT } wf_section_id;
-/* Sections of a reducing graph; recording starts in WF_CALL. WF_POST runs once for each point of the kept axes: wf_out
- * writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads such arrays,
- * wf_index is that of a kept axis, wf_extent that of any. Access by index (wf_read, wf_write, wf_accumulate, wf_atomic
- * and their kin) to other than local arrays, and control flow, are WF_ERR_UNSUPPORTED there. With all axes reduced,
- * arrays have one element. Values do not cross sections; reduced variables do. */
+typedef enum wf_section_id {
+    WF_SECTION_CALL,
+    WF_SECTION_POST,
+    WF_SECTION_JOIN,
+    WF_SECTION_INIT,
+    WF_SECTION_DEINIT
+} wf_section_id;
+/* Sections of a reducing graph; recording starts in WF_SECTION_CALL. WF_SECTION_POST runs once for each point of the
+ * kept axes: wf_out writes to arrays of the space's shape whose reduced axes have extent 1 or are left out, wf_in reads
+ * such arrays, wf_index is that of a kept axis, wf_extent that of any. Access by index (wf_read, wf_write,
+ * wf_accumulate, wf_atomic and their kin) to other than local arrays, and control flow, are WF_ERR_UNSUPPORTED there.
+ * With all axes reduced, arrays have one element. Values do not cross sections; reduced variables do. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
-/* WF_INIT and WF_DEINIT, of index spaces and elements, run once a block, before and after all of its points; wf_section
- * may go back to WF_CALL from them. A block is what the points of a reducing recording with the same kept indices make
- * up, else a box of .block (those at the ends of axes may be smaller), else all points together. There wf_read,
- * wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had. wf_scratch: memory of the block,
- * for all three sections, borrowed from the graph: read, written and accumulated into by index like any array;
- * undefined at the start, or 0. The points of a block share it and come in any order. On a GPU it is in memory that the
- * threads of a block share, if a block's fits there (48 KiB on every GPU, 227 on Hopper); on the processor in a
- * worker's, if boxes of .block can be done one after the other, and a block's has at most 256 KiB; else all blocks have
- * theirs at once. NULL poisons. */
+/* WF_SECTION_INIT and WF_SECTION_DEINIT, of index spaces and elements, run once a block, before and after all of its
+ * points; wf_section may go back to WF_SECTION_CALL from them. A block is what the points of a reducing recording with
+ * the same kept indices make up, else a box of .block (those at the ends of axes may be smaller), else all points
+ * together. There wf_read, wf_write, wf_accumulate, control flow and the wf_index of kept axes are to be had.
+ * wf_scratch: memory of the block, for all three sections, borrowed from the graph: read, written and accumulated into
+ * by index like any array; undefined at the start, or 0. The points of a block share it and come in any order. On a GPU
+ * it is in memory that the threads of a block share, if a block's fits there (48 KiB on every GPU, 227 on Hopper); on
+ * the processor in a worker's, if boxes of .block can be done one after the other, and a block's has at most 256 KiB;
+ * else all blocks have theirs at once. NULL poisons. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
-/* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_CALL may compute anything from all such variables.
+/* Custom joins: of a variable made with WF_JOIN_CUSTOM, WF_SECTION_CALL may compute anything from all such variables.
  * Partial results, each begun with `initial` (which must therefore be neutral: no point seen yet), are merged by
- * section WF_JOIN, recorded between WF_CALL and WF_POST: there a variable holds one partial result and
- * wf_other(variable) is another one's; what the variables are set to is the merged one. Only these, numbers and
- * operations are to be had in WF_JOIN. The operator must be associative and commutative up to rounding (points come
- * in no order); the order of merging is fixed, by the shape alone. */
+ * section WF_SECTION_JOIN, recorded between WF_SECTION_CALL and WF_SECTION_POST: there a variable holds one partial
+ * result and wf_other(variable) is another one's; what the variables are set to is the merged one. Only these, numbers
+ * and operations are to be had in WF_SECTION_JOIN. The operator must be associative and commutative up to rounding
+ * (points come in no order); the order of merging is fixed, by the shape alone. */
 WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces the axes, WF_AXES(...) or WF_ALL_AXES, to a value of the same rank with extent 1 along them.
  * Sums and products of f32 accumulate in f64 and are rounded once, f16 and bf16 in f32; those of integers are i64 or
- * u64. Complex numbers: WF_ADD and WF_MUL. Over no elements: the sum is 0, others give what changes nothing.
+ * u64. Complex numbers: WF_JOIN_ADD and WF_JOIN_MUL. Over no elements: the sum is 0, others give what changes nothing.
  * Example, every row minus its mean: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)). */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 
@@ -490,10 +501,10 @@ WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
  *     difference = wf_sub(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1)) */
 WF_API wf_val wf_slice(wf_val value, int axis, int64_t start, int64_t stop, int64_t step); /* as wf_view_slice */
 WF_API wf_val wf_reverse(wf_val value, int axis);
-WF_API wf_val wf_permute(wf_val value, const int *axes);     /* axis d of the result is axes[d] of the value */
-WF_API wf_val wf_reshape(wf_val value, wf_shape shape);      /* in C order; one -1 is inferred */
-WF_API wf_val wf_broadcast_to(wf_val value, wf_shape shape); /* NumPy's rule */
-WF_API wf_val wf_tile(wf_val value, wf_shape times);         /* the whole again so often along each axis: times has one
+WF_API wf_val wf_permute(wf_val value, const int *axes);  /* axis d of the result is axes[d] of the value */
+WF_API wf_val wf_reshape(wf_val value, wf_shape shape);   /* in C order; one -1 is inferred */
+WF_API wf_val wf_broadcast(wf_val value, wf_shape shape); /* NumPy's rule */
+WF_API wf_val wf_tile(wf_val value, wf_shape times);      /* the whole again so often along each axis: times has one
                                                                  count for each, abc by 2 is abcabc */
 WF_API wf_val wf_repeat(wf_val value, int axis, int64_t times); /* each element so often: abc by 2 is aabbcc */
 /* A gather from a value that need not be computed before: element (index 0, index 1, ...), one integer index for
@@ -518,15 +529,15 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
  * parts of a length that it fixes are summed first, then what comes before each. One pass over memory,
  * right into the array that the value is assigned to or kept in; a value that is cheap to compute is computed on the
  * way, part by part, and what is cheap to make of the result alone follows in the same way. Parallel.
- *     offsets = wf_scan(WF_ADD, counts, 0, true, false) */
+ *     offsets = wf_scan(WF_JOIN_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);
 /* Array graphs: reduces blocks of so many neighbours along the last axis, whose extent becomes that by `block`, rounded
- * up; the last block may be a part of one. Of values of rank 1 to 7. [1 2 3 4 5 6] by WF_ADD and 4: [10 11]. */
+ * up; the last block may be a part of one. Of values of rank 1 to 7. [1 2 3 4 5 6] by WF_JOIN_ADD and 4: [10 11]. */
 WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
 /* Array graphs: the elements of a value where a mask (bool, or not 0) holds, in C order, as a new array [count] that
  * is ready; value and mask broadcast, their extents are known. As the count decides a shape, what has been recorded
  * so far is evaluated, in the words of wf_eval; the value itself is not stored, unless assignments are pending.
- * Costs a scan of the mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_message says why.
+ * Costs a scan of the mask (8 bytes an element for a while) and a scatter. NULL poisons, or wf_last_message says why.
  *     wf_array *large = wf_compress(v, wf_gt(v, 1)); */
 WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, after wf_eval, or (which calls wf_eval) when it
@@ -623,24 +634,25 @@ typedef struct wf_kernel_info {
     bool plan_hit;                        /* the plan was there */
     bool nontemporal;                     /* stores go past the cache */
     bool alone;                           /* updates are not atomic */
-    bool baseline;                        /* compiled in little time, see WF_TIERED */
+    bool baseline;                        /* compiled in little time, see WF_FLAG_TIERED */
     bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
     wf_code_from code;
     int32_t threads;              /* it could use; on a GPU those of a block */
     int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
-    int32_t mode;                 /* how it accumulates: WF_DIRECT, WF_LOCAL, WF_EXPAND, or WF_NO_CONFLICT, also where
+    int32_t
+        mode; /* how it accumulates: WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND, or WF_MODE_NO_CONFLICT, also where
                                      the index says so; 0: it does not */
-    int32_t copies;               /* private, of arrays that it accumulates into */
+    int32_t copies; /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
-    /* Of this kernel: effects that a later assignment hides (those of no kernel: with the first) and variables of loops that nobody uses (WF_DEAD_CODE);
-     * variables that no turn changes, loops written out and conditions whose body all lanes do, counters that all
-     * running lanes hold alike (WF_LOOP_OPT). */
+    /* Of this kernel: effects that a later assignment hides (those of no kernel: with the first) and variables of loops
+     * that nobody uses (WF_FLAG_DEAD_CODE); variables that no turn changes, loops written out and conditions whose body
+     * all lanes do, counters that all running lanes hold alike (WF_FLAG_LOOP_OPT). */
     uint32_t hidden, unused, invariant, written_out, in_lockstep;
 } wf_kernel_info;
-/* With WF_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of these,
- * oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it costs
- * nothing; on, some microseconds a launch, which prepared launches are not then.
+/* With WF_FLAG_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of
+ * these, oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it
+ * costs nothing; on, some microseconds a launch, which prepared launches are not then.
  *     wf_kernel_info info[64] = { { .size = sizeof *info } };
  *     size_t n = wf_history(ctx, info, 64); */
 WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);

@@ -242,7 +242,7 @@ void wf__emit_update(wf__instance *in, wf__ref r)
     if (joins && slot->spread && wf__update_private(&u))
         return;
     u.at = wf__make_address(in, n->a, n->b, NULL, NULL);
-    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_MIN && u.join != WF_MAX;
+    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_JOIN_MIN && u.join != WF_JOIN_MAX;
     if (!joins)
         update_each_lane(&u, r);
     else if (u.at.pattern == WF__ONE_ELEMENT)

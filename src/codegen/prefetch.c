@@ -92,7 +92,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
     int prefetches = 0;
     for (uint32_t i = 0; i < body->slot_n; ++i)
         far = far || body->slot[i].far;
-    wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     if (!far || body->loops)
         return true;
     slicer s = { .in = body, .out = out };

@@ -153,7 +153,7 @@ static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry 
     wf_status status = WF_OK;
     wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
     if (wf__is_gpu(p->device) && !on.gpu)
-        return wf_check(ctx);
+        return wf_last_status(ctx);
     wf__gpu_use *few[FEW], **use = few;
     if (r->stream) { /* one of the program's */
         on = r->stream->cuda;
@@ -163,11 +163,11 @@ static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry 
             use[i] = &r->arrays[i]->buffer->use;
         on.use = use;
     }
-    if (p->rec.ir.flags & WF_DEBUG)
+    if (p->rec.ir.flags & WF_FLAG_DEBUG)
         wf__add_where(p, &where);
     if (!wf__run_on(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits, p->device == WF_INTERP,
                     notes, &failure))
-        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_CALL, NULL);
+        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_SECTION_CALL, NULL);
     wf__str_free(&failure.text);
     wf__str_free(&where);
     if (use != few)
@@ -195,7 +195,7 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
         char called[WF__CALLED];
         if (wait)
             wf__array_wait(a);
-        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
+        if (wf__array_promised(a) == WF_STATE_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
             return wf__error(ctx, WF_ERR_ARG, "%s was never computed: queued work failed",
                              wf__array_called(r->program, r->program->object[i].array, a, called));
     }
@@ -213,15 +213,15 @@ static void note_whole(const wf__request *r)
 void wf__note_written(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (atomic_load(&r->arrays[i]->state) == WF_LAZY && wf__program_writes(r->program, i))
-            atomic_store(&r->arrays[i]->state, WF_READY);
+        if (atomic_load(&r->arrays[i]->state) == WF_STATE_LAZY && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->state, WF_STATE_READY);
 }
 
 static void note_kept(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->kept_n; ++i) {
         atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
-        atomic_store(&r->kept[i]->state, WF_READY);
+        atomic_store(&r->kept[i]->state, WF_STATE_READY);
     }
 }
 

@@ -52,7 +52,7 @@ static void compile_for_good(wf__recording *rec)
 {
     wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
     for (size_t i = 0; i < WF__COUNT(section); ++i)
-        section[i]->flags &= ~(uint32_t)WF_TIERED;
+        section[i]->flags &= ~(uint32_t)WF_FLAG_TIERED;
 }
 
 wf_kernel *wf_compile(wf_graph *g)

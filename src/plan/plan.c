@@ -6,11 +6,11 @@
 /* ---- errors ---- */
 const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section)
 {
-    const wf__ir *const of[] = { [WF_CALL] = &rec->ir,
-                                 [WF_POST] = &rec->post,
-                                 [WF_JOIN] = &rec->join,
-                                 [WF_INIT] = &rec->init,
-                                 [WF_DEINIT] = &rec->deinit };
+    const wf__ir *const of[] = { [WF_SECTION_CALL] = &rec->ir,
+                                 [WF_SECTION_POST] = &rec->post,
+                                 [WF_SECTION_JOIN] = &rec->join,
+                                 [WF_SECTION_INIT] = &rec->init,
+                                 [WF_SECTION_DEINIT] = &rec->deinit };
     return of[section];
 }
 
@@ -59,7 +59,7 @@ bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_sta
     va_start(args, format);
     bool found = !fail(plan, status, format, args);
     va_end(args);
-    for (wf_section_id section = WF_CALL; section <= WF_POST; ++section) {
+    for (wf_section_id section = WF_SECTION_CALL; section <= WF_SECTION_POST; ++section) {
         const wf__ir *ir = wf__section_of(plan->recorded, section);
         for (wf__ref r = 1; r < ir->n && !found; ++r) {
             const wf__node *n = &ir->node[r];
@@ -229,8 +229,8 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
     for (wf__ref r = 1; ok && r < join->n; ++r)
         if (join->node[r].op == WF__COLD) {
             wf__ref culprit = rare_path(recorded);
-            ok = wf__plan_fail_at(plan, WF_JOIN, recorded, culprit, WF_ERR_UNSUPPORTED,
-                                  "%s: not in section WF_JOIN, as sin, cos, tan, erfinv and gamma are not",
+            ok = wf__plan_fail_at(plan, WF_SECTION_JOIN, recorded, culprit, WF_ERR_UNSUPPORTED,
+                                  "%s: not in section WF_SECTION_JOIN, as sin, cos, tan, erfinv and gamma are not",
                                   culprit ? wf__function_of(&recorded->node[culprit]) : "a function");
         }
     if (join && !ok) {
@@ -325,7 +325,7 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     ok = ok && lay_all(plan, bind) && (recording->kind != WF__ARRAYS || name_numbers(plan));
     for (uint32_t s = 0; s < plan->stage_n; ++s)
         plan->stage[s].columns = recording->columns;
-    if (ok && recording->ir.flags & WF_DEBUG)
+    if (ok && recording->ir.flags & WF_FLAG_DEBUG)
         number_arrays(plan, bind);
     plan->recorded = NULL;
     return ok;

@@ -47,7 +47,7 @@ static void find_turns(nest *n)
 {
     enum { LEAST = 16, LIGHT = 32, MEDIUM = 96 };
     const wf__ir *ir = n->g->ir;
-    bool plain = !(ir->flags & WF_DEBUG);
+    bool plain = !(ir->flags & WF_FLAG_DEBUG);
     for (wf__ref r = 1; r < ir->n; ++r) {
         unsigned op = ir->node[r].op;
         plain = plain && op != WF__LOOP && op != WF__COLD && (op == WF__SETRED || !wf__op_is_effect(op));

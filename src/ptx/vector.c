@@ -54,7 +54,7 @@ int wf__ptx_width(const wf__ir *ir, int columns, wf__ptx_code *code)
 {
     int width = 1, limit = columns ? columns : MOST;
     code->wide_n = 0;
-    if (ir->red_n || ir->loops || ir->flags & WF_DEBUG || ir->n > MOST_NODES || !is_plain(ir))
+    if (ir->red_n || ir->loops || ir->flags & WF_FLAG_DEBUG || ir->n > MOST_NODES || !is_plain(ir))
         return 1;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

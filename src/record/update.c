@@ -18,8 +18,8 @@ static bool joins(wf_graph *g, unsigned join, unsigned dtype, const char *functi
 {
     if (wf__updates(join, dtype))
         return true;
-    if (join < WF_ADD || join > WF_XOR)
-        wf__poison(g, WF_ERR_ARG, "%s: there is no join %u here; say WF_ADD to WF_XOR", function, join);
+    if (join < WF_JOIN_ADD || join > WF_JOIN_XOR)
+        wf__poison(g, WF_ERR_ARG, "%s: there is no join %u here; say WF_JOIN_ADD to WF_JOIN_XOR", function, join);
     else
         wf__poison(g, WF_ERR_DTYPE, "%s: %s does not join elements of %s", function,
                    wf__op_table[wf__join_op((wf_join)join)].name, wf_dtype_name((wf_dtype)dtype));
@@ -38,7 +38,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
         wf__poison(g, WF_ERR_ARG, "%s: there is no mode 0x%x", function, mode << 8);
         return;
     }
-    if (array && array->local && array->graph == g && g->section != WF_JOIN) {
+    if (array && array->local && array->graph == g && g->section != WF_SECTION_JOIN) {
         if (joins(g, join, array->dtype, function))
             wf__local_write(g, condition, join, array, v, index, function);
         return;
@@ -74,11 +74,11 @@ static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_arra
         wf__poison(g, WF_ERR_DTYPE, "%s: not for %s", function, wf_dtype_name(array->dtype));
         return wf__no_value(g);
     }
-    if (join == WF_INC) {
-        join = WF_ADD;
+    if (join == WF_JOIN_INC) {
+        join = WF_JOIN_ADD;
         v = (wf_val){ { 1, NULL } };
     }
-    if (join != WF_EXCH && !joins(g, join, array->dtype, function))
+    if (join != WF_JOIN_EXCH && !joins(g, join, array->dtype, function))
         return wf__no_value(g);
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
     if (!value || !wf__condition_of(g, condition, function, &predicate))

@@ -18,7 +18,7 @@ static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__i
     const wf__node *n = &in->node[r];
     if (!wf__op_is_pure(n->op))
         return wf__copy_node(in, r, map, out);
-    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+    wf__ref fast = in->flags & WF_FLAG_FAST_MATH ? wf__fast(in, r, map, out) : 0;
     if (fast) {
         wf__copy_label(in, r, out, fast);
         return fast;
@@ -300,7 +300,7 @@ static bool is_invariant(const rewriter *w, wf__ref state)
 static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
-    bool simple = in->flags & WF_LOOP_OPT;
+    bool simple = in->flags & WF_FLAG_LOOP_OPT;
     w->map[loop] = wf__loop(w->out, in->node[loop].aux);
     for (wf__ref s = loop + 1; s < body; ++s) {
         bool same = simple && is_invariant(w, s);
@@ -326,7 +326,7 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
     uint64_t all = 0;
-    if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
+    if (w->in->flags & WF_FLAG_LOOP_OPT && w->in->flags & WF_FLAG_FOLD) {
         turns = count_turns(w, loop, body, end, &all);
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
@@ -406,7 +406,7 @@ static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
 
 bool wf__pass_begin(const wf__ir *in, wf__ir *out)
 {
-    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_init(out, in->rank, in->flags | WF_FLAG_VALUE_NUMBERING);
     wf__ir_reserve(out, in->n);
     out->hidden = in->hidden;
     out->unused = in->unused;
@@ -450,7 +450,7 @@ static bool has_invariant(const wf__ir *ir)
 {
     for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
         if (ir->node[r].op == WF__NEXT && ir->node[r].a == ir->node[r].b && !ir->node[ir->node[r].a].aux)
-            return ir->flags & WF_LOOP_OPT;
+            return ir->flags & WF_FLAG_LOOP_OPT;
     return false;
 }
 
@@ -476,7 +476,7 @@ bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 
 bool wf__pass_is_lowered(const wf__ir *ir)
 {
-    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING) || ir->loops)
+    if (ir->flags & WF_FLAG_FAST_MATH || !(ir->flags & WF_FLAG_VALUE_NUMBERING) || ir->loops)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

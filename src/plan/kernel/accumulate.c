@@ -119,7 +119,7 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
         t->bind->rank == WF_MAX_RANK)
         return 1;
     uint64_t most = kind == WF__UNIFORM ? SPREAD_UNIFORM : SPREAD_BYTES;
-    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_ADD));
+    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_JOIN_ADD));
     unsigned spread = WF__MOST_SPREAD;
     while (spread > 1 && (bytes * spread > most || t->updates < SPREAD_POINTS * t->elements * spread))
         spread /= 2;
@@ -231,7 +231,7 @@ static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, 
     enum { FEW_SLOW = 512, UPDATES = 512 /* for each element */ };
     unsigned join = wf__node_join(n);
     bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
-    bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
+    bool slow = whole ? join == WF_JOIN_MUL : join != WF_JOIN_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
     bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
     for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
         same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
@@ -340,9 +340,9 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
     }
-    if (any && ir->flags & WF_DEBUG)
+    if (any && ir->flags & WF_FLAG_DEBUG)
         update_directly(stage, ir);
-    if (!any || ir->flags & WF_DEBUG)
+    if (!any || ir->flags & WF_FLAG_DEBUG)
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
     bool *done = wf__alloc0(ir->n);

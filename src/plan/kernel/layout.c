@@ -151,7 +151,7 @@ static bool collect(layout *l)
 /* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
 static bool as_recorded(const layout *l)
 {
-    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_DEBUG;
+    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_FLAG_DEBUG;
 }
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
@@ -381,7 +381,7 @@ static void lay_slots(layout *l, wf__ir *out)
         if (slot->element) /* unit steps matter along the lane axis, and where they cross it */
             for (int k = 0; k < slot->rank - 1; ++k) {
                 bool crosses = k == slot->rank - 2 && slot->step[k] == WF__STEP_UNIT &&
-                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_PACKETS;
+                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_FLAG_PACKETS;
                 if (slot->step[k] != WF__STEP_ZERO && !crosses)
                     slot->step[k] = WF__STEP_ANY;
             }
@@ -408,7 +408,7 @@ static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map
 {
     const wf__ir *in = &l->stage->proto;
     const int64_t *dim = l->bind[in->slot[n->a].object].dim;
-    bool known = !(in->flags & WF_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
+    bool known = !(in->flags & WF_FLAG_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
     wf__ref index[WF_MAX_RANK];
     uint32_t rank = wf__tuple_len(in, n->b);
     for (uint32_t k = 0; k < rank; ++k)
@@ -464,7 +464,7 @@ static bool lay_body(layout *l)
 {
     const wf__ir *in = &l->stage->proto;
     wf__ir laid;
-    wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_init(&laid, l->kept, in->flags | WF_FLAG_VALUE_NUMBERING);
     laid.hidden = in->hidden;
     wf__ir_reserve(&laid, in->n + WF_MAX_RANK);
     wf__ref *map = wf__alloc0(in->n * sizeof *map);

@@ -74,7 +74,7 @@ static bool add_slot(wf__plan *plan, wf__stage *stage, int rank, uint32_t *slot)
 bool wf__plan_numbers(wf__plan *plan, wf__stage *stage)
 {
     wf__ir *ir = &stage->body;
-    if (!ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
+    if (!ir->slot_n || ir->loops || ir->flags & WF_FLAG_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
     wf__ref number[WF_MAX_RANK];

@@ -46,7 +46,7 @@ bool wf__are_parts(const wf__ir *ir, const wf__node *n, const wf__node *m)
 
 void wf__plan_records(wf__ir *ir, const wf__bind *bind)
 {
-    if (!(ir->flags & WF_PACKETS) || ir->flags & WF_DEBUG)
+    if (!(ir->flags & WF_FLAG_PACKETS) || ir->flags & WF_FLAG_DEBUG)
         return;
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         wf__slot *slot = &ir->slot[s];

@@ -123,7 +123,7 @@ static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when
 static void write(maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, wf__ref when)
 {
     wf__ref y = wf__cast(ir, value, m->how.dtype), at = element(m, ir, to, i);
-    if (m->how.exclusive && m->how.join == WF_ADD)
+    if (m->how.exclusive && m->how.join == WF_JOIN_ADD)
         y = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, i, number(ir, 0)), wf__const_bits(ir, m->how.dtype, 0),
                     y);
     if (m->keeps)
@@ -464,7 +464,7 @@ bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
     maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space, .bind = bind };
     uint32_t hidden = stage->scan.computed ? 0 : stage->proto.hidden;
     /* Its indices are right, and its joins are those that the processor calls. */
-    m.flags = stage->proto.flags & ~(uint32_t)(WF_DEBUG | WF_TRAP_NAN | WF_FAST_MATH);
+    m.flags = stage->proto.flags & ~(uint32_t)(WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_FAST_MATH);
     m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
     m.n = m.space.dim[m.how.axis];
     m.group_n = m.n / EIGHT;

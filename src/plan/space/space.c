@@ -24,7 +24,7 @@ typedef struct spacer {
     wf__team team;      /* blocks on a GPU */
     wf_shape box;       /* of blocks on a processor; rank 0: they are no boxes */
     bool chained;       /* and have memory of their own */
-    wf_shape turns[2];  /* axes that loops of WF_INIT and of WF_DEINIT have become */
+    wf_shape turns[2];  /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
     uint32_t copies_at; /* chained: where the next copy of an array goes, before all sections */
     bool keeps;         /* there are kept axes with other than one point */
     late *late;
@@ -200,7 +200,7 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
             const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object);
             char called[WF__CALLED];
             return wf__plan_fail_at(
-                s->plan, WF_CALL, ir, q, WF_ERR_CONTRACT,
+                s->plan, WF_SECTION_CALL, ir, q, WF_ERR_CONTRACT,
                 "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
                 wf__bind_called(&b, called));
         }
@@ -343,7 +343,8 @@ static wf__ref section_node(spacer *s, const wf__ir *in, wf_axes reduce, uint32_
     return wf__copy_node(in, r, map, out);
 }
 
-/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_POST uses. */
+/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_SECTION_POST
+ * uses. */
 static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;

@@ -1,8 +1,8 @@
 /* thread_block.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block
- * of threads of one kernel, a "team": what WF_INIT, WF_CALL and WF_DEINIT say is one body, parted by barriers, and
- * scratch is memory that the threads share, if it fits. Where sections have to see what other blocks leave, where
- * points are reduced, or all points are one block, they are stages of their own, as on the processor, with scratch in
- * temporaries.
+ * of threads of one kernel, a "team": what WF_SECTION_INIT, WF_SECTION_CALL and WF_SECTION_DEINIT say is one body,
+ * parted by barriers, and scratch is memory that the threads share, if it fits. Where sections have to see what other
+ * blocks leave, where points are reduced, or all points are one block, they are stages of their own, as on the
+ * processor, with scratch in temporaries.
  */
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
@@ -80,7 +80,7 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
         for (wf__ref r = 1; r < section[i]->n; ++r) {
             wf__node *n = &section[i]->node[r];
             if (n->op == WF__BARRIER && section[i] == &rec->ir) {
-                return wf__plan_fail_at(plan, WF_CALL, section[i], r, WF_ERR_UNSUPPORTED,
+                return wf__plan_fail_at(plan, WF_SECTION_CALL, section[i], r, WF_ERR_UNSUPPORTED,
                                         "wf_barrier: not on a GPU where %s", why);
             }
             if (n->op == WF__BARRIER)
@@ -140,7 +140,7 @@ static bool renumber(wf__ir *section, wf__ir *out)
     return true;
 }
 
-/* The space of WF_INIT and WF_DEINIT is the blocks; of their points these sections see the first. */
+/* The space of WF_SECTION_INIT and WF_SECTION_DEINIT is the blocks; of their points these sections see the first. */
 static wf__ref team_node(const wf__ir *in, wf__ref r, const wf_shape *block, const wf__ref *map, wf__ir *out)
 {
     const wf__node *n = &in->node[r];

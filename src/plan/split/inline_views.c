@@ -415,7 +415,7 @@ static void merge_places(splitter *s, group *g, uint32_t object, const wf_shape 
 
 static bool view_of(splitter *s, group *g, const wf__place *at, const wf_shape *shape, wf__slot_view *v)
 {
-    bool ok = !(s->ir->flags & WF_DEBUG); /* which looks at indices */
+    bool ok = !(s->ir->flags & WF_FLAG_DEBUG); /* which looks at indices */
     for (int k = 0; ok && k < shape->rank; ++k) {
         wf__affine a;
         ok = wf__index_affine(g, at[k].index, &a);

@@ -49,7 +49,7 @@ static bool unread(const splitter *s, wf__ref scan, wf__ref store)
  * debug mode, which looks at assignments. */
 static wf__ref find_store(const splitter *s, wf__ref scan)
 {
-    if (s->ir->flags & WF_DEBUG)
+    if (s->ir->flags & WF_FLAG_DEBUG)
         return 0;
     for (wf__ref r = scan + 1; r < s->ir->n; ++r) {
         const wf__node *n = &s->ir->node[r];
@@ -257,7 +257,7 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
     bool done = false;
-    bool may = s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    bool may = s->plan->gpu && !(s->ir->flags & WF_FLAG_DEBUG) && !sees_old(s);
     if (may && !compute_within(s, root, store, &done))
         return false;
     if (done)

@@ -126,7 +126,7 @@ typedef struct scan {
 /* Sums and products of i64 wrap, as those of u64 do. */
 static run_fn *kernel_of(const wf__scan *how)
 {
-    bool wraps = how->join == WF_ADD || how->join == WF_MUL;
+    bool wraps = how->join == WF_JOIN_ADD || how->join == WF_JOIN_MUL;
     return run_of[wraps && how->dtype == WF_I64 ? WF_U64 : how->dtype];
 }
 
@@ -162,7 +162,7 @@ static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(
 /* What is exclusive of everything: 0 for sums, which begin with -0. */
 static void set_nothing(const scan *s, char *to)
 {
-    if (s->how->exclusive && s->how->join == WF_ADD)
+    if (s->how->exclusive && s->how->join == WF_JOIN_ADD)
         memset(to, 0, (size_t)s->size);
 }
 

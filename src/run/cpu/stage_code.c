@@ -67,10 +67,10 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->body.flags & WF_DEBUG  ? WF__VARIANTS
-           : stage->updates && !parallel              ? WF__SINGLE_THREAD
-           : stage->streams && may_stream(stage, mem) ? WF__NONTEMPORAL
-                                                      : WF__PLAIN;
+    return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
+           : stage->updates && !parallel                  ? WF__SINGLE_THREAD
+           : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
+                                                          : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
@@ -128,10 +128,11 @@ static void note_variant(const stage_code *c, wf__variant which, wf__note *note)
         other = other || (i != (int)which && atomic_load(&c->entry[i]));
     if (other && note->code == WF_CODE_COMPILED)
         snprintf(note->why, sizeof note->why, "%s",
-                 which == WF__NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
-                 : which == WF__SINGLE_THREAD                ? "one thread runs it: its updates need not be atomic"
-                 : atomic_load(&c->entry[WF__SINGLE_THREAD]) ? "several threads run it: its updates must be atomic"
-                                                     : "these addresses are not aligned for stores past the cache");
+                 which == WF__NONTEMPORAL     ? "these addresses are aligned for stores past the cache"
+                 : which == WF__SINGLE_THREAD ? "one thread runs it: its updates need not be atomic"
+                 : atomic_load(&c->entry[WF__SINGLE_THREAD])
+                     ? "several threads run it: its updates must be atomic"
+                     : "these addresses are not aligned for stores past the cache");
 }
 
 static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
@@ -193,7 +194,7 @@ static uint64_t worth_compiling(const wf__stage *stage)
 /* How often loops turn is not known. */
 static bool is_brief(const wf__stage *stage)
 {
-    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+    return stage->body.flags & WF_FLAG_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
 }
 
 /* Notes a run of baseline code. true, to one thread: enough of it. */

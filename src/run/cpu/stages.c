@@ -339,7 +339,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             ok = make_copies(&l, &copies, f);
         if (ok && next && !l.copies)
             ok = fuse(&l, &then, next, base, next_mem, f);
-        if (ok && stage->body.flags & WF_DEBUG)
+        if (ok && stage->body.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
         else if (ok)
             run_blocks(&l);

@@ -43,8 +43,8 @@ const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
 {
     const wf__stage *next = stage + 1;
     bool uses = false;
-    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_DEBUG || next == plan->stage + plan->stage_n ||
-        next->body.red_n || next->scan.on || next->team.threads || next->empty)
+    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_FLAG_DEBUG ||
+        next == plan->stage + plan->stage_n || next->body.red_n || next->scan.on || next->team.threads || next->empty)
         return NULL;
     for (int d = 0; d < next->body.rank; ++d)
         if (next->extent[d] != 1)
@@ -310,7 +310,7 @@ bool wf__gpu_start(wf__gpu_launch *l)
     }
     if (l->note)
         l->note->threads = (int32_t)(l->block_x * l->block_y);
-    if (!(stage->body.flags & WF_DEBUG))
+    if (!(stage->body.flags & WF_FLAG_DEBUG))
         return start(l, &l->code->body, blocks);
     l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
     bool ok = l->watch && start(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
