@@ -27,7 +27,7 @@ static LLVMTypeRef scalar_type(wf__gen *g, unsigned dtype)
         return g->i8;
     case WF_I16:
     case WF_U16:
-    case WF_F16: /* floats only in casts to f32 */
+    case WF_F16: /* floats in casts to and from f32 only */
     case WF_BF16:
         return g->i16;
     case WF_I32:
@@ -37,7 +37,7 @@ static LLVMTypeRef scalar_type(wf__gen *g, unsigned dtype)
         return g->f32;
     case WF_F64:
         return g->f64;
-    case WF_C32: /* a pair of parts: taken apart and joined in op.c */
+    case WF_C32: /* a pair of parts; emit_op.c splits and joins them */
         return g->i32;
     case WF_C128:
         return g->L->IntTypeInContext(g->context, 128);
@@ -111,7 +111,7 @@ val wf__gen_half(wf__gen *g, val v, int s, bool upper)
                                     wf__gen_iota(g, g->i32, s, upper ? s : 0, 1), "");
 }
 
-/* LLVM finds an intrinsic by the text of its name and types; those that were asked for before are found faster. */
+/* LLVM finds an intrinsic by the text of its name and types, which is slow. So the last ones are cached. */
 static val declaration(wf__gen *g, const char *intrinsic, LLVMTypeRef const types[2], unsigned n)
 {
     for (unsigned i = 0; i < WF__COUNT(g->intrinsic); i++) {
@@ -174,9 +174,9 @@ val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeR
 {
     val f = g->L->AddFunction(g->module, name, g->L->FunctionType(result, params, n, 0));
     add_attribute(g, f, "nounwind", NULL);
-    if (g->options->target->vector_bits > 128) /* vectors that are spilled must not straddle cache lines */
+    if (g->options->target->vector_bits > 128) /* spilled vectors must not straddle cache lines */
         add_attribute(g, f, "stackrealign", "");
-    if (g->isa == WF__ISA_AVX512) { /* else LLVM keeps to 256 bits on most processors */
+    if (g->isa == WF__ISA_AVX512) { /* by default LLVM uses 256 bits on most processors */
         add_attribute(g, f, "prefer-vector-width", "512");
         add_attribute(g, f, "min-legal-vector-width", "512");
     }
@@ -188,12 +188,9 @@ val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeR
     return f;
 }
 
-block wf__gen_block(wf__gen *g, const char *name)
-{
-    return g->L->AppendBasicBlockInContext(g->context, g->function, name);
-}
+bb wf__gen_bb(wf__gen *g, const char *name) { return g->L->AppendBasicBlockInContext(g->context, g->function, name); }
 
-void wf__gen_at(wf__gen *g, block b)
+void wf__gen_at(wf__gen *g, bb b)
 {
     val end = g->L->GetBasicBlockTerminator(b);
     if (end)

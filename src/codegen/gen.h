@@ -1,9 +1,9 @@
 /* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
  *
- * A value of width 1 is a scalar, of width w > 1 a vector of w lanes. Bools are i1 in registers and bytes 0 or 1 in
- * memory; f16 and bf16 are 16-bit integers in both, complex numbers integers of their size. Nothing here may fail on
- * valid IR; what cannot be expressed sets `failed` with a message, and emission goes on with poison values until the
- * driver looks.
+ * A value of width 1 is a scalar; a value of width w > 1 is a vector of w lanes. Bools are i1 in registers and bytes 0 or 1
+ * in memory. In both, f16 and bf16 are 16-bit integers, and complex numbers are integers of their size. Valid IR never
+ * fails. A node without code sets `failed` and a message; emission continues with arbitrary values until the driver
+ * tests `failed`.
  */
 #ifndef WEFT_GEN_H
 #define WEFT_GEN_H
@@ -11,10 +11,10 @@
 #include "plan/kernel.h"
 
 typedef LLVMValueRef val;
-typedef LLVMBasicBlockRef block;
+typedef LLVMBasicBlockRef bb; /* basic block */
 
 typedef struct wf__intrinsic { /* declared in the module, unless f is NULL */
-    char name[48];             /* "": too long to be kept */
+    char name[48];             /* "" = too long to be kept */
     LLVMTypeRef types[2];
     val f;
 } wf__intrinsic;
@@ -28,24 +28,25 @@ typedef struct wf__gen {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
-    val function;                              /* being emitted */
-    val cold[WF__COLD_COUNT][2];               /* bodies of rare paths, by width: scalar, vector */
+    val function; /* being emitted */
+    /* functions and metadata made on demand; NULL = not made yet */
+    val cold[WF__COLD_COUNT][2];               /* rare paths, by width: scalar, vector */
     val edge[WF_C128 + 1][WF__BORDERS];        /* loads at the ends of rows, by dtype and border mode */
-    val updater[WF_C128 + 1][WF_JOIN_XOR + 1]; /* atomic joins that the processor has not, by dtype and join */
-    val wrap;                                  /* periodic indices far outside; NULL: not made yet */
-    val nontemporal, likely;                   /* metadata, made when first needed */
-    wf__intrinsic intrinsic[8];                /* those last looked for */
+    val updater[WF_C128 + 1][WF_JOIN_XOR + 1]; /* atomic joins that processors lack, by dtype and join */
+    val wrap;                                  /* periodic indices far outside */
+    val nontemporal, likely;                   /* metadata */
+    wf__intrinsic intrinsic[8];                /* the last ones used */
     unsigned intrinsic_n;
     wf__str *error;
     bool failed;
 } wf__gen;
 
-void wf__gen_fail(wf__gen *g, const char *format, ...) WF__PRINTF(2, 3); /* the first wins */
+void wf__gen_fail(wf__gen *g, const char *format, ...) WF__PRINTF(2, 3); /* the first message is kept */
 
 /* ---- types and constants ---- */
 LLVMTypeRef wf__gen_type(wf__gen *g, unsigned dtype, int w);         /* in registers */
 LLVMTypeRef wf__gen_memory_type(wf__gen *g, unsigned dtype, int w);  /* in memory */
-LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w);     /* vector of it; itself for w = 1 */
+LLVMTypeRef wf__gen_wide(wf__gen *g, LLVMTypeRef scalar, int w);     /* a vector type; for w = 1 the type itself */
 val wf__gen_const(wf__gen *g, unsigned dtype, int w, uint64_t bits); /* all lanes */
 val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value);
 val wf__gen_int(wf__gen *g, LLVMTypeRef scalar, int w, uint64_t value);
@@ -57,25 +58,29 @@ val wf__gen_half(wf__gen *g, val v, int s, bool upper);
 /* ---- calls ---- */
 val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads, unsigned n_overloads, val *args,
                  unsigned n);
-bool wf__gen_has(wf__gen *g, const char *intrinsic);         /* does this LLVM know it? */
+bool wf__gen_has(wf__gen *g, const char *intrinsic);         /* true if this LLVM has it */
 val wf__gen_call1(wf__gen *g, const char *intrinsic, val a); /* overloaded on the type of a */
 val wf__gen_call2(wf__gen *g, const char *intrinsic, val a, val b);
-/* A new function with the attributes that all have; `internal` ones use the fast calling convention. */
+/* A new function with the common attributes. An internal one uses the fast calling convention. */
 val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeRef *params, unsigned n, bool internal);
-block wf__gen_block(wf__gen *g, const char *name);
-void wf__gen_at(wf__gen *g, block b);          /* emit at its end, before its terminator if it has one */
+bb wf__gen_bb(wf__gen *g, const char *name);
+void wf__gen_at(wf__gen *g, bb b);             /* emit at its end, before its terminator if it has one */
 val wf__gen_mask(wf__gen *g, val bits);        /* vector of bools from the bits of an integer */
-val wf__gen_any(wf__gen *g, val mask, int w);  /* is any lane set: i1 */
+val wf__gen_any(wf__gen *g, val mask, int w);  /* i1: true if any lane is set */
 void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditional branch is rare */
 
-/* ---- operations: op.c, op_float.c, cast.c ---- */
-/* dtype: of the operands, of the last one for select. known[i], if `known` and it are not NULL: the bits of a constant
- * operand. */
+/* ---- operations: emit_op.c, emit_op_float.c, emit_cast.c ---- */
+/* dtype: of the operands; for select, of the last one. known[i]: bits of a constant operand; NULL = not constant. `known`
+ * may be NULL. */
 val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known_b); /* idiv, mod */
 val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a);
 val wf__gen_bitcast(wf__gen *g, unsigned to, unsigned from, int w, val a);
+/* A pure node, CAST and BITCAST included, from the values of its operands. */
+val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const val x[3]);
+/* All nodes of an IR with pure nodes only. arg: values of ARG nodes. value: receives those of all nodes. */
+void wf__gen_pure_nodes(wf__gen *g, const wf__ir *ir, const val *arg, int w, val *value);
 
 /* ---- the builder, shortened ---- */
 static inline val g_add(wf__gen *g, val a, val b) { return g->L->BuildAdd(g->b, a, b, ""); }
@@ -87,7 +92,7 @@ static inline val g_xor(wf__gen *g, val a, val b) { return g->L->BuildXor(g->b, 
 static inline val g_icmp(wf__gen *g, int p, val a, val b) { return g->L->BuildICmp(g->b, p, a, b, ""); }
 static inline val g_fcmp(wf__gen *g, int p, val a, val b) { return g->L->BuildFCmp(g->b, p, a, b, ""); }
 static inline val g_select(wf__gen *g, val c, val a, val b) { return g->L->BuildSelect(g->b, c, a, b, ""); }
-/* signed; a may be NULL: b */
+/* Signed. a: NULL = the result is b. */
 static inline val g_smaller(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSLT, a, b), a, b) : b; }
 static inline val g_larger(wf__gen *g, val a, val b) { return a ? g_select(g, g_icmp(g, LLVMIntSGT, a, b), a, b) : b; }
 static inline val g_load(wf__gen *g, LLVMTypeRef t, val p) { return g->L->BuildLoad2(g->b, t, p, ""); }

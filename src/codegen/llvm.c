@@ -1,12 +1,12 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has a context and a target machine of its own, so any number of threads compile side by side;
- * machines are kept for the next compilation. The only thing done once is registering the target. LLVM never gets to
- * print or to end the process: diagnostics go to a handler, and its fatal errors are turned into ours.
+ * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the targets
+ * are registered once per process. LLVM must neither print nor end the process: a handler takes its diagnostics, and its
+ * fatal errors jump back to the compilation, which fails.
  */
 #include "base/code_log.h"
 #include "base/os.h"
-#include "codegen/body.h"
+#include "codegen/phases.h"
 #include "ir/pass/pass.h"
 #include <setjmp.h>
 
@@ -14,9 +14,9 @@ struct wf__codegen {
     wf__llvm_api api;
 };
 
-/* What belongs to the libraries, not to a context: they are registered once, and stay loaded. A target machine that no
- * compilation uses now is kept: making one costs as much as compiling a small kernel. */
-typedef struct idle {
+/* State of the process, since LLVM libraries stay loaded. Unused target machines are kept: making one costs as much as
+ * compiling a small kernel. */
+typedef struct idle { /* an unused machine, and the options it was made for */
     LLVMTargetMachineRef machine;
     const wf__target *target;
     bool baseline;
@@ -29,17 +29,17 @@ static struct {
     int idle_n;
 } shared = { .lock = WF__MUTEX_INIT };
 
-typedef struct guard { /* where a fatal error of LLVM in this thread goes */
+typedef struct fatal_guard { /* where a fatal error of LLVM in this thread jumps to */
     jmp_buf back;
     char text[240];
-} guard;
-static _Thread_local guard *fatal_guard;
+} fatal_guard;
+static _Thread_local fatal_guard *current_guard;
 
 static void on_fatal(const char *reason)
 {
-    guard *to = fatal_guard;
+    fatal_guard *to = current_guard;
     if (!to)
-        return; /* not ours: LLVM does as it would without us */
+        return; /* not in a compilation of ours: LLVM proceeds as usual */
     size_t n = strlen(reason);
     n = n < sizeof to->text - 1 ? n : sizeof to->text - 1;
     memcpy(to->text, reason, n);
@@ -47,7 +47,7 @@ static void on_fatal(const char *reason)
     longjmp(to->back, 1);
 }
 
-/* Registers the targets that this library has; a library without this machine's own is of no use. */
+/* Registers the targets of this library. Fails if this machine's own target is missing. */
 static bool register_targets(const wf__llvm_api *api, wf__str *error)
 {
     void (*const x86[])(void) = { api->InitializeX86TargetInfo, api->InitializeX86Target, api->InitializeX86TargetMC,
@@ -95,7 +95,7 @@ static bool open_library(wf__codegen **out, const char *path, wf__str *error)
     return true;
 }
 
-static int major(const wf__codegen *cg) { return cg->api.major; }
+static int get_major(const wf__codegen *cg) { return cg->api.major; }
 
 static void close_library(wf__codegen *cg) { wf__free(cg); }
 
@@ -179,7 +179,7 @@ static bool make_machine(compilation *c, wf__str *error)
     return c->machine != NULL;
 }
 
-static bool begin(compilation *c, wf__str *error)
+static bool open_compilation(compilation *c, wf__str *error)
 {
     wf__gen *g = &c->gen;
     const wf__llvm_api *L = g->L;
@@ -198,7 +198,7 @@ static bool begin(compilation *c, wf__str *error)
     return true;
 }
 
-static void end(compilation *c)
+static void close_compilation(compilation *c)
 {
     const wf__llvm_api *L = c->gen.L;
     if (c->gen.b)
@@ -212,7 +212,7 @@ static void end(compilation *c)
     wf__str_free(&c->diagnostics);
 }
 
-static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
+static bool choose_shape(wf__gen *g, const wf__ir *body, int *rows, int *columns)
 {
     wf__vary *vary = wf__alloc(body->n * sizeof *vary);
     uint8_t *live = wf__alloc0(body->n);
@@ -232,9 +232,8 @@ static bool choose(wf__gen *g, const wf__ir *body, int *rows, int *columns)
     return ok;
 }
 
-/* Always: LLVM may crash on invalid IR, and a library must not; a body that fails here is interpreted. Costs a
- * percent of a compilation. */
-static bool verify(compilation *c, wf__str *error)
+/* Runs in all builds: LLVM may crash on invalid IR, and a library must not. A body that fails here is interpreted. */
+static bool verify_module(compilation *c, wf__str *error)
 {
     char *text = NULL;
     bool broken = c->gen.L->VerifyModule(c->gen.module, LLVMReturnStatusAction, &text);
@@ -262,7 +261,8 @@ typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
 static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text, wf__str *error)
 {
     int rows, columns;
-    if (!choose(&c->gen, body, &rows, &columns) || !begin(c, error) || !wf__emit_kernel(&c->gen, body, rows, columns))
+    if (!choose_shape(&c->gen, body, &rows, &columns) || !open_compilation(c, error) ||
+        !wf__emit_kernel(&c->gen, body, rows, columns))
         return false;
     const wf__llvm_api *L = c->gen.L;
     if (what == IR_TEXT) {
@@ -270,7 +270,7 @@ static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes 
         wf__str_add(text, ir);
         L->DisposeMessage(ir);
     }
-    if (!verify(c, error))
+    if (!verify_module(c, error))
         return false;
     if (what == IR_TEXT)
         return true;
@@ -295,8 +295,8 @@ static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes 
     return ok;
 }
 
-static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what,
-                    wf__bytes *bytes, wf__str *text, wf__str *error)
+static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what,
+                         wf__bytes *bytes, wf__str *text, wf__str *error)
 {
     if (options->target->isa == WF__ISA_NONE) {
         wf__str_add(error, "code generator: no instruction set to make code for");
@@ -312,24 +312,25 @@ static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options 
         return false;
     }
     c->gen = (wf__gen){ .L = &cg->api, .options = options, .isa = options->target->isa, .error = error };
-    guard here, *outer = fatal_guard;
-    fatal_guard = &here;
+    fatal_guard here, *outer = current_guard;
+    current_guard = &here;
     volatile bool ok = false;
     if (setjmp(here.back)) {
-        wf__str_addf(error, "LLVM: %s", here.text); /* what it held is lost: it may be in any state */
+        wf__str_addf(error, "LLVM: %s", here.text); /* the compilation may be in any state, so its memory is lost */
     } else {
         ok = produce(c, body, what, bytes, text, error);
-        end(c);
+        close_compilation(c);
     }
-    fatal_guard = outer;
+    current_guard = outer;
     wf__free(c);
     return ok;
 }
 
-static bool object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out, wf__str *error)
+static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out,
+                           wf__str *error)
 {
     wf__bytes bytes = { 0 };
-    bool ok = compile(cg, body, options, OBJECT, &bytes, NULL, error);
+    bool ok = compile_body(cg, body, options, OBJECT, &bytes, NULL, error);
     if (ok) {
         wf__log_code("object", bytes.at, bytes.n);
         *out = bytes;
@@ -337,20 +338,20 @@ static bool object(wf__codegen *cg, const wf__ir *body, const wf__code_options *
     return ok;
 }
 
-static bool text_of(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly, wf__str *out,
-                    wf__str *error)
+static bool compile_text(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly,
+                         wf__str *out, wf__str *error)
 {
-    return compile(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
+    return compile_body(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
 }
 
-static bool tile(const wf__ir *body, const wf__code_options *options, int *rows, int *columns, int *lanes)
+static bool get_tile(const wf__ir *body, const wf__code_options *options, int *rows, int *columns, int *lanes)
 {
     wf__str error = { 0 };
     wf__gen g = { .options = options, .isa = options->target->isa, .error = &error };
-    bool ok = options->target->isa != WF__ISA_NONE && choose(&g, body, rows, columns);
+    bool ok = options->target->isa != WF__ISA_NONE && choose_shape(&g, body, rows, columns);
     *lanes = g.width;
     wf__str_free(&error);
     return ok;
 }
 
-const wf__codegen_ops wf__llvm = { open_library, major, object, text_of, close_library, tile };
+const wf__codegen_ops wf__llvm = { open_library, get_major, compile_object, compile_text, close_library, get_tile };

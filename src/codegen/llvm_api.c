@@ -2,7 +2,8 @@
 #include "codegen/llvm_api.h"
 #include "base/os.h"
 
-static bool find(void *library, const char *path, const char *name, bool optional, void *function, wf__str *error)
+static bool find_function(void *library, const char *path, const char *name, bool optional, void *function,
+                          wf__str *error)
 {
     void *symbol = wf__dl_symbol(library, name, NULL);
     if (!symbol && !optional) {
@@ -19,8 +20,8 @@ bool wf__llvm_api_open(wf__llvm_api *out, const char *path, wf__str *error)
     void *library = wf__dl_open(path, error);
     if (!library)
         return false;
-#define WF_LLVM(result, name, parameters) &&find(library, path, "LLVM" #name, false, &api.name, error)
-#define WF_LLVM_OPTIONAL(result, name, parameters) &&find(library, path, "LLVM" #name, true, &api.name, error)
+#define WF_LLVM(result, name, parameters) &&find_function(library, path, "LLVM" #name, false, &api.name, error)
+#define WF_LLVM_OPTIONAL(result, name, parameters) &&find_function(library, path, "LLVM" #name, true, &api.name, error)
     bool ok = true
 #include "codegen/llvm_api.def"
         ;
@@ -28,7 +29,7 @@ bool wf__llvm_api_open(wf__llvm_api *out, const char *path, wf__str *error)
 #undef WF_LLVM_OPTIONAL
     if (!ok)
         return false;
-    unsigned major = 15, minor = 0, patch = 0; /* 15, the first with all of these functions, cannot tell */
+    unsigned major = 15, minor = 0, patch = 0; /* LLVM 15, the first with all these functions, has no GetVersion */
     if (api.GetVersion)
         api.GetVersion(&major, &minor, &patch);
     api.major = (int)major;

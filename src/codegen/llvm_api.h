@@ -1,5 +1,5 @@
-/* llvm_api.h - LLVM's C API as a table of functions, found in a library that is opened at run time. No LLVM header is
- * needed to build: the prototypes are in llvm_api.def, the few enumerators used are here.
+/* llvm_api.h - LLVM's C API as a table of functions, found in a library that is opened at run time. The build needs no
+ * LLVM headers: llvm_api.def has the prototypes, and the enumerators in use are below.
  */
 #ifndef WEFT_LLVM_API_H
 #define WEFT_LLVM_API_H
@@ -76,7 +76,7 @@ typedef struct wf__llvm_api {
 #undef WF_LLVM_OPTIONAL
 } wf__llvm_api;
 
-/* Opens the library and fills the table. The library stays open for the life of the process: LLVM does not survive
- * being unloaded. False: `error` names the library and what is wrong with it. */
+/* Opens the library and fills the table. The library stays open for the life of the process: LLVM cannot be
+ * unloaded safely. Returns false on failure; `error` then names the library and the reason. */
 bool wf__llvm_api_open(wf__llvm_api *out, const char *path, wf__str *error);
 #endif

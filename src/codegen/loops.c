@@ -1,324 +1,333 @@
-/* loops.c - the function around the bodies:
+/* loops.c - the function of a kernel and the loops around the instances of its body:
  *
  *     for each outer index
- *         for y in steps of R rows                            (R = 1 without tiling)
- *             are all R rows inside the box where FAST is right? if not: one row
- *             SAFE on [lo, clo) of each row, FAST on [clo, chi), SAFE on [chi, hi) of each row
+ *         for y in steps of R rows                            (R = 1 without a tile)
+ *             if the R rows are not all in the interior box: one row
+ *             BORDER on [lo, whole_lo), INTERIOR on [whole_lo, whole_hi), BORDER on [whole_hi, hi)
  *
- * Where rows are long and points may be computed twice, FAST alone does whole rows, its last step back from their end.
+ * BORDER's code exists once, in a loop over its two segments. A row outside the interior box is one left segment. If
+ * INTERIOR is right from the start of a row, there is no left segment. If the caller promises long rows and points may
+ * be computed twice, INTERIOR alone does whole rows: its last step begins one step before the end.
  *
- * SAFE's code is there once, in a loop over the two segments; a row outside that box is all left segment. Indices
- * ascend within a row, so that reductions meet their lanes in order.
+ * Requirement: lane indices ascend within a row, and rows within a box, since reductions join in this order.
  */
-#include "codegen/body.h"
+#include "codegen/emit.h"
+#include "codegen/phases.h"
 
 typedef struct nest {
     wf__gen *g;
-    wf__frame *f;
-    wf__inst *fast, *safe; /* either may be NULL */
-    wf__inst *ahead;       /* with FAST; NULL: nothing */
+    wf__kernel_emitter *kernel;
+    wf__instance *interior, *border; /* either may be NULL */
+    wf__instance *prefetch;          /* beside INTERIOR; NULL = nothing to prefetch */
     val index[WF_MAX_RANK];
-    val inside;        /* outer indices in the box: i1, or NULL: always */
-    val clo, chi, end; /* FAST goes in whole steps on [clo, chi), then, stepping back a little, up to `end` */
-    val rows;          /* how many rows this turn of the row loop does: i64 */
-    bool steps_back;   /* points may be computed twice */
+    val inside;                  /* true if the outer indices are in the interior box; NULL = always */
+    val whole_lo, whole_hi, end; /* INTERIOR does whole steps on [whole_lo, whole_hi), then one that ends at `end` */
+    val rows;                    /* rows of this iteration of the row loop: i64 */
+    bool steps_back;             /* points may be computed twice */
 } nest;
 
-/* Can FAST begin where the row does? Reductions: rows begin at multiples of WF__LANES. */
-static bool is_plain(const nest *t) { return !t->f->inner_lo[t->f->rank - 1] && !t->g->options->nontemporal; }
+/* True if INTERIOR may begin where the row does. (Rows of reductions begin at multiples of WF__LANES.) */
+static bool is_left_aligned(const nest *t)
+{
+    return !t->kernel->interior_lo[t->kernel->rank - 1] && !t->g->options->nontemporal;
+}
 
-/* ---- columns of a row: FAST on [clo, chi) ---- */
+/* ---- columns of a row: INTERIOR on [whole_lo, whole_hi) ---- */
 static void split_row(nest *t)
 {
-    if (!t->fast)
+    if (!t->interior)
         return;
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
-    int last = f->rank - 1;
-    int64_t step = (int64_t)f->columns * g->width, align = f->body->red_n && !wf__keeps_lane(f) ? WF__LANES : g->width;
-    val lo = f->lo[last], hi = f->hi[last];
-    val a = f->inner_lo[last] ? g_larger(g, f->inner_lo[last], lo) : lo;
-    val b = f->inner_hi[last] ? g_smaller(g, f->inner_hi[last], hi) : hi;
-    val from = is_plain(t) ? lo : g_and(g, g_add(g, a, g_i64(g, align - 1)), g_i64(g, -align));
+    wf__kernel_emitter *kernel = t->kernel;
+    int last = kernel->rank - 1;
+    int64_t step = (int64_t)kernel->columns * g->width,
+            align = kernel->body->red_n && !wf__keeps_lane(kernel) ? WF__LANES : g->width;
+    val lo = kernel->lo[last], hi = kernel->hi[last];
+    val a = kernel->interior_lo[last] ? g_larger(g, kernel->interior_lo[last], lo) : lo;
+    val b = kernel->interior_hi[last] ? g_smaller(g, kernel->interior_hi[last], hi) : hi;
+    val from = is_left_aligned(t) ? lo : g_and(g, g_add(g, a, g_i64(g, align - 1)), g_i64(g, -align));
     val room = g_sub(g, b, from);
     val some = g_and(g, g_icmp(g, LLVMIntSLT, from, b), g_icmp(g, LLVMIntSGE, room, g_i64(g, step)));
     val part = (step & (step - 1)) == 0 ? g_and(g, room, g_i64(g, -step))
                                         : g_sub(g, room, g->L->BuildURem(g->b, room, g_i64(g, step), ""));
-    t->clo = g_select(g, some, from, hi);
-    t->chi = g_select(g, some, g_add(g, from, part), hi);
-    t->end = t->steps_back ? g_select(g, some, b, hi) : t->chi;
+    t->whole_lo = g_select(g, some, from, hi);
+    t->whole_hi = g_select(g, some, g_add(g, from, part), hi);
+    t->end = t->steps_back ? g_select(g, some, b, hi) : t->whole_hi;
 }
 
-/* The last points of a row, and the last rows, are fewer than a tile. If nothing that is read is written, the tile
- * may as well step back and do some points again: the same values go to the same places. */
-static bool may_step_back(const wf__frame *f)
+/* True if points may be computed twice, because no memory is both read and written. Then the tile at the end of a row, or
+ * at the last rows, steps back and computes some points again, instead of leaving the rest to BORDER. */
+static bool may_step_back(const wf__kernel_emitter *kernel)
 {
-    for (uint32_t i = 0; i < f->body->slot_n; i++)
-        if (f->body->slot[i].meets || (f->body->slot[i].read && f->body->slot[i].written))
+    for (uint32_t i = 0; i < kernel->body->slot_n; i++)
+        if (kernel->body->slot[i].meets || (kernel->body->slot[i].read && kernel->body->slot[i].written))
             return false;
-    return !f->body->red_n && !f->g->options->nontemporal;
+    return !kernel->body->red_n && !kernel->g->options->nontemporal;
 }
 
 /* ---- counting ----
- * Addresses are made here the way the processor wants them. LLVM's loop strength reduction would
- * take them apart again, and for a large body that costs more time than all the rest of compiling. It sees indices
- * in integers only, so on x86 they are kept in vectors of one lane, which become plain registers. */
+ * The addresses already suit the processor. LLVM's loop strength reduction would take them apart again, and for a large
+ * body costs more time than the rest of compilation. The pass looks at integers only. So on x86 the loop index is kept
+ * in a vector of one lane, which becomes a plain register. */
 typedef struct counter {
     val phi, index; /* index: as i64 */
-    block loop;
+    bb loop;
 } counter;
 
-static bool hidden(const wf__gen *g) { return g->isa != WF__ISA_NEON; }
+static bool is_hidden(const wf__gen *g) { return g->isa != WF__ISA_NEON; }
 
-static val hide(wf__gen *g, val index) { return hidden(g) ? g_bits(g, index, g->L->VectorType(g->i64, 1)) : index; }
+static val hide_index(wf__gen *g, val index)
+{
+    return is_hidden(g) ? g_bits(g, index, g->L->VectorType(g->i64, 1)) : index;
+}
 
-/* At the start of `loop`, to which `before` will branch. */
-static counter begin_count(wf__gen *g, block before, block loop, val first)
+/* Makes the index at the start of `loop`, whose predecessor is `before`. */
+static counter open_count(wf__gen *g, bb before, bb loop, val first)
 {
     wf__gen_at(g, before);
-    first = hide(g, first);
+    first = hide_index(g, first);
     wf__gen_at(g, loop);
     counter c = { .loop = loop, .phi = g->L->BuildPhi(g->b, g->L->TypeOf(first), "") };
     g->L->AddIncoming(c.phi, &first, &before, 1);
     return c;
 }
 
-/* After all phis. */
+/* The index as an integer. Called after all phis are made. */
 static val count(wf__gen *g, counter *c)
 {
-    c->index = hidden(g) ? g->L->BuildExtractElement(g->b, c->phi, g_i32(g, 0), "") : c->phi;
+    c->index = is_hidden(g) ? g->L->BuildExtractElement(g->b, c->phi, g_i32(g, 0), "") : c->phi;
     return c->index;
 }
 
-/* Goes on while below `limit`. Returns where it has come to. */
-static val end_count(wf__gen *g, const counter *c, val step, val limit, block exit)
+/* Adds `step` to the index and repeats the loop while it is below `limit`. Returns the new index. */
+static val close_count(wf__gen *g, const counter *c, val step, val limit, bb exit)
 {
-    block latch = g->L->GetInsertBlock(g->b);
-    val next = g_add(g, c->phi, hide(g, step));
+    bb latch = g->L->GetInsertBlock(g->b);
+    val next = g_add(g, c->phi, hide_index(g, step));
     g->L->AddIncoming(c->phi, &next, &latch, 1);
-    val index = hidden(g) ? g->L->BuildExtractElement(g->b, next, g_i32(g, 0), "") : next;
+    val index = is_hidden(g) ? g->L->BuildExtractElement(g->b, next, g_i32(g, 0), "") : next;
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, index, limit), c->loop, exit);
     return index;
 }
 
 /* ---- one row, or R rows ---- */
-/* Turns on the lanes from j on that are below `limit`. */
-static void set_lanes(wf__inst *in, val j, val limit)
+/* Activates the lanes of the vector at j that are below `limit`. */
+static void set_lanes(wf__instance *in, val j, val limit)
 {
     wf__gen *g = in->g;
     val left = g_sub(g, limit, j), w = g_i64(g, g->width), one = g_i64(g, 1);
-    in->lane_count = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
-    in->lane_bits = g_sub(g, g->L->BuildShl(g->b, one, in->lane_count, ""), one);
-    in->lane_mask = wf__gen_mask(in->g, in->lane_bits);
+    in->lanes.count = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
+    in->lanes.bits = g_sub(g, g->L->BuildShl(g->b, one, in->lanes.count, ""), one);
+    in->lanes.mask = wf__gen_mask(in->g, in->lanes.bits);
 }
 
-/* SAFE on [lo, hi) of one row. Ends at the end of a new block. */
-static void emit_safe_row(nest *t, val lo, val hi)
+/* BORDER on [lo, hi) of one row. Ends in a new basic block, as the other emit functions here. */
+static void emit_border_row(nest *t, val lo, val hi)
 {
     wf__gen *g = t->g;
-    wf__inst *in = t->safe;
-    int rank = t->f->rank;
-    block loop = wf__gen_block(g, "safe"), after = wf__gen_block(g, "safe_end");
+    wf__instance *in = t->border;
+    int rank = t->kernel->rank;
+    bb loop = wf__gen_bb(g, "border"), after = wf__gen_bb(g, "border_end");
     in->row = g->L->GetInsertBlock(g->b);
-    wf__inst_level(in, rank - 1);
-    wf__red_row(in);
-    counter c = begin_count(g, in->row, loop, lo);
+    wf__emit_level(in, rank - 1);
+    wf__locate_results(in);
+    counter c = open_count(g, in->row, loop, lo);
     wf__gen_at(g, in->row);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
     in->index[rank - 1] = count(g, &c);
     set_lanes(in, c.index, hi);
-    wf__inst_level(in, rank);
-    end_count(g, &c, g_i64(g, g->width), hi, after);
+    wf__emit_level(in, rank);
+    close_count(g, &c, g_i64(g, g->width), hi, after);
     wf__gen_at(g, after);
 }
 
-static void emit_safe(nest *t, val lo, val hi)
+static void emit_border(nest *t, val lo, val hi)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
-    int row = f->rank - 2;
-    if (f->rows == 1) {
-        emit_safe_row(t, lo, hi);
+    wf__kernel_emitter *kernel = t->kernel;
+    int row = kernel->rank - 2;
+    if (kernel->rows == 1) {
+        emit_border_row(t, lo, hi);
         return;
     }
-    block before = g->L->GetInsertBlock(g->b), each = wf__gen_block(g, "safe_row"),
-          after = wf__gen_block(g, "safe_rows_end");
+    bb before = g->L->GetInsertBlock(g->b), each = wf__gen_bb(g, "border_row"),
+       after = wf__gen_bb(g, "border_rows_end");
     val y = t->index[row], end = g_add(g, y, t->rows);
-    counter c = begin_count(g, before, each, y);
+    counter c = open_count(g, before, each, y);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, each);
     wf__gen_at(g, each);
-    t->safe->index[row] = count(g, &c);
-    emit_safe_row(t, lo, hi);
-    end_count(g, &c, g_i64(g, 1), end, after);
+    t->border->index[row] = count(g, &c);
+    emit_border_row(t, lo, hi);
+    close_count(g, &c, g_i64(g, 1), end, after);
     wf__gen_at(g, after);
 }
 
-/* What FAST's steps have in common in a row. */
-static void begin_fast_row(nest *t)
+/* Emits what is computed once per row. */
+static void begin_interior_row(nest *t)
 {
-    int level = t->f->rank - 1;
-    t->fast->row = t->g->L->GetInsertBlock(t->g->b);
-    wf__inst_level(t->fast, level);
-    if (!t->ahead)
+    int level = t->kernel->rank - 1;
+    t->interior->row = t->g->L->GetInsertBlock(t->g->b);
+    wf__emit_level(t->interior, level);
+    if (!t->prefetch)
         return;
-    t->ahead->row = t->fast->row;
-    wf__inst_level(t->ahead, level);
+    t->prefetch->row = t->interior->row;
+    wf__emit_level(t->prefetch, level);
 }
 
-/* One step from lane `lane` on. */
-static void emit_fast_step(nest *t, val lane)
+/* One step of INTERIOR, from lane index `lane` on. */
+static void emit_interior_step(nest *t, val lane)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
-    if (t->ahead) {
-        t->ahead->inner = t->fast->inner;
-        wf__ahead_index(t->ahead, lane, g_sub(g, f->hi[f->rank - 1], g_i64(g, (int64_t)f->columns * g->width)));
-        wf__inst_level(t->ahead, f->rank);
-        t->fast->inner = t->ahead->inner;
+    wf__kernel_emitter *kernel = t->kernel;
+    if (t->prefetch) {
+        t->prefetch->inner = t->interior->inner;
+        wf__set_prefetch_index(t->prefetch, lane,
+                               g_sub(g, kernel->hi[kernel->rank - 1], g_i64(g, (int64_t)kernel->columns * g->width)));
+        wf__emit_level(t->prefetch, kernel->rank);
+        t->interior->inner = t->prefetch->inner;
     }
-    t->fast->index[f->rank - 1] = lane;
-    wf__inst_level(t->fast, f->rank);
+    t->interior->index[kernel->rank - 1] = lane;
+    wf__emit_level(t->interior, kernel->rank);
 }
 
-/* FAST's loop from `start` while below `limit`; `before` has been left open. Ends at the start of a new block. */
-static void emit_fast_loop(nest *t, block before, val start, val limit)
+/* INTERIOR's loop from `start` while below `limit`. `before` has no terminator yet. */
+static void emit_interior_loop(nest *t, bb before, val start, val limit)
 {
     wf__gen *g = t->g;
-    wf__inst *in = t->fast;
-    block loop = wf__gen_block(g, "fast"), after = wf__gen_block(g, "fast_end");
-    counter c = begin_count(g, before, loop, start);
+    wf__instance *in = t->interior;
+    bb loop = wf__gen_bb(g, "interior"), after = wf__gen_bb(g, "interior_end");
+    counter c = open_count(g, before, loop, start);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
-    wf__red_enter(in, before, loop);
+    wf__enter_loop_accumulators(in, before, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    emit_fast_step(t, count(g, &c));
-    wf__red_turn(in, g->L->GetInsertBlock(g->b));
-    end_count(g, &c, g_i64(g, (int64_t)t->f->columns * g->width), limit, after);
+    emit_interior_step(t, count(g, &c));
+    wf__close_loop_accumulators(in, g->L->GetInsertBlock(g->b));
+    close_count(g, &c, g_i64(g, (int64_t)t->kernel->columns * g->width), limit, after);
     wf__gen_at(g, after);
 }
 
-/* FAST on [clo, chi), then up to `end`. */
-static void emit_fast(nest *t, val clo, val chi, val end)
+/* INTERIOR on [whole_lo, whole_hi), and once more on the step that ends at `end` if anything is left. */
+static void emit_interior(nest *t, val whole_lo, val whole_hi, val end)
 {
     wf__gen *g = t->g;
-    wf__inst *in = t->fast;
-    begin_fast_row(t);
+    wf__instance *in = t->interior;
+    begin_interior_row(t);
     if (!t->steps_back) {
-        wf__red_row(in);
-        emit_fast_loop(t, in->row, clo, chi);
-        wf__red_leave(in);
+        wf__locate_results(in);
+        emit_interior_loop(t, in->row, whole_lo, whole_hi);
+        wf__leave_loop_accumulators(in);
         return;
     }
-    block before = in->row, turn = wf__gen_block(g, "fast_turn"), done = wf__gen_block(g, "fast_done");
+    bb before = in->row, turn = wf__gen_bb(g, "interior_repeat"), done = wf__gen_bb(g, "interior_done");
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, turn);
     wf__gen_at(g, turn);
     val start = g->L->BuildPhi(g->b, g->i64, "start"), limit = g->L->BuildPhi(g->b, g->i64, "limit");
-    emit_fast_loop(t, turn, start, limit);
-    val again = g_sub(g, end, g_i64(g, (int64_t)t->f->columns * g->width));
-    block from = g->L->GetInsertBlock(g->b);
-    g->L->AddIncoming(start, (val[]){ clo, again }, (block[]){ before, from }, 2);
-    g->L->AddIncoming(limit, (val[]){ chi, end }, (block[]){ before, from }, 2);
+    emit_interior_loop(t, turn, start, limit);
+    val again = g_sub(g, end, g_i64(g, (int64_t)t->kernel->columns * g->width));
+    bb from = g->L->GetInsertBlock(g->b);
+    g->L->AddIncoming(start, (val[]){ whole_lo, again }, (bb[]){ before, from }, 2);
+    g->L->AddIncoming(limit, (val[]){ whole_hi, end }, (bb[]){ before, from }, 2);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, limit, end), turn, done);
     wf__gen_at(g, done);
 }
 
-/* FAST on the whole row, which is no shorter than its step; if something is left, once more from a step before the end. */
-static void emit_fast_row(nest *t)
+/* INTERIOR on the whole row, which is at least one step long, and once more on the last step if anything is left. */
+static void emit_only_interior_row(nest *t)
 {
     wf__gen *g = t->g;
-    wf__inst *in = t->fast;
-    int last = t->f->rank - 1;
-    val lo = t->f->lo[last], hi = t->f->hi[last], step = g_i64(g, (int64_t)t->f->columns * g->width);
-    begin_fast_row(t);
-    block before = in->row, turn = wf__gen_block(g, "turn"), loop = wf__gen_block(g, "fast");
-    block rest = wf__gen_block(g, "rest"), after = wf__gen_block(g, "fast_end");
+    wf__instance *in = t->interior;
+    int last = t->kernel->rank - 1;
+    val lo = t->kernel->lo[last], hi = t->kernel->hi[last], step = g_i64(g, (int64_t)t->kernel->columns * g->width);
+    begin_interior_row(t);
+    bb before = in->row, turn = wf__gen_bb(g, "repeat"), loop = wf__gen_bb(g, "interior");
+    bb rest = wf__gen_bb(g, "rest"), after = wf__gen_bb(g, "interior_end");
     wf__gen_at(g, before);
     val final = g_sub(g, hi, step), limit = g_add(g, final, g_i64(g, 1));
     g->L->BuildBr(g->b, turn);
     wf__gen_at(g, turn);
     val start = g->L->BuildPhi(g->b, g->i64, "start");
-    counter c = begin_count(g, turn, loop, start);
+    counter c = open_count(g, turn, loop, start);
     wf__gen_at(g, turn);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    emit_fast_step(t, count(g, &c));
-    val done = end_count(g, &c, step, limit, rest);
+    emit_interior_step(t, count(g, &c));
+    val done = close_count(g, &c, step, limit, rest);
     wf__gen_at(g, rest);
-    g->L->AddIncoming(start, (val[]){ lo, final }, (block[]){ before, rest }, 2);
+    g->L->AddIncoming(start, (val[]){ lo, final }, (bb[]){ before, rest }, 2);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, done, hi), turn, after);
     wf__gen_at(g, after);
 }
 
-/* FAST from the start, SAFE on what is left. */
-static void emit_plain_row(nest *t)
+/* INTERIOR from the start of the row, BORDER on the rest. */
+static void emit_left_aligned_row(nest *t)
 {
     wf__gen *g = t->g;
-    int last = t->f->rank - 1;
-    val lo = t->f->lo[last], hi = t->f->hi[last], some = g_icmp(g, LLVMIntSLT, t->clo, t->chi);
+    int last = t->kernel->rank - 1;
+    val lo = t->kernel->lo[last], hi = t->kernel->hi[last], some = g_icmp(g, LLVMIntSLT, t->whole_lo, t->whole_hi);
     if (t->inside)
         some = g_and(g, some, t->inside);
-    block before = g->L->GetInsertBlock(g->b), fast = wf__gen_block(g, "fast_begin"), rest = wf__gen_block(g, "rest");
-    block work = wf__gen_block(g, "safe_begin"), end = wf__gen_block(g, "row_end");
-    g->L->BuildCondBr(g->b, some, fast, rest);
-    wf__gen_at(g, fast);
-    emit_fast(t, t->clo, t->chi, t->end);
-    block done = g->L->GetInsertBlock(g->b);
+    bb before = g->L->GetInsertBlock(g->b), interior = wf__gen_bb(g, "interior_begin"), rest = wf__gen_bb(g, "rest");
+    bb work = wf__gen_bb(g, "border_begin"), end = wf__gen_bb(g, "row_end");
+    g->L->BuildCondBr(g->b, some, interior, rest);
+    wf__gen_at(g, interior);
+    emit_interior(t, t->whole_lo, t->whole_hi, t->end);
+    bb done = g->L->GetInsertBlock(g->b);
     g->L->BuildBr(g->b, rest);
     wf__gen_at(g, rest);
     val from = g->L->BuildPhi(g->b, g->i64, "from");
-    g->L->AddIncoming(from, (val[]){ lo, t->end }, (block[]){ before, done }, 2);
+    g->L->AddIncoming(from, (val[]){ lo, t->end }, (bb[]){ before, done }, 2);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, from, hi), work, end);
     wf__gen_at(g, work);
-    emit_safe(t, from, hi);
+    emit_border(t, from, hi);
     g->L->BuildBr(g->b, end);
     wf__gen_at(g, end);
 }
 
-/* Without FAST there is but one segment. */
-static void emit_whole_row(nest *t)
+static void emit_only_border_row(nest *t)
 {
-    int last = t->f->rank - 1;
-    emit_safe_row(t, t->f->lo[last], t->f->hi[last]);
+    int last = t->kernel->rank - 1;
+    emit_border_row(t, t->kernel->lo[last], t->kernel->hi[last]);
 }
 
-static void emit_row(nest *t)
+/* BORDER, INTERIOR, BORDER. */
+static void emit_segmented_row(nest *t)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
-    int last = f->rank - 1;
-    val lo = f->lo[last], hi = f->hi[last];
-    val clo = t->inside ? g_select(g, t->inside, t->clo, hi) : t->clo;
-    val chi = t->inside ? g_select(g, t->inside, t->chi, hi) : t->chi;
-    val right_lo = !t->steps_back ? chi : t->inside ? g_select(g, t->inside, t->end, hi) : t->end;
-    block before = g->L->GetInsertBlock(g->b), segment = wf__gen_block(g, "segment"),
-          work = wf__gen_block(g, "safe_begin");
-    block done = wf__gen_block(g, "segment_end"), middle = wf__gen_block(g, "middle"),
-          fast = wf__gen_block(g, "fast_begin");
-    block right = wf__gen_block(g, "right"), end = wf__gen_block(g, "row_end");
+    wf__kernel_emitter *kernel = t->kernel;
+    int last = kernel->rank - 1;
+    val lo = kernel->lo[last], hi = kernel->hi[last];
+    val whole_lo = t->inside ? g_select(g, t->inside, t->whole_lo, hi) : t->whole_lo;
+    val whole_hi = t->inside ? g_select(g, t->inside, t->whole_hi, hi) : t->whole_hi;
+    val right_lo = !t->steps_back ? whole_hi : t->inside ? g_select(g, t->inside, t->end, hi) : t->end;
+    bb before = g->L->GetInsertBlock(g->b), segment = wf__gen_bb(g, "segment"), work = wf__gen_bb(g, "border_begin");
+    bb done = wf__gen_bb(g, "segment_end"), middle = wf__gen_bb(g, "middle"),
+       interior = wf__gen_bb(g, "interior_begin");
+    bb right = wf__gen_bb(g, "right"), end = wf__gen_bb(g, "row_end");
     g->L->BuildBr(g->b, segment);
     wf__gen_at(g, segment);
     val from = g->L->BuildPhi(g->b, g->i64, "from"), to = g->L->BuildPhi(g->b, g->i64, "to");
     val second = g->L->BuildPhi(g->b, g->i1, "second");
-    g->L->AddIncoming(from, (val[]){ lo, right_lo }, (block[]){ before, right }, 2);
-    g->L->AddIncoming(to, (val[]){ clo, hi }, (block[]){ before, right }, 2);
+    g->L->AddIncoming(from, (val[]){ lo, right_lo }, (bb[]){ before, right }, 2);
+    g->L->AddIncoming(to, (val[]){ whole_lo, hi }, (bb[]){ before, right }, 2);
     g->L->AddIncoming(second, (val[]){ wf__gen_int(g, g->i1, 1, 0), wf__gen_int(g, g->i1, 1, 1) },
-                      (block[]){ before, right }, 2);
+                      (bb[]){ before, right }, 2);
     g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, from, to), work, done);
     wf__gen_at(g, work);
-    emit_safe(t, from, to);
+    emit_border(t, from, to);
     g->L->BuildBr(g->b, done);
     wf__gen_at(g, done);
     g->L->BuildCondBr(g->b, second, end, middle);
     wf__gen_at(g, middle);
-    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, clo, chi), fast, right);
-    wf__gen_at(g, fast);
-    emit_fast(t, clo, chi, right_lo);
+    g->L->BuildCondBr(g->b, g_icmp(g, LLVMIntSLT, whole_lo, whole_hi), interior, right);
+    wf__gen_at(g, interior);
+    emit_interior(t, whole_lo, whole_hi, right_lo);
     g->L->BuildBr(g->b, right);
     wf__gen_at(g, right);
     g->L->BuildBr(g->b, segment);
@@ -326,27 +335,27 @@ static void emit_row(nest *t)
 }
 
 /* ---- outer loops ---- */
-static void also_inside(nest *t, val ok) { t->inside = t->inside ? g_and(t->g, t->inside, ok) : ok; }
+static void require_inside(nest *t, val ok) { t->inside = t->inside ? g_and(t->g, t->inside, ok) : ok; }
 
-/* Is index i of this axis inside the box? */
+/* Adds the test whether index i of this axis is in the interior box. */
 static void test_inside(nest *t, int axis, val i)
 {
-    wf__frame *f = t->f;
-    if (f->inner_lo[axis])
-        also_inside(t, g_icmp(t->g, LLVMIntSGE, i, f->inner_lo[axis]));
-    if (f->inner_hi[axis])
-        also_inside(t, g_icmp(t->g, LLVMIntSLT, i, f->inner_hi[axis]));
+    wf__kernel_emitter *kernel = t->kernel;
+    if (kernel->interior_lo[axis])
+        require_inside(t, g_icmp(t->g, LLVMIntSGE, i, kernel->interior_lo[axis]));
+    if (kernel->interior_hi[axis])
+        require_inside(t, g_icmp(t->g, LLVMIntSLT, i, kernel->interior_hi[axis]));
 }
 
-/* A turn of the row loop: R rows where they are all inside the box, else one. If fewer than R are left of the box, the
+/* Chooses the rows of this iteration: R if all are in the interior box, else one. If fewer than R are left in the box, the
  * tile steps back. Returns the first row. */
 static val choose_rows(nest *t, int axis, val i)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
-    val count = g_i64(g, f->rows), lo = f->lo[axis], hi = f->hi[axis];
-    lo = f->inner_lo[axis] ? g_larger(g, f->inner_lo[axis], lo) : lo;
-    hi = f->inner_hi[axis] ? g_smaller(g, f->inner_hi[axis], hi) : hi;
+    wf__kernel_emitter *kernel = t->kernel;
+    val count = g_i64(g, kernel->rows), lo = kernel->lo[axis], hi = kernel->hi[axis];
+    lo = kernel->interior_lo[axis] ? g_larger(g, kernel->interior_lo[axis], lo) : lo;
+    hi = kernel->interior_hi[axis] ? g_smaller(g, kernel->interior_hi[axis], hi) : hi;
     val top = g_sub(g, hi, count);
     if (t->steps_back) {
         val late = g_and(g, g_icmp(g, LLVMIntSGT, i, top), g_icmp(g, LLVMIntSLT, i, hi));
@@ -355,103 +364,106 @@ static val choose_rows(nest *t, int axis, val i)
             late = g_and(g, late, t->inside);
         i = g_select(g, late, top, i);
     }
-    also_inside(t, g_and(g, g_icmp(g, LLVMIntSGE, i, lo), g_icmp(g, LLVMIntSLE, i, top)));
+    require_inside(t, g_and(g, g_icmp(g, LLVMIntSGE, i, lo), g_icmp(g, LLVMIntSLE, i, top)));
     t->rows = g_select(g, t->inside, count, g_i64(g, 1));
     return i;
 }
 
 static void emit_level(nest *t, int level)
 {
-    if (t->fast)
-        wf__inst_level(t->fast, level);
-    if (t->ahead)
-        wf__inst_level(t->ahead, level);
-    if (t->safe)
-        wf__inst_level(t->safe, level);
+    if (t->interior)
+        wf__emit_level(t->interior, level);
+    if (t->prefetch)
+        wf__emit_level(t->prefetch, level);
+    if (t->border)
+        wf__emit_level(t->border, level);
 }
 
 static void emit_axis(nest *t, int axis);
 
-/* The loops inside of `axis`. With the first axis that is not kept, a reduction begins and ends. */
+/* The loops inside `axis`. The first axis that is not kept begins and ends a reduction. */
 static void emit_inner(nest *t, int axis)
 {
-    wf__frame *f = t->f;
-    bool each = f->body->red_n && axis && axis == f->body->kept && !f->body->kept_lane;
+    wf__kernel_emitter *kernel = t->kernel;
+    bool each = kernel->body->red_n && axis && axis == kernel->body->kept && !kernel->body->kept_lane;
     if (each)
-        wf__red_clear(f);
-    if (axis == f->rank - 1)
-        (!t->safe ? emit_fast_row : !t->fast ? emit_whole_row : is_plain(t) ? emit_plain_row : emit_row)(t);
+        wf__clear_accumulators(kernel);
+    if (axis == kernel->rank - 1)
+        (!t->border           ? emit_only_interior_row
+         : !t->interior       ? emit_only_border_row
+         : is_left_aligned(t) ? emit_left_aligned_row
+                              : emit_segmented_row)(t);
     else
         emit_axis(t, axis);
     if (each)
-        wf__red_end(f, t->index);
+        wf__store_results(kernel, t->index);
 }
 
 static void emit_axis(nest *t, int axis)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
+    wf__kernel_emitter *kernel = t->kernel;
     val inside = t->inside, step = g_i64(g, 1);
-    block before = g->L->GetInsertBlock(g->b), loop = wf__gen_block(g, "loop"), after = wf__gen_block(g, "loop_end");
-    counter c = begin_count(g, before, loop, f->lo[axis]);
+    bb before = g->L->GetInsertBlock(g->b), loop = wf__gen_bb(g, "loop"), after = wf__gen_bb(g, "loop_end");
+    counter c = open_count(g, before, loop, kernel->lo[axis]);
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     val i = count(g, &c);
-    if (axis == f->rank - 2 && f->rows > 1) {
+    if (axis == kernel->rank - 2 && kernel->rows > 1) {
         i = choose_rows(t, axis, i);
         step = g_add(g, g_sub(g, i, c.index), t->rows);
     } else {
         test_inside(t, axis, i);
     }
     t->index[axis] = i;
-    if (t->safe)
-        t->safe->index[axis] = i;
-    if (t->fast)
-        t->fast->index[axis] = i;
-    if (t->ahead)
-        t->ahead->index[axis] = i;
-    if (axis + 1 < f->rank - 1) { /* the row's own level is emitted by FAST and SAFE */
-        f->level[axis + 1] = loop;
+    if (t->border)
+        t->border->index[axis] = i;
+    if (t->interior)
+        t->interior->index[axis] = i;
+    if (t->prefetch)
+        t->prefetch->index[axis] = i;
+    if (axis + 1 < kernel->rank - 1) { /* level rank-1 belongs to the rows of each instance */
+        kernel->level[axis + 1] = loop;
         emit_level(t, axis + 1);
-        wf__gen_at(g, f->level[axis + 1]);
+        wf__gen_at(g, kernel->level[axis + 1]);
     }
     emit_inner(t, axis + 1);
     t->inside = inside;
-    end_count(g, &c, step, f->hi[axis], after);
+    close_count(g, &c, step, kernel->hi[axis], after);
     wf__gen_at(g, after);
 }
 
 /* ---- the function ---- */
-static void begin_function(wf__frame *f, val lo, val hi)
+static void load_bounds(wf__kernel_emitter *kernel, val lo, val hi)
 {
-    wf__gen *g = f->g;
-    for (int d = 0; d < f->rank; d++) {
-        f->lo[d] = g_load(g, g->i64, g_gep(g, g->i64, lo, g_i64(g, d)));
-        f->hi[d] = g_load(g, g->i64, g_gep(g, g->i64, hi, g_i64(g, d)));
+    wf__gen *g = kernel->g;
+    for (int d = 0; d < kernel->rank; d++) {
+        kernel->lo[d] = g_load(g, g->i64, g_gep(g, g->i64, lo, g_i64(g, d)));
+        kernel->hi[d] = g_load(g, g->i64, g_gep(g, g->i64, hi, g_i64(g, d)));
     }
 }
 
-static val is_empty(wf__frame *f)
+static val is_empty(wf__kernel_emitter *kernel)
 {
-    wf__gen *g = f->g;
+    wf__gen *g = kernel->g;
     val empty = NULL;
-    for (int d = 0; d < f->rank; d++) {
-        val none = g_icmp(g, LLVMIntSGE, f->lo[d], f->hi[d]);
+    for (int d = 0; d < kernel->rank; d++) {
+        val none = g_icmp(g, LLVMIntSGE, kernel->lo[d], kernel->hi[d]);
         empty = empty ? g_or(g, empty, none) : none;
     }
     return empty;
 }
 
-/* Is FAST right everywhere, in rows as long as the caller promises? */
-static bool is_enough(const nest *t)
+/* True if INTERIOR is right everywhere, in rows as long as the caller promises. */
+static bool is_interior_enough(const nest *t)
 {
-    const wf__frame *f = t->f;
-    if (!t->fast || !t->g->options->long_rows || !t->steps_back || f->rows > 1 ||
-        f->columns * t->g->width > WF__LONG_ROW)
+    const wf__kernel_emitter *kernel = t->kernel;
+    if (!t->interior || !t->g->options->long_rows || !t->steps_back || kernel->rows > 1 ||
+        kernel->columns * t->g->width > WF__LONG_ROW)
         return false;
-    for (int d = 0; d < f->rank; d++)
-        if (f->inner_lo[d] || f->inner_hi[d])
+    for (int d = 0; d < kernel->rank; d++)
+        if (kernel->interior_lo[d] || kernel->interior_hi[d])
             return false;
     return true;
 }
@@ -459,102 +471,107 @@ static bool is_enough(const nest *t)
 static bool emit_function(nest *t)
 {
     wf__gen *g = t->g;
-    wf__frame *f = t->f;
+    wf__kernel_emitter *kernel = t->kernel;
     LLVMTypeRef params[4] = { g->ptr, g->ptr, g->ptr, g->ptr };
     g->function = wf__gen_function(g, "wf_kernel", g->nothing, params, 4, false);
-    f->call = g->L->GetParam(g->function, 0);
-    f->acc = g->L->GetParam(g->function, 3);
-    f->entry = wf__gen_block(g, "entry");
-    f->top = f->level[0] = wf__gen_block(g, "top");
-    block done = wf__gen_block(g, "done");
-    wf__gen_at(g, f->entry);
-    begin_function(f, g->L->GetParam(g->function, 1), g->L->GetParam(g->function, 2));
-    if (!wf__red_begin(f))
+    kernel->call = g->L->GetParam(g->function, 0);
+    kernel->acc = g->L->GetParam(g->function, 3);
+    kernel->entry = wf__gen_bb(g, "entry");
+    kernel->top = kernel->level[0] = wf__gen_bb(g, "top");
+    bb done = wf__gen_bb(g, "done");
+    wf__gen_at(g, kernel->entry);
+    load_bounds(kernel, g->L->GetParam(g->function, 1), g->L->GetParam(g->function, 2));
+    if (!wf__make_accumulators(kernel))
         return false;
-    if (f->body->red_n && !f->body->kept && !f->body->kept_lane)
-        wf__red_clear(f);
+    if (kernel->body->red_n && !kernel->body->kept && !kernel->body->kept_lane)
+        wf__clear_accumulators(kernel);
     if (g->options->long_rows)
-        g->L->BuildBr(g->b, f->top);
+        g->L->BuildBr(g->b, kernel->top);
     else
-        g->L->BuildCondBr(g->b, is_empty(f), done, f->top);
-    wf__gen_at(g, f->top);
-    if (t->fast && !wf__find_box(f))
+        g->L->BuildCondBr(g->b, is_empty(kernel), done, kernel->top);
+    wf__gen_at(g, kernel->top);
+    if (t->interior && !wf__find_interior(kernel))
         return false;
-    if (is_enough(t))
-        t->safe = NULL;
+    if (is_interior_enough(t))
+        t->border = NULL;
     else
         split_row(t);
-    if (f->rank > 1) {
+    if (kernel->rank > 1) {
         emit_level(t, 0);
-        f->top = f->level[0];
-        wf__gen_at(g, f->top);
+        kernel->top = kernel->level[0];
+        wf__gen_at(g, kernel->top);
     }
     emit_inner(t, 0);
     g->L->BuildBr(g->b, done);
     wf__gen_at(g, done);
-    if (!f->body->kept && !f->body->kept_lane)
-        wf__red_end(f, NULL);
+    if (!kernel->body->kept && !kernel->body->kept_lane)
+        wf__store_results(kernel, NULL);
     if (g->options->nontemporal && g->isa != WF__ISA_NEON)
         wf__gen_call(g, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
     g->L->BuildRetVoid(g->b);
-    return wf__frame_finish(f);
+    return wf__fill_constants(kernel);
 }
 
-/* `tile`: FAST's body, or NULL. `places`: AHEAD's, which may be empty. */
-static bool emit_bodies(wf__gen *g, wf__frame *f, const wf__ir *tile, const wf__ir *places)
+/* tile: INTERIOR's body, or NULL. places: PREFETCH's body, which may be empty. */
+static bool emit_instances(wf__gen *g, wf__kernel_emitter *kernel, const wf__ir *tile, const wf__ir *places)
 {
-    wf__inst fast = { 0 }, safe = { 0 }, ahead = { 0 };
-    bool asks = tile && places->n > 1;
-    bool ok = (!tile || wf__inst_init(&fast, f, tile, WF__FAST)) && wf__inst_init(&safe, f, f->body, WF__SAFE) &&
-              (!asks || wf__inst_init(&ahead, f, places, WF__AHEAD));
+    wf__instance interior = { 0 }, border = { 0 }, prefetch = { 0 };
+    bool prefetches = tile && places->n > 1;
+    bool ok = (!tile || wf__init_instance(&interior, kernel, tile, WF__INTERIOR)) &&
+              wf__init_instance(&border, kernel, kernel->body, WF__BORDER) &&
+              (!prefetches || wf__init_instance(&prefetch, kernel, places, WF__PREFETCH));
     if (ok) {
-        nest t = { .g = g, .f = f, .fast = tile ? &fast : NULL, .safe = &safe, .steps_back = may_step_back(f) };
-        t.ahead = asks ? &ahead : NULL;
+        nest t = { .g = g,
+                   .kernel = kernel,
+                   .interior = tile ? &interior : NULL,
+                   .border = &border,
+                   .steps_back = may_step_back(kernel) };
+        t.prefetch = prefetches ? &prefetch : NULL;
         if (tile) {
-            wf__order(&fast, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
-            f->narrow_limit = wf__narrow_limit(&fast);
+            wf__schedule_nodes(&interior, g->isa == WF__ISA_AVX512 || g->isa == WF__ISA_NEON ? 32 : 16);
+            kernel->narrow_limit = wf__narrow_limit(&interior);
         }
-        ok = (!tile || wf__find_packets(&fast)) && wf__find_packets(&safe) && emit_function(&t);
+        ok = (!tile || wf__find_packets(&interior)) && wf__find_packets(&border) && emit_function(&t);
     }
     if (!ok)
         wf__gen_fail(g, "code generator: out of memory");
-    wf__inst_free(&fast);
-    wf__inst_free(&safe);
-    wf__inst_free(&ahead);
+    wf__free_instance(&interior);
+    wf__free_instance(&border);
+    wf__free_instance(&prefetch);
     return ok && !g->failed;
 }
 
-/* Of all points of a tile. */
-static bool find_places(const wf__ir *body, const wf__frame *f, wf__ir *one, wf__ir *out)
+/* Finds what to prefetch for one point (`one`), and copies it for all points of a tile (`out`). */
+static bool find_tile_prefetches(const wf__ir *body, const wf__kernel_emitter *kernel, wf__ir *one, wf__ir *out)
 {
-    return wf__find_ahead(body, one) &&
-           (one->n <= 1 || wf__tile(one, f->rows, f->columns, f->g->width, true, false, out));
+    return wf__find_prefetches(body, one) &&
+           (one->n <= 1 || wf__tile(one, kernel->rows, kernel->columns, kernel->g->width, true, false, out));
 }
 
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
 {
-    wf__frame f = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
-    f.rows = rows ? rows : 1;
-    f.columns = columns;
-    if (wf__keeps_lane(&f))
-        f.instances = columns > 1 ? columns : 1;
+    wf__kernel_emitter kernel = { .g = g, .body = body, .rank = body->rank, .instances = WF__LANES / g->width };
+    kernel.rows = rows ? rows : 1;
+    kernel.columns = columns;
+    if (wf__keeps_lane(&kernel))
+        kernel.instances = columns > 1 ? columns : 1;
     for (wf__ref r = 1; r < body->n; r++)
-        f.stores += body->node[r].op == WF__STORE;
-    f.slot = wf__alloc0((body->slot_n + 1) * sizeof *f.slot);
+        kernel.stores += body->node[r].op == WF__STORE;
+    kernel.slot = wf__alloc0((body->slot_n + 1) * sizeof *kernel.slot);
     wf__ir tile = { 0 }, one = { 0 }, places = { 0 };
-    bool ok = !columns || wf__tile(body, f.rows, columns, g->width, true, wf__in_turn(g, body), &tile);
+    bool ok = !columns || wf__tile(body, kernel.rows, columns, g->width, true, wf__emits_by_column(g, body), &tile);
     if (!ok)
         wf__gen_fail(g, "code generator: %s", tile.error);
-    else if (!f.slot || (columns && !find_places(body, &f, &one, &places)))
+    else if (!kernel.slot || (columns && !find_tile_prefetches(body, &kernel, &one, &places)))
         wf__gen_fail(g, "code generator: out of memory");
     else
-        ok = emit_bodies(g, &f, columns ? &tile : NULL, &places);
+        ok = emit_instances(g, &kernel, columns ? &tile : NULL, &places);
     wf__ir_free(&tile);
     wf__ir_free(&one);
     wf__ir_free(&places);
-    wf__free(f.slot);
-    wf__free(f.accumulator);
-    wf__free(f.result);
-    wf__free(f.constant);
+    wf__free(kernel.slot);
+    wf__free(kernel.accumulator);
+    wf__free(kernel.result);
+    wf__free(kernel.constant);
     return ok && !g->failed;
 }

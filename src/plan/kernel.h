@@ -43,9 +43,9 @@ typedef struct wf__call {
  * bytes, starting from the join's neutral element; with kept axes in: where the results are. */
 typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
 
-/* Updates (ACCUM, ATOMIC, CAS). What other threads may change at the same moment is changed atomically, unless
- * `alone` is asked for. ACCUM of mode EXPAND: nobody else is there, and the lanes of a row come one after the other in
- * ascending order, rows in order, too. So the bits in private memory depend on the order of boxes alone. */
+/* Updates (ACCUM, ATOMIC, CAS) are atomic, unless the code option `single_thread` is set. ACCUM of mode EXPAND updates
+ * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order of
+ * boxes alone. */
 
 /* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as
  * long, of the body slot's dtype, that begin with the join's neutral element and are joined with the target once all
@@ -89,19 +89,19 @@ typedef struct wf__target {
     const char *triple;   /* "x86_64-unknown-linux-gnu" */
 } wf__target;
 
-/* What `long_rows` promises: a box has LONG_ROW points along the lane axis or more, whose extent is at most
- * LONGEST_ROW. No step of an inner loop is longer than LONG_ROW, unless options.columns says so. */
+/* `long_rows` promises that each box has at least WF__LONG_ROW points along the lane axis, and that the extent of this axis
+ * is at most WF__LONGEST_ROW. No step of an inner loop is longer than WF__LONG_ROW, except in tests. */
 enum { WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
-    /* Stream the stores of WF__STEP_UNIT slots that are of elements, or `rows`, past the cache: addresses are 64-byte
-     * aligned in every row at multiples of the vector width; ends with a store fence. */
+    /* Stores to WF__STEP_UNIT slots with `element` or `rows` go past the cache. The caller promises that their addresses
+     * are 64-byte aligned in every row at multiples of the vector width. The kernel ends with a store fence. */
     bool nontemporal;
-    bool long_rows;    /* no box is empty; each has enough points along the lane axis, which is not too long */
-    int rows_at_once;  /* worth doing: of bodies with kept_lane if they are light, and of crossed ones; 0: unknown */
-    bool alone;        /* no other thread runs this stage: updates need not be atomic */
-    bool baseline;     /* to be made fast rather than to be fast: half the time to compile, up to twice as slow */
-    int rows, columns; /* tile of points per step of the inner loop; 0: chosen by cost */
+    bool long_rows;     /* boxes are not empty, and have the rows that WF__LONG_ROW and WF__LONGEST_ROW bound */
+    int rows_at_once;   /* rows of a tile, for light bodies with kept_lane and for crossed ones; 0 = unknown */
+    bool single_thread; /* no other thread runs this stage: updates need not be atomic */
+    bool baseline;      /* fast compilation: half the time, and code that is up to twice as slow */
+    int rows, columns;  /* tile of points per step of the inner loop; 0 = chosen by cost */
 } wf__code_options;
 
 typedef struct wf__bytes {
@@ -113,7 +113,7 @@ typedef struct wf__bytes {
  * functions may be called from any thread at once. */
 typedef struct wf__codegen wf__codegen;
 typedef struct wf__codegen_ops {
-    /* Opens the LLVM library at `path`. false: `error` says why. */
+    /* Opens the LLVM library at `path`. Returns false and sets `error` on failure. */
     bool (*open)(wf__codegen **out, const char *path, wf__str *error);
     int (*major)(const wf__codegen *); /* version */
     /* A relocatable ELF object that defines `wf_kernel` (a wf__entry). */

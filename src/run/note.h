@@ -11,7 +11,7 @@ typedef struct wf__note {
     double compile_s, run_s;
     int threads, copies; /* copies: private copies of arrays that are accumulated into; 0 = none */
     int rows, columns, lanes;
-    bool nontemporal, alone, baseline, fused;
-    char why[200]; /* reason of a compilation; "" = unknown */
+    bool nontemporal, single_thread, baseline, fused;
+    char why[200]; /* of a compilation; "" */
 } wf__note;
 #endif

@@ -69,7 +69,7 @@ wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool p
 {
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
     return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
-           : stage->updates && !parallel                  ? WF__ALONE
+           : stage->updates && !parallel                  ? WF__SINGLE_THREAD
            : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
                                                           : WF__PLAIN;
 }
@@ -118,7 +118,7 @@ static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, 
                                .columns = plain ? columns : 0,
                                .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
                                .rows_at_once = rows_at_once(e, stage),
-                               .alone = which == WF__ALONE };
+                               .single_thread = which == WF__SINGLE_THREAD };
 }
 
 /* Notes why a stage that has code in another variant needed this one. */
@@ -129,10 +129,11 @@ static void note_variant(const stage_code *c, wf__variant which, wf__note *note)
         other = other || (i != (int)which && atomic_load(&c->entry[i]));
     if (other && note->code == WF_CODE_COMPILED)
         snprintf(note->why, sizeof note->why, "%s",
-                 which == WF__NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
-                 : which == WF__ALONE                ? "one thread runs it: its updates need not be atomic"
-                 : atomic_load(&c->entry[WF__ALONE]) ? "several threads run it: its updates must be atomic"
-                                                     : "these addresses are not aligned for stores past the cache");
+                 which == WF__NONTEMPORAL     ? "these addresses are aligned for stores past the cache"
+                 : which == WF__SINGLE_THREAD ? "one thread runs it: its updates need not be atomic"
+                 : atomic_load(&c->entry[WF__SINGLE_THREAD])
+                     ? "several threads run it: its updates must be atomic"
+                     : "these addresses are not aligned for stores past the cache");
 }
 
 static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
@@ -149,7 +150,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
     note->columns = (int)(tile >> 8 & 255);
     note->lanes = (int)(tile >> 16);
     note->nontemporal = which == WF__NONTEMPORAL;
-    note->alone = which == WF__ALONE;
+    note->single_thread = which == WF__SINGLE_THREAD;
     note->baseline = how.baseline;
 }
 

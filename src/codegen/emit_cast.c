@@ -1,4 +1,4 @@
-/* cast.c - conversions between dtypes. Float to integer truncates and saturates, NaN gives 0; integers wrap; a narrower
+/* emit_cast.c - conversions between dtypes. Float to integer truncates and saturates, NaN gives 0; integers wrap; a narrower
  * float is the nearest, ties to even; anything to bool is != 0.
  */
 #include "codegen/gen.h"
@@ -86,7 +86,7 @@ static val above(words x, val a, uint32_t v) { return g_icmp(x.g, LLVMIntUGT, a,
 
 static bool converts_f16(const wf__gen *g) { return g->isa <= WF__ISA_AVX2 || g->isa == WF__ISA_NEON; }
 
-static val widen(wf__gen *g, unsigned from, int w, val a)
+static val widen_half(wf__gen *g, unsigned from, int w, val a)
 {
     words x = { g, w };
     LLVMTypeRef type = wf__gen_type(g, WF_F32, w);
@@ -104,7 +104,7 @@ static val widen(wf__gen *g, unsigned from, int w, val a)
 }
 
 /* To nearest, ties to even: half of the last place that stays, less one if that is even, is added before the cut. */
-static val narrow(wf__gen *g, unsigned to, int w, val a)
+static val narrow_to_half(wf__gen *g, unsigned to, int w, val a)
 {
     words x = { g, w };
     LLVMTypeRef type = wf__gen_type(g, to, w), real = wf__gen_type(g, WF_F32, w), wide = wf__gen_wide(g, g->i32, w);
@@ -135,9 +135,9 @@ val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a)
     if (to == from)
         return a;
     if (wf__is_half(from) && to == WF_F32)
-        return widen(g, from, w, a);
+        return widen_half(g, from, w, a);
     if (wf__is_half(to) && from == WF_F32)
-        return narrow(g, to, w, a);
+        return narrow_to_half(g, to, w, a);
     if (wf__is_half(from) || wf__is_half(to)) {
         wf__gen_fail(g, "code generator: a cast from %s to %s", wf_dtype_name((wf_dtype)from),
                      wf_dtype_name((wf_dtype)to));

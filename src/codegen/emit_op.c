@@ -1,5 +1,6 @@
-/* op.c - the pure operations of the op table on integers and bools, and what all dtypes share. Each has the meaning
- * that the table gives it for every operand: nothing traps, nothing is undefined.
+/* emit_op.c - the pure operations of the op table on integers, bools and complex numbers; those on floats are in
+ * emit_op_float.c, casts in emit_cast.c. Each operation has the meaning that the table gives it, for every operand:
+ * nothing traps, and no result is undefined.
  */
 #include "codegen/gen.h"
 
@@ -265,4 +266,53 @@ val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], c
         return r;
     wf__gen_fail(g, "code generator: no code for %s", wf__op_table[op].name);
     return x[0];
+}
+
+static val gen_table_op(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const val x[3])
+{
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    uint64_t bits[3];
+    const uint64_t *known[3] = { NULL };
+    for (unsigned i = 0; i < wf__op_table[n->op].arity; i++)
+        if (wf__at(ir, operand[i])->op == WF__CONST) {
+            bits[i] = wf__bits(wf__at(ir, operand[i]));
+            known[i] = &bits[i];
+        }
+    return wf__gen_op(g, n->op, wf__dtype(ir, n->op == WF__OP_select ? n->c : n->a), w, x, known);
+}
+
+val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const val x[3])
+{
+    if (n->op == WF__CAST)
+        return wf__gen_cast(g, n->dtype, wf__dtype(ir, n->a), w, x[0]);
+    if (n->op == WF__BITCAST)
+        return wf__gen_bitcast(g, n->dtype, wf__dtype(ir, n->a), w, x[0]);
+    return gen_table_op(g, ir, n, w, x);
+}
+
+/* The values of a node's operands. */
+static void get_operands(const wf__node *n, const val *value, val x[3])
+{
+    const wf__ref operand[3] = { n->a, n->b, n->c };
+    unsigned arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    for (unsigned i = 0; i < 3; i++)
+        x[i] = i < arity ? value[operand[i]] : NULL;
+}
+
+void wf__gen_pure_nodes(wf__gen *g, const wf__ir *ir, const val *arg, int w, val *value)
+{
+    val x[3];
+    for (uint32_t i = 1; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        if (n->op == WF__CONST) {
+            value[i] = wf__gen_const(g, n->dtype, w, wf__bits(n));
+        } else if (n->op == WF__ARG) {
+            value[i] = arg[n->a];
+        } else if (wf__op_is_pure(n->op)) {
+            get_operands(n, value, x);
+            value[i] = wf__gen_pure(g, ir, n, w, x);
+        } else if (n->op != WF__NOP && n->op != WF__SETRED) {
+            wf__gen_fail(g, "code generator: %s in a cold path or a join", wf__op_table[n->op].name);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-/* op_float.c - operations on floats, special values included. No fast-math flag is ever set, nothing is reassociated.
+/* emit_op_float.c - operations on floats, special values included. No fast-math flag is ever set, nothing is reassociated.
  *
  * a < b ? a : b is one instruction on x86 (it gives b if either is NaN or both are zeros), so the exact rules for NaN
  * and signed zeros are built from it. Whole registers get that instruction by name: LLVM finds it by itself, but

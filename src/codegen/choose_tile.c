@@ -1,4 +1,4 @@
-/* tiling.c - how many lanes a vector has, and how many points a step of the inner loop does at once.
+/* choose_tile.c - how many lanes a vector has, and how many points a step of the inner loop does at once.
  *
  * Columns hide latency: a long chain of dependent operations leaves the processor idle once its window of instructions
  * is full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's
@@ -9,7 +9,7 @@
  * compiled without columns for latency, and once instead of twice: FAST alone where rows are long, SAFE alone where
  * masked lanes cost next to nothing.
  */
-#include "codegen/body.h"
+#include "codegen/phases.h"
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
 #include <stdlib.h>

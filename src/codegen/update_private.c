@@ -1,10 +1,13 @@
-/* private.c - accumulation into private memory: plain loads and stores, lane after lane, or vectors where lanes have
- * elements of their own side by side. The lanes' offsets fit 32 bits, so two of them come out of a vector at a time.
+/* update_private.c - accumulation into private memory.
+ *
+ * No other thread touches this memory, so plain loads and stores update it lane by lane. If the copies are spread so far
+ * that each lane has an element of its own beside those of the others, one vector does. Offsets fit 32 bits, so one
+ * extraction from a vector yields two of them.
  */
 #include "codegen/update.h"
 
-/* Lane l of a vector of integers of `size` bytes. */
-static val take_out(wf__gen *g, val v, unsigned size, int l)
+/* Lane l of a vector of integers of `size` bytes; extracted as 64-bit words, which processors do best. */
+static val extract_lane(wf__gen *g, val v, unsigned size, int l)
 {
     LLVMTypeRef own = g->L->IntTypeInContext(g->context, 8 * size);
     unsigned bytes = size * (unsigned)g->width, at = (unsigned)l * size;
@@ -17,15 +20,15 @@ static val take_out(wf__gen *g, val v, unsigned size, int l)
     return g->L->BuildTrunc(g->b, word, own, "");
 }
 
-static val lane_of_vector(wf__gen *g, unsigned dtype, val v, int l)
+static val get_lane(wf__gen *g, unsigned dtype, val v, int l)
 {
     if (!wf__is_int(dtype))
         return g->L->BuildExtractElement(g->b, v, g_i32(g, l), "");
-    return take_out(g, v, wf__size(dtype), l);
+    return extract_lane(g, v, wf__size(dtype), l);
 }
 
-/* Bytes from element to element along an axis of private memory, where code may depend on them; else 0. */
-static int64_t private_step(const wf__change *u, uint32_t axis, uint32_t rank)
+/* Bytes from element to element along an axis of private memory; 0 = known at run time only. */
+static int64_t private_step(const wf__update_op *u, uint32_t axis, uint32_t rank)
 {
     int64_t size = wf__size(u->dtype), together = u->together;
     if (axis + 1 == rank)
@@ -33,86 +36,83 @@ static int64_t private_step(const wf__change *u, uint32_t axis, uint32_t rank)
     return axis + 2 == rank && together > 1 ? u->spread * together * size : 0;
 }
 
-/* Byte offsets from *base, as i32, without what is uniform: that is added to *base. NULL: nothing else. */
-val wf__private_offsets(const wf__change *u, val *base)
+val wf__private_offsets(const wf__update_op *u, val *base)
 {
-    wf__inst *in = u->in;
+    wf__instance *in = u->in;
     wf__gen *g = in->g;
     uint32_t rank = wf__tuple_len(in->ir, u->n->b) - (u->spread > 1);
     LLVMTypeRef words = wf__gen_wide(g, g->i32, g->width);
     val sum = NULL;
-    *base = wf__frame_base(in->f, u->n->a);
+    *base = wf__load_base(in->kernel, u->n->a);
     for (uint32_t k = 0; k < rank; k++) {
         wf__ref r = wf__tuple_at(in->ir, u->n->b)[k];
         int64_t known = private_step(u, k, rank);
-        val stride = known ? g_i64(g, known) : wf__frame_stride(in->f, u->n->a, (int)k);
+        val stride = known ? g_i64(g, known) : wf__load_stride(in->kernel, u->n->a, (int)k);
         if (in->vary[r].kind == WF__UNIFORM) {
-            *base = g_gep(g, g->i8, *base, g_mul(g, wf__inst_scalar(in, r), stride));
+            *base = g_gep(g, g->i8, *base, g_mul(g, wf__get_scalar(in, r), stride));
             continue;
         }
-        val index = g->L->BuildTrunc(g->b, wf__inst_vector(in, r), words, "");
+        val index = g->L->BuildTrunc(g->b, wf__get_vector(in, r), words, "");
         val step = known ? wf__gen_int(g, g->i32, g->width, (uint64_t)known)
                          : wf__gen_splat(g, g->L->BuildTrunc(g->b, stride, g->i32, ""), g->width);
         index = g_mul(g, index, step);
         sum = sum ? g_add(g, sum, index) : index;
     }
-    if (u->spread > g->width) { /* where among the elements side by side this vector begins */
-        val lane = wf__inst_scalar(in, wf__tuple_at(in->ir, u->n->b)[rank]);
+    if (u->spread > g->width) { /* the vector begins at one of several vectors of copies */
+        val lane = wf__get_scalar(in, wf__tuple_at(in->ir, u->n->b)[rank]);
         lane = g_and(g, lane, g_i64(g, u->spread - 1));
         *base = g_gep(g, g->i8, *base, g_mul(g, lane, g_i64(g, u->together * (int64_t)wf__size(u->dtype))));
     }
     return sum;
 }
 
-/* The address of lane l's element. */
-val wf__private_lane(const wf__change *u, val base, val offset, int l)
+val wf__private_lane(const wf__update_op *u, val base, val offset, int l)
 {
     wf__gen *g = u->in->g;
-    val p = g_gep(g, g->i8, base, g->L->BuildZExt(g->b, take_out(g, offset, 4, l), g->i64, ""));
+    val p = g_gep(g, g->i8, base, g->L->BuildZExt(g->b, extract_lane(g, offset, 4, l), g->i64, ""));
     int64_t apart = u->together * (int64_t)wf__size(u->dtype);
     return u->spread > 1 ? g_gep(g, g->i8, p, g_i64(g, l % u->spread * apart)) : p;
 }
 
-/* The offset of what lies behind the last element of a copy whose elements are spread (copies.c), to be spoilt. NULL:
- * there is none, or it is not so far from *base. */
-static val behind(const wf__change *u)
+/* The offset of the spare element spare_offset the last one of a copy with spread elements (copies.c). NULL = there is none, or
+ * the base has uniform indices added, which move the spare element away from this offset. */
+static val spare_offset(const wf__update_op *u)
 {
-    wf__inst *in = u->in;
+    wf__instance *in = u->in;
     uint32_t rank = wf__tuple_len(in->ir, u->n->b) - (u->spread > 1);
     if (u->spread == 1 || u->together > 1 || !rank)
         return NULL;
     for (uint32_t k = 0; k < rank; k++)
         if (in->vary[wf__tuple_at(in->ir, u->n->b)[k]].kind == WF__UNIFORM)
             return NULL;
-    val bytes = g_mul(in->g, wf__frame_dim(in->f, u->n->a, 0), wf__frame_stride(in->f, u->n->a, 0));
+    val bytes = g_mul(in->g, wf__load_dim(in->kernel, u->n->a, 0), wf__load_stride(in->kernel, u->n->a, 0));
     return in->g->L->BuildTrunc(in->g->b, bytes, in->g->i32, "");
 }
 
-/* Lanes that are off join the same value as others with nobody's element, where there is such a one, or else the
- * neutral element with the first one. */
-static void each_private_lane(const wf__change *u, val base, val offset)
+/* Inactive lanes update too, without branches: the spare element with the common value, if there is a spare element and
+ * the value is uniform; else the first element with the neutral element. */
+static void update_private_lanes(const wf__update_op *u, val base, val offset)
 {
-    wf__inst *in = u->in;
+    wf__instance *in = u->in;
     wf__gen *g = in->g;
-    val vector = NULL, scalar = NULL, nobodys = NULL;
+    val vector = NULL, scalar = NULL, spare = NULL;
     bool uniform = in->vary[u->value].kind == WF__UNIFORM;
     if (u->mask) {
-        nobodys = uniform ? behind(u) : NULL;
-        uniform = nobodys != NULL;
-        offset = g_select(g, u->mask, offset, wf__gen_splat(g, nobodys ? nobodys : g_i32(g, 0), g->width));
+        spare = uniform ? spare_offset(u) : NULL;
+        uniform = spare != NULL;
+        offset = g_select(g, u->mask, offset, wf__gen_splat(g, spare ? spare : g_i32(g, 0), g->width));
     }
     if (uniform)
-        scalar = wf__inst_scalar(in, u->value);
+        scalar = wf__get_scalar(in, u->value);
     else
-        vector = wf__neutral_where_off(u, u->mask, wf__inst_vector(in, u->value));
+        vector = wf__select_neutral(u, u->mask, wf__get_vector(in, u->value));
     for (int l = 0; l < g->width; l++) {
         val p = wf__private_lane(u, base, offset, l);
-        wf__update_plainly(g, u->join, u->dtype, p, uniform ? scalar : lane_of_vector(g, u->with, vector, l));
+        wf__update_element(g, u->join, u->dtype, p, uniform ? scalar : get_lane(g, u->with, vector, l));
     }
 }
 
-/* False: not the way to do it. */
-bool wf__in_private(const wf__change *u)
+bool wf__update_private(const wf__update_op *u)
 {
     wf__gen *g = u->in->g;
     bool varying = false;
@@ -123,8 +123,8 @@ bool wf__in_private(const wf__change *u)
         return false;
     val offset = wf__private_offsets(u, &base);
     if (!offset && u->spread >= g->width && u->together == 1)
-        wf__change_vector(u, &(wf__where){ .way = WF__ALONG, .base = base });
+        wf__update_vector(u, &(wf__address){ .pattern = WF__ASCENDING, .base = base });
     else
-        each_private_lane(u, base, offset ? offset : wf__gen_int(g, g->i32, g->width, 0));
+        update_private_lanes(u, base, offset ? offset : wf__gen_int(g, g->i32, g->width, 0));
     return true;
 }

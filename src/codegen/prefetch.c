@@ -1,13 +1,15 @@
-/* ahead.c - asks for memory before it is needed: what points further on in a row touch at places that an index array
- * says, in arrays beyond the second cache. The processor foresees no such places, and can wait for few lines at once;
- * asked for ahead of time they wait in the second cache. And what such code reads in rows beside these places.
+/* prefetch.c - prefetches memory beyond the second cache.
  *
- * The indices of these accesses are a body of their own, computed once more for points further on in the row; it reads
- * what they will read themselves, on the same conditions. Indices that are computed alone, as for rotations, are left to
- * the processor: what it takes to compute them once more is a quarter of such kernels, and mostly they lead to lines that
- * are there.
+ * Problem: where an index array names the elements, the processor cannot foresee them, and a core can wait for few cache
+ * lines at once. Idea: the indices of such accesses form a small body of their own, the PREFETCH instance. It computes
+ * them for later points of the row, and prefetches these elements into the second cache. The instance loads only what
+ * the row loads anyway, on the same conditions, so no access can fault.
+ *
+ * Indices that are computed from the point alone, as for rotations, are left to the processor: their prefetches cost
+ * more than they gain. Rows that are read beside such accesses are prefetched at a fixed distance.
  */
-#include "codegen/body.h"
+#include "codegen/emit.h"
+#include "codegen/phases.h"
 #include "ir/pass/pass.h"
 
 enum { LINE = 64 };
@@ -17,16 +19,8 @@ typedef struct slicer {
     const wf__vary *vary;
     wf__ref *map;
     wf__ir *out;
-    int left; /* nodes that one place may take */
+    int left; /* nodes that the current prefetch may still copy */
 } slicer;
-
-static bool varies(const wf__ir *ir, const wf__vary *vary, uint32_t tuple)
-{
-    for (uint32_t k = 0; k < wf__tuple_len(ir, tuple); ++k)
-        if (vary[wf__tuple_at(ir, tuple)[k]].kind == WF__VARYING)
-            return true;
-    return false;
-}
 
 static bool is_simple(const slicer *s, const wf__node *n)
 {
@@ -38,14 +32,14 @@ static bool is_simple(const slicer *s, const wf__node *n)
     case WF__DIM:
         return true;
     case WF__LOAD:
-        return n->aux == WF_BORDER_NONE && !varies(s->in, s->vary, n->b);
+        return n->aux == WF_BORDER_NONE && !wf__tuple_varies(s->in, s->vary, n->b);
     default:
         return wf__op_is_pure(n->op) && n->op != WF__COLD;
     }
 }
 
-/* Node r in `out`, with all that it is made of; 0: that is too much, or not for any point. */
-static wf__ref slice(slicer *s, wf__ref r)
+/* Copies node r and its operands to `out`. Returns 0 if they are too many or cannot be computed for other points. */
+static wf__ref copy_slice(slicer *s, wf__ref r)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     const wf__node *n = wf__at(s->in, r);
@@ -55,12 +49,12 @@ static wf__ref slice(slicer *s, wf__ref r)
         return 0;
     uint32_t count = wf__operands(s->in, n, operand);
     for (uint32_t k = 0; k < count; ++k)
-        if (!slice(s, operand[k]))
+        if (!copy_slice(s, operand[k]))
             return 0;
     return s->map[r] = wf__copy_node(s->in, r, s->map, s->out);
 }
 
-/* The index of a place in the same line, or about: neighbours along the last axis are one place. */
+/* The index without a small constant offset: neighbours along the last axis share one prefetch. */
 static wf__ref without_offset(const wf__ir *ir, wf__ref r, unsigned size)
 {
     const wf__node *n = wf__at(ir, r);
@@ -71,8 +65,8 @@ static wf__ref without_offset(const wf__ir *ir, wf__ref r, unsigned size)
     return k > -LINE && k < LINE && k * size > -LINE && k * size < LINE ? n->a : r;
 }
 
-/* Is it a place that is not there yet? */
-static bool record_place(slicer *s, const wf__node *n)
+/* Adds a LOAD at the indices of access n. Returns false if there is one already, or none is possible. */
+static bool add_prefetch(slicer *s, const wf__node *n)
 {
     const wf__slot *slot = &s->in->slot[n->a];
     wf__ref index[WF_MAX_RANK];
@@ -82,7 +76,7 @@ static bool record_place(slicer *s, const wf__node *n)
         wf__ref r = wf__tuple_at(s->in, n->b)[k];
         bool last = k + 1 == rank;
         r = last ? without_offset(s->in, r, wf__size(slot->dtype)) : r;
-        index[k] = slice(s, r);
+        index[k] = copy_slice(s, r);
         if (!index[k])
             return false;
         if (last && slot->record && wf__at(s->in, r)->op == WF__CONST)
@@ -92,10 +86,10 @@ static bool record_place(slicer *s, const wf__node *n)
     return wf__load(s->out, n->a, wf__tuple(s->out, index, rank), WF_BORDER_NONE, 0) >= before;
 }
 
-bool wf__find_ahead(const wf__ir *body, wf__ir *out)
+bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
 {
     bool far = false;
-    int places = 0;
+    int prefetches = 0;
     for (uint32_t i = 0; i < body->slot_n; ++i)
         far = far || body->slot[i].far;
     wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
@@ -111,10 +105,10 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
         wf__mark_read(body, read);
     }
     s.vary = vary;
-    for (wf__ref r = 1; ok && r < body->n && places < WF__PREFETCH_PLACES; ++r) {
+    for (wf__ref r = 1; ok && r < body->n && prefetches < WF__PREFETCH_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
         if (wf__op_is_access(n->op) && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
-            places += record_place(&s, n);
+            prefetches += add_prefetch(&s, n);
     }
     wf__free(vary);
     wf__free(read);
@@ -122,20 +116,13 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
     return ok && out->status == WF_OK;
 }
 
-bool wf__is_place(const wf__inst *in, wf__ref r)
+void wf__set_prefetch_index(wf__instance *in, val lane, val last)
 {
-    const wf__node *n = wf__at(in->ir, r);
-    return in->ahead && n->op == WF__LOAD && varies(in->ir, in->vary, n->b);
+    in->index[in->kernel->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, WF__PREFETCH_POINTS)), last);
 }
 
-/* Which lanes: those so far on in the row, or its last ones. */
-void wf__ahead_index(wf__inst *in, val lane, val last)
-{
-    in->index[in->f->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, WF__PREFETCH_POINTS)), last);
-}
-
-/* Are the lanes' records one after the other, or nearly? Then the processor asks for them by itself. */
-static val lie_together(wf__gen *g, const val *pointer, unsigned bytes)
+/* True if the records of all lanes are close together: then the processor prefetches them itself. */
+static val are_close(wf__gen *g, const val *pointer, unsigned bytes)
 {
     val first = g->L->BuildPtrToInt(g->b, pointer[0], g->i64, "");
     val last = g->L->BuildPtrToInt(g->b, pointer[g->width - 1], g->i64, "");
@@ -143,7 +130,7 @@ static val lie_together(wf__gen *g, const val *pointer, unsigned bytes)
     return g_icmp(g, LLVMIntULT, g_add(g, g_sub(g, last, first), g_i64(g, near)), g_i64(g, 2 * near));
 }
 
-static void ask_for(wf__gen *g, val pointer, int64_t offset)
+static void prefetch_line(wf__gen *g, val pointer, int64_t offset)
 {
     enum { READ, SECOND_CACHE = 2, DATA = 1 };
     val p = offset ? g_gep(g, g->i8, pointer, g_i64(g, offset)) : pointer;
@@ -151,39 +138,40 @@ static void ask_for(wf__gen *g, val pointer, int64_t offset)
     wf__gen_call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
 }
 
-void wf__emit_place(wf__inst *in, wf__ref r)
+void wf__emit_prefetch(wf__instance *in, wf__ref r)
 {
     wf__gen *g = in->g;
     const wf__node *n = wf__at(in->ir, r);
     const wf__slot *slot = &in->ir->slot[n->a];
-    wf__where at = wf__address(in, n->a, n->b, NULL, NULL);
+    wf__address at = wf__make_address(in, n->a, n->b, NULL, NULL);
     val pointer[WF__LANES];
     unsigned bytes = (slot->record ? slot->record : 1) * wf__size(slot->dtype), lines = (bytes + LINE - 1) / LINE;
-    bool crosses = LINE % bytes && bytes % (LINE / 2); /* where lines end depends on the record */
+    bool crosses = LINE % bytes && bytes % (LINE / 2); /* a record may cross a line, depending on its number */
     wf__lane_pointers(g, slot->dtype, &at, pointer);
-    block ask = wf__gen_block(g, "ask"), after = wf__gen_block(g, "asked");
-    g->L->BuildCondBr(g->b, lie_together(g, pointer, bytes), after, ask);
+    bb ask = wf__gen_bb(g, "prefetch"), after = wf__gen_bb(g, "prefetched");
+    g->L->BuildCondBr(g->b, are_close(g, pointer, bytes), after, ask);
     wf__gen_at(g, ask);
     for (int l = 0; l < g->width; ++l) {
         for (unsigned k = 0; k < lines && k < WF__PREFETCH_LINES; ++k)
-            ask_for(g, pointer[l], (int64_t)k * LINE);
+            prefetch_line(g, pointer[l], (int64_t)k * LINE);
         if (crosses && lines < WF__PREFETCH_LINES)
-            ask_for(g, pointer[l], bytes - 1);
+            prefetch_line(g, pointer[l], bytes - 1);
     }
     g->L->BuildBr(g->b, after);
     wf__gen_at(g, after);
     in->inner = after;
 }
 
-void wf__ask_further_on(wf__inst *in, const wf__node *load, const wf__where *at)
+void wf__prefetch_row(wf__instance *in, const wf__node *load, const wf__address *at)
 {
     int axis;
     int64_t offset = 0;
     uint32_t rank = wf__tuple_len(in->ir, load->b);
-    if (in->safe || in->ahead || at->way != WF__ALONG || !in->ir->slot[load->a].flows)
+    if (in->kind == WF__BORDER || in->kind == WF__PREFETCH || at->pattern != WF__ASCENDING ||
+        !in->ir->slot[load->a].flows)
         return;
     if (rank && !wf__as_offset(in->ir, wf__tuple_at(in->ir, load->b)[rank - 1], &axis, &offset))
         return;
-    if (offset % in->g->width == 0) /* other neighbours are in the same lines, or about */
-        ask_for(in->g, at->base, WF__PREFETCH_ROW_BYTES);
+    if (offset % in->g->width == 0) /* other offsets lie in the same lines or their neighbours */
+        prefetch_line(in->g, at->base, WF__PREFETCH_ROW_BYTES);
 }

@@ -1,43 +1,8 @@
-/* cold.c - rare paths. The body of each is a function of its own, made once for each width; where it may be needed, one
- * branch skips the call unless some lane needs it. Neighbouring sites of the same path share the branch.
+/* emit_cold.c - rare paths. The body of each path is a function, made once per vector width. A branch skips the call
+ * unless some lane needs it. Consecutive COLD nodes of the same path share the branch.
  */
-#include "codegen/body.h"
+#include "codegen/emit.h"
 #include "ir/pass/pass.h"
-
-static val pure_node(wf__gen *g, const wf__ir *ir, const wf__node *n, const val *value, int w)
-{
-    const wf__ref operand[3] = { n->a, n->b, n->c };
-    if (n->op == WF__CAST)
-        return wf__gen_cast(g, n->dtype, wf__dtype(ir, n->a), w, value[n->a]);
-    if (n->op == WF__BITCAST)
-        return wf__gen_bitcast(g, n->dtype, wf__dtype(ir, n->a), w, value[n->a]);
-    val x[3] = { NULL };
-    uint64_t bits[3];
-    const uint64_t *known[3] = { NULL };
-    for (unsigned i = 0; i < wf__op_table[n->op].arity; i++) {
-        x[i] = value[operand[i]];
-        if (wf__at(ir, operand[i])->op == WF__CONST) {
-            bits[i] = wf__bits(wf__at(ir, operand[i]));
-            known[i] = &bits[i];
-        }
-    }
-    return wf__gen_op(g, n->op, wf__dtype(ir, n->op == WF__OP_select ? n->c : n->a), w, x, known);
-}
-
-void wf__emit_pure_nodes(wf__gen *g, const wf__ir *ir, const val *arg, int w, val *value)
-{
-    for (uint32_t i = 1; i < ir->n; i++) {
-        const wf__node *n = &ir->node[i];
-        if (n->op == WF__CONST)
-            value[i] = wf__gen_const(g, n->dtype, w, wf__bits(n));
-        else if (n->op == WF__ARG)
-            value[i] = arg[n->a];
-        else if (wf__op_is_pure(n->op))
-            value[i] = pure_node(g, ir, n, value, w);
-        else if (n->op != WF__NOP && n->op != WF__SETRED)
-            wf__gen_fail(g, "code generator: %s in a cold path or a join", wf__op_table[n->op].name);
-    }
-}
 
 static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t n, int w)
 {
@@ -52,15 +17,15 @@ static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t
     wf__ref result = wf__cold_body(&ir, (wf__cold_id)id, args, n);
     val *value = result ? wf__alloc0(ir.n * sizeof *value) : NULL, f = NULL;
     if (value) {
-        block back = g->L->GetInsertBlock(g->b);
+        bb back = g->L->GetInsertBlock(g->b);
         val around = g->function;
         f = wf__gen_function(g, "cold", wf__gen_type(g, wf__dtype(&ir, result), w), types, n, true);
         g->function = f;
-        wf__gen_at(g, wf__gen_block(g, "cold"));
+        wf__gen_at(g, wf__gen_bb(g, "cold"));
         val given[8];
         for (uint32_t i = 0; i < n; i++)
             given[i] = g->L->GetParam(f, i);
-        wf__emit_pure_nodes(g, &ir, given, w, value);
+        wf__gen_pure_nodes(g, &ir, given, w, value);
         g->L->BuildRet(g->b, value[result]);
         g->function = around;
         wf__gen_at(g, back);
@@ -77,12 +42,12 @@ typedef struct site { /* one COLD node */
     uint32_t n;
 } site;
 
-static val get(wf__inst *in, wf__ref r, bool uniform)
+static val get_operand(wf__instance *in, wf__ref r, bool uniform)
 {
-    return uniform ? wf__inst_scalar(in, r) : wf__inst_vector(in, r);
+    return uniform ? wf__get_scalar(in, r) : wf__get_vector(in, r);
 }
 
-static site site_of(wf__inst *in, const wf__node *n, bool uniform, uint8_t dtype[8])
+static site describe_site(wf__instance *in, const wf__node *n, bool uniform, uint8_t dtype[8])
 {
     site s = { .n = wf__tuple_len(in->ir, n->d) };
     if (s.n > WF__COUNT(s.args)) {
@@ -91,23 +56,23 @@ static site site_of(wf__inst *in, const wf__node *n, bool uniform, uint8_t dtype
     }
     for (uint32_t i = 0; i < s.n; i++) {
         wf__ref a = wf__tuple_at(in->ir, n->d)[i];
-        s.args[i] = get(in, a, uniform);
+        s.args[i] = get_operand(in, a, uniform);
         dtype[i] = (uint8_t)wf__dtype(in->ir, a);
     }
-    s.condition = get(in, n->a, uniform);
-    s.otherwise = get(in, n->b, uniform);
-    if (in->safe && !uniform)
-        s.condition = g_and(in->g, s.condition, in->lane_mask);
+    s.condition = get_operand(in, n->a, uniform);
+    s.otherwise = get_operand(in, n->b, uniform);
+    if (in->kind == WF__BORDER && !uniform)
+        s.condition = g_and(in->g, s.condition, in->lanes.mask);
     return s;
 }
 
-/* Where any lane of any site needs it: calls for all sites. Elsewhere one branch. */
+/* One branch for all sites: if any lane of any site needs the path, each site calls it. */
 static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val *result)
 {
     val any = s[0].condition, mixed[WF__MOST_SITES];
     for (uint32_t i = 1; i < n; i++)
         any = g_or(g, any, s[i].condition);
-    block from = g->L->GetInsertBlock(g->b), rare = wf__gen_block(g, "rare"), next = wf__gen_block(g, "next");
+    bb from = g->L->GetInsertBlock(g->b), rare = wf__gen_bb(g, "rare"), next = wf__gen_bb(g, "next");
     wf__gen_unlikely(g, g->L->BuildCondBr(g->b, wf__gen_any(g, any, w), rare, next));
     wf__gen_at(g, rare);
     for (uint32_t i = 0; i < n; i++) {
@@ -119,11 +84,11 @@ static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val
     wf__gen_at(g, next);
     for (uint32_t i = 0; i < n; i++) {
         result[i] = g->L->BuildPhi(g->b, g->L->TypeOf(mixed[i]), "");
-        g->L->AddIncoming(result[i], (val[]){ s[i].otherwise, mixed[i] }, (block[]){ from, rare }, 2);
+        g->L->AddIncoming(result[i], (val[]){ s[i].otherwise, mixed[i] }, (bb[]){ from, rare }, 2);
     }
 }
 
-uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order, uint32_t n)
+uint32_t wf__count_cold_run(const wf__instance *in, const uint32_t *order, uint32_t n)
 {
     const wf__node *first = wf__at(in->ir, order[0]);
     uint32_t run = 1;
@@ -143,7 +108,7 @@ uint32_t wf__cold_run(const wf__inst *in, const uint32_t *order, uint32_t n)
     return run;
 }
 
-void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n)
+void wf__emit_cold(wf__instance *in, const uint32_t *order, uint32_t n)
 {
     wf__gen *g = in->g;
     const wf__node *first = wf__at(in->ir, order[0]);
@@ -153,7 +118,7 @@ void wf__emit_cold(wf__inst *in, const uint32_t *order, uint32_t n)
     uint8_t dtype[8] = { 0 };
     site s[WF__MOST_SITES];
     for (uint32_t i = 0; i < n; i++)
-        result[i] = (s[i] = site_of(in, wf__at(in->ir, order[i]), uniform, dtype)).otherwise;
+        result[i] = (s[i] = describe_site(in, wf__at(in->ir, order[i]), uniform, dtype)).otherwise;
     if (!*function)
         *function = make_function(g, first->c, dtype, s[0].n, w);
     if (*function)

@@ -1,6 +1,6 @@
-/* order.c - the order in which FAST's innermost loop is emitted.
+/* schedule.c - the order in which FAST's innermost loop is emitted.
  *
- * A tile comes node by node: each node for all points (but for wf__in_turn). That interleaves independent chains, but where points share
+ * A tile comes node by node: each node for all points (but for wf__emits_by_column). That interleaves independent chains, but where points share
  * loads (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that
  * it completes, then the next load - preferably one that completes all of its users, so that its value dies at once.
  * For a convolution that is what one writes by hand: take a vector of an input row, use it in every output row it
@@ -10,7 +10,7 @@
  * divisions and roots then go up in it: their unit is busy with one for many cycles, which all that stands between them
  * and their users hides.
  */
-#include "codegen/body.h"
+#include "codegen/phases.h"
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
 
@@ -22,7 +22,7 @@ typedef struct heap { /* of node numbers, that with the least key on top */
 } heap;
 
 typedef struct sorter {
-    const wf__inst *in;
+    const wf__instance *in;
     const wf__ir *ir;
     uint32_t n;              /* nodes of the ir */
     uint32_t *user, *first;  /* users of r: user[first[r] .. first[r + 1]] */
@@ -35,7 +35,7 @@ typedef struct sorter {
     uint32_t order_n, first_waiting;
 } sorter;
 
-bool wf__in_turn(const wf__gen *g, const wf__ir *body)
+bool wf__emits_by_column(const wf__gen *g, const wf__ir *body)
 {
     uint32_t nodes = 0;
     for (wf__ref r = 1; r < body->n; r++)
@@ -94,7 +94,7 @@ static void emit_uniform_operands(sorter *s, wf__ref r)
     for (uint32_t i = 0; i < n; i++) {
         wf__ref a = operand[i];
         bool uniform = s->in->vary[a].kind == WF__UNIFORM;
-        if (s->in->vary[a].kind == WF__VARYING || s->in->level[a] != s->in->f->rank || s->state[a] == DONE)
+        if (s->in->vary[a].kind == WF__VARYING || s->in->level[a] != s->in->kernel->rank || s->state[a] == DONE)
             continue;
         s->state[a] = uniform ? DONE : OUTSIDE;
         emit_uniform_operands(s, a);
@@ -164,7 +164,7 @@ static wf__ref next_source(sorter *s)
 }
 
 /* ---- setting up ---- */
-static bool init(sorter *s, wf__inst *in)
+static bool init(sorter *s, wf__instance *in)
 {
     uint32_t n = in->ir->n, edges = 0;
     *s = (sorter){ .in = in, .ir = in->ir, .n = n, .first_waiting = 1 };
@@ -225,7 +225,7 @@ static void done(sorter *s)
 
 /* ---- registers ---- */
 /* The most vector registers that are live at once in this order. */
-static uint32_t most_live(const wf__inst *in, const uint32_t *order, uint32_t n, uint32_t *last)
+static uint32_t most_live(const wf__instance *in, const uint32_t *order, uint32_t n, uint32_t *last)
 {
     uint32_t live = 0, most = 0;
     const unsigned bytes = (unsigned)in->g->options->target->vector_bits / 8;
@@ -254,7 +254,7 @@ static uint32_t most_live(const wf__inst *in, const uint32_t *order, uint32_t n,
 }
 
 /* Only where loads and stores of one memory cannot meet, and no memory is stored to twice. */
-static bool may_reorder(const wf__inst *in)
+static bool may_reorder(const wf__instance *in)
 {
     for (uint32_t i = 0; i < in->ir->slot_n; i++) {
         const wf__slot *slot = &in->ir->slot[i];
@@ -264,11 +264,11 @@ static bool may_reorder(const wf__inst *in)
     return true;
 }
 
-static uint32_t uniform_vectors(const wf__inst *in)
+static uint32_t uniform_vectors(const wf__instance *in)
 {
     uint32_t n = 0;
     for (uint32_t i = 1; i < in->ir->n; i++)
-        n += in->live[i] && in->vary[i].kind == WF__UNIFORM && in->level[i] < in->f->rank &&
+        n += in->live[i] && in->vary[i].kind == WF__UNIFORM && in->level[i] < in->kernel->rank &&
              wf__is_float(in->ir->node[i].dtype) && in->ir->node[i].op != WF__CONST;
     return n;
 }
@@ -276,7 +276,7 @@ static uint32_t uniform_vectors(const wf__inst *in)
 /* ---- divisions and roots ---- */
 /* Moves each right behind the last of its operands and of the divisions and roots before it. `place`: [ir.n], zeros;
  * becomes 1 + the old position of the node that a node follows; a node that does not move follows itself. */
-static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
+static void raise_long(const wf__instance *in, uint32_t *raised, uint32_t *place)
 {
     uint32_t busy = 0, n = 0;
     wf__ref operand[WF__MAX_OPERANDS];
@@ -303,7 +303,7 @@ static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
     }
 }
 
-static void raise_divisions(wf__inst *in, uint32_t limit, uint32_t *last)
+static void raise_divisions(wf__instance *in, uint32_t limit, uint32_t *last)
 {
     bool any = false;
     for (uint32_t i = 0; i < in->order_n && !any; i++)
@@ -321,7 +321,7 @@ static void raise_divisions(wf__inst *in, uint32_t limit, uint32_t *last)
     wf__free(place);
 }
 
-void wf__order(wf__inst *in, int registers)
+void wf__schedule_nodes(wf__instance *in, int registers)
 {
     if (in->ir->loops)
         return; /* bodies stay together */

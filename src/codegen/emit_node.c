@@ -1,0 +1,128 @@
+/* emit_node.c - emits the nodes of one level of an instance: uniform nodes as scalars, varying ones as vectors. Affine
+ * values are not emitted here, but on demand (values.c).
+ */
+#include "codegen/emit.h"
+
+static void emit_uniform(wf__instance *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    wf__gen *g = in->g;
+    switch (n->op) {
+    case WF__CONST:
+        in->scalar[r] = wf__gen_const(g, n->dtype, 1, wf__bits(n));
+        break;
+    case WF__PARAM:
+        in->scalar[r] = wf__load_param(in->kernel, n->a, n->dtype);
+        break;
+    case WF__INDEX:
+        in->scalar[r] = in->index[n->a];
+        break;
+    case WF__EXTENT:
+        in->scalar[r] = wf__load_extent(in->kernel, (int)n->a);
+        break;
+    case WF__THREAD: /* a block has one thread on processors */
+        in->scalar[r] = wf__gen_const(g, WF_I64, 1, n->aux);
+        break;
+    case WF__BARRIER:
+        break;
+    case WF__DIM:
+        in->scalar[r] = wf__load_dim(in->kernel, n->a, (int)n->b);
+        break;
+    case WF__LOAD:
+        wf__emit_load(in, r);
+        break;
+    case WF__COLD:
+        wf__emit_cold(in, &r, 1);
+        break;
+    default:
+        in->scalar[r] = wf__emit_pure_scalar(in, r);
+    }
+}
+
+/* Emits a whole packet in the place of one of its parts. */
+static void emit_part(wf__instance *in, wf__ref r)
+{
+    const wf__packet *packet = &in->packets.all[in->packets.of[r] - 1];
+    unsigned op = wf__at(in->ir, r)->op;
+    if (r != packet->at)
+        return;
+    (op == WF__LOAD    ? wf__emit_packet_load
+     : op == WF__STORE ? wf__emit_packet_store
+                       : wf__emit_packet_update)(in, packet);
+}
+
+static val emit_vector(wf__instance *in, wf__ref r)
+{
+    wf__ref index, extent;
+    return wf__is_range_test(in, r, &index, &extent) ? wf__emit_range_test(in, index, extent)
+                                                     : wf__emit_pure_vector(in, r);
+}
+
+static void emit_varying(wf__instance *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    if (in->packets.of && in->packets.of[r]) {
+        emit_part(in, r);
+        return;
+    }
+    switch (n->op) {
+    case WF__LOAD:
+        (wf__is_prefetch(in, r) ? wf__emit_prefetch : wf__emit_load)(in, r);
+        break;
+    case WF__STORE:
+        wf__emit_store(in, n);
+        break;
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+        wf__emit_update(in, r);
+        break;
+    case WF__RED:
+        wf__emit_red(in, r);
+        break;
+    case WF__SETRED:
+        wf__emit_setred(in, n);
+        break;
+    case WF__COLD:
+        wf__emit_cold(in, &r, 1);
+        break;
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+        wf__emit_loop(in, r);
+        break;
+    default:
+        in->vector[r] = wf__is_narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);
+    }
+}
+
+static void emit_node(wf__instance *in, wf__ref r)
+{
+    if (in->vary[r].kind == WF__UNIFORM && in->ir->node[r].op != WF__STATE)
+        emit_uniform(in, r);
+    else
+        emit_varying(in, r);
+}
+
+void wf__emit_level(wf__instance *in, int level)
+{
+    if (level == in->kernel->rank) {
+        for (uint32_t i = 0; i < in->order_n;) {
+            bool cold = in->ir->node[in->order[i]].op == WF__COLD;
+            uint32_t run = cold ? wf__count_cold_run(in, in->order + i, in->order_n - i) : 1;
+            if (cold)
+                wf__emit_cold(in, in->order + i, run);
+            else
+                emit_node(in, in->order[i]);
+            i += run;
+        }
+        return;
+    }
+    wf__gen_at(in->g, *wf__bb_of_level(in, level));
+    for (uint32_t i = 1; i < in->ir->n; i++)
+        if (in->live[i] && in->level[i] == level && in->ir->node[i].op != WF__CONST) {
+            emit_node(in, i);
+            *wf__bb_of_level(in, level) = in->g->L->GetInsertBlock(in->g->b); /* a cold path ends in a new one */
+        }
+}

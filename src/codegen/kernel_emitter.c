@@ -1,0 +1,161 @@
+/* kernel_emitter.c - the arguments of a kernel: addresses, strides, extents and parameters. Each is loaded before the loops,
+ * at the first demand, and only once. Also its constants in load_slots and its stack.
+ */
+#include "codegen/kernel_emitter.h"
+
+static val load_field(wf__kernel_emitter *kernel, val base, size_t offset, LLVMTypeRef type)
+{
+    wf__gen *g = kernel->g;
+    val p = offset ? g_gep(g, g->i8, base, g_i64(g, (int64_t)offset)) : base;
+    return g_load(g, type, p);
+}
+
+/* Moves to level 0. Returns the block to go back to. */
+static bb enter_top(wf__kernel_emitter *kernel)
+{
+    bb now = kernel->g->L->GetInsertBlock(kernel->g->b);
+    wf__gen_at(kernel->g, kernel->top);
+    return now;
+}
+
+static val load_slots(wf__kernel_emitter *kernel)
+{
+    if (!kernel->memory)
+        kernel->memory = load_field(kernel, kernel->call, offsetof(wf__call, mem), kernel->g->ptr);
+    return kernel->memory;
+}
+
+val wf__load_base(wf__kernel_emitter *kernel, uint32_t slot)
+{
+    wf__slot_values *s = &kernel->slot[slot];
+    if (!s->base) {
+        bb back = enter_top(kernel);
+        s->base =
+            load_field(kernel, load_slots(kernel), slot * sizeof(wf__mem) + offsetof(wf__mem, base), kernel->g->ptr);
+        wf__gen_at(kernel->g, back);
+    }
+    return s->base;
+}
+
+val wf__load_stride(wf__kernel_emitter *kernel, uint32_t slot, int axis)
+{
+    wf__slot_values *s = &kernel->slot[slot];
+    if (!s->stride[axis]) {
+        wf__gen *g = kernel->g;
+        bb back = enter_top(kernel);
+        size_t at = slot * sizeof(wf__mem) + offsetof(wf__mem, stride) + (size_t)axis * sizeof(int64_t);
+        s->stride[axis] = g_mul(g, load_field(kernel, load_slots(kernel), at, g->i64),
+                                g_i64(g, wf__size(kernel->body->slot[slot].dtype)));
+        wf__gen_at(g, back);
+    }
+    return s->stride[axis];
+}
+
+val wf__load_dim(wf__kernel_emitter *kernel, uint32_t slot, int axis)
+{
+    wf__slot_values *s = &kernel->slot[slot];
+    if (!s->dim[axis]) {
+        bb back = enter_top(kernel);
+        size_t at = slot * sizeof(wf__mem) + offsetof(wf__mem, dim) + (size_t)axis * sizeof(int64_t);
+        s->dim[axis] = load_field(kernel, load_slots(kernel), at, kernel->g->i64);
+        wf__gen_at(kernel->g, back);
+    }
+    return s->dim[axis];
+}
+
+val wf__load_extent(wf__kernel_emitter *kernel, int axis)
+{
+    if (!kernel->extent[axis]) {
+        bb back = enter_top(kernel);
+        val all = load_field(kernel, kernel->call, offsetof(wf__call, extent), kernel->g->ptr);
+        kernel->extent[axis] = load_field(kernel, all, (size_t)axis * sizeof(int64_t), kernel->g->i64);
+        wf__gen_at(kernel->g, back);
+    }
+    return kernel->extent[axis];
+}
+
+val wf__load_param(wf__kernel_emitter *kernel, uint32_t number, unsigned dtype)
+{
+    wf__gen *g = kernel->g;
+    if (!kernel->params) {
+        bb back = enter_top(kernel);
+        kernel->params = load_field(kernel, kernel->call, offsetof(wf__call, param), g->ptr);
+        wf__gen_at(g, back);
+    }
+    val v = load_field(kernel, kernel->params, number * sizeof(uint64_t), wf__gen_memory_type(g, dtype, 1));
+    return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
+}
+
+/* The address of the table, plus a 0 that LLVM cannot see through. The memory is still constant, so loads need no order.
+ * But LLVM does not know that a load stays inside the table, so it does not hoist the load out of the loop, where too
+ * many constants would fill the registers. */
+static val table_address(wf__gen *g, val table)
+{
+    LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
+    val same = g->L->GetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), zero = g_i64(g, 0);
+    return g_gep(g, g->i8, table, g->L->BuildCall2(g->b, type, same, &zero, 1, ""));
+}
+
+/* LLVM makes a vector constant from its lanes, which takes it longer than any instruction; a scalar in load_slots that is
+ * broadcast by the instruction that uses it is as fast to run and much faster to compile. */
+val wf__load_constant(wf__kernel_emitter *kernel, unsigned dtype, uint64_t bits)
+{
+    wf__gen *g = kernel->g;
+    if (!kernel->table) {
+        uint32_t most = 1;
+        for (uint32_t i = 1; i < kernel->body->n; i++)
+            most += kernel->body->node[i].op == WF__CONST;
+        kernel->table = g->L->AddGlobal(g->module, g->L->ArrayType(g->i64, most), "constants");
+        g->L->SetLinkage(kernel->table, LLVMInternalLinkage);
+        g->L->SetGlobalConstant(kernel->table, 1);
+        kernel->constant = wf__alloc(most * sizeof *kernel->constant);
+        kernel->constant_cap = kernel->constant ? most : 0;
+    }
+    if (!kernel->constants) {
+        bb back = enter_top(kernel);
+        kernel->constants = table_address(g, kernel->table);
+        wf__gen_at(g, back);
+    }
+    val value = g->L->ConstInt(g->i64, bits, 0);
+    uint32_t i = 0;
+    while (i < kernel->constant_n && kernel->constant[i] != value)
+        i++;
+    if (i == kernel->constant_cap) /* a tile may have more index constants than the body */
+        return wf__gen_const(g, dtype, 1, bits);
+    if (i == kernel->constant_n)
+        kernel->constant[kernel->constant_n++] = value;
+    return g_load(g, wf__gen_type(g, dtype, 1), g_gep(g, g->i64, kernel->constants, g_i64(g, i)));
+}
+
+bool wf__fill_constants(wf__kernel_emitter *kernel)
+{
+    wf__gen *g = kernel->g;
+    if (!kernel->table)
+        return true;
+    while (kernel->constant_n < kernel->constant_cap)
+        kernel->constant[kernel->constant_n++] = g->L->ConstInt(g->i64, 0, 0);
+    g->L->SetInitializer(kernel->table, g->L->ConstArray(g->i64, kernel->constant, kernel->constant_n));
+    return kernel->constant_n > 0; /* false: no load_slots for them */
+}
+
+val wf__add_alloca(wf__kernel_emitter *kernel, LLVMTypeRef type)
+{
+    wf__gen *g = kernel->g;
+    bb back = g->L->GetInsertBlock(g->b);
+    wf__gen_at(g, kernel->entry);
+    val room = g->L->BuildAlloca(g->b, type, "");
+    wf__gen_at(g, back);
+    return room;
+}
+
+val wf__get_dummy(wf__kernel_emitter *kernel)
+{
+    unsigned bytes = 16; /* of the largest element */
+    if (kernel->dummy)
+        return kernel->dummy;
+    for (uint32_t s = 0; s < kernel->body->slot_n; s++) {
+        unsigned record = kernel->body->slot[s].record * wf__size(kernel->body->slot[s].dtype);
+        bytes = record > bytes ? record : bytes;
+    }
+    return kernel->dummy = wf__add_alloca(kernel, kernel->g->L->ArrayType(kernel->g->i64, (bytes + 7) / 8));
+}
