@@ -34,7 +34,7 @@ bool print_values(wf_context *ctx, const wf_array *a);
 bool whole_extremes(wf_context *ctx, const wf_array *a, char low[static NUMBER_CAP], char high[static NUMBER_CAP]);
 
 /* ---- history.c ---- */
-/* Prints the kernels that ran since the last call, as a table. The context needs WF_HISTORY. */
+/* Prints the kernels that ran since the last call, as a table. The context needs WF_FLAG_HISTORY. */
 void print_history(wf_context *ctx, FILE *out);
 
 /* ---- statistics.c ---- */

@@ -63,14 +63,14 @@ static const char *unwritable(char *whole)
 
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only)
 {
-    wf_format format = WF_BY_NAME;
+    wf_format format = WF_FORMAT_BY_NAME;
     if (strcmp(path, "-") == 0)
         return misused(a->command, "-o -: results go to files, not to standard output");
     wf_status status = wf_format_named(ctx, path, &format);
     if (only && format != only)
         return misused(a->command, "-o %s: give a .png", path);
     if (status != WF_OK)
-        return misused(a->command, "-o %s", wf_message(ctx));
+        return misused(a->command, "-o %s", wf_last_message(ctx));
     char *whole = whole_path(path);
     if (!whole)
         return failed("-o %s: there is no such folder, or no way to it", path);

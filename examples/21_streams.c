@@ -56,7 +56,7 @@ int main(void)
     wf_status status = wf_sync(ctx); /* the first error of all calls and launches */
     double seconds = 0;
     if (status == WF_OK)
-        status = wf_check(ctx);
+        status = wf_last_status(ctx);
     if (status == WF_OK)
         status = wf_event_elapsed(begin, end, &seconds);
     int wrong = status != WF_OK;
@@ -66,7 +66,7 @@ int main(void)
         wf_release(means[f]);
     }
     if (wrong)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     printf("streams: %d frames in %.2g ms, %d wrong\n", FRAMES, seconds * 1e3, wrong);
     wf_event_free(begin);
     wf_event_free(end);

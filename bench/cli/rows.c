@@ -236,7 +236,7 @@ int bench_rows(wf_context *all, wf_context *one, bool quick, bool json)
         timing x = { .all = 0 };
         progress_begin(rows[i].name);
         if (!run_row(all, one, &rows[i], quick, &x))
-            return failed_in(*wf_message(all) ? all : one);
+            return failed_in(*wf_last_message(all) ? all : one);
         progress_end();
         print_row(&rows[i], &x, json);
         if (!(x.error < 1e-4))

@@ -13,8 +13,8 @@ bool gpu_fail(gpu_case *c, const char *why)
 bool gpu_ok(gpu_case *c, wf_status status)
 {
     if (status != WF_OK) {
-        gpu_fail(c, wf_message(c->b->ctx));
-        wf_clear(c->b->ctx);
+        gpu_fail(c, wf_last_message(c->b->ctx));
+        wf_clear_error(c->b->ctx);
     }
     return status == WF_OK;
 }
@@ -24,7 +24,7 @@ wf_array *gpu_keep(gpu_case *c, wf_array *array)
     if (c->kept_n == GPU_KEPT)
         abort();
     if (!array)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_MEMORY);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_MEMORY);
     return c->kept[c->kept_n++] = array;
 }
 
@@ -42,7 +42,7 @@ static void add_launches(gpu_case *c, const char *who, const char *how, wf_kerne
 {
     gpu_contender *x = add(c, who, how);
     if (!kernel)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_ARG);
     x->kernel = kernel;
     x->args = args.n;
     for (size_t i = 0; i < args.n && i < GPU_ARGS; ++i)

@@ -134,7 +134,7 @@ static void take_turns(gpu_case *c)
 
 static void end(gpu_case *c)
 {
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
     c->b->lost = wf_sync(c->b->ctx) != WF_OK;
     wf_frozen_free(c->frozen);
     wf_stream_free(c->stream);
@@ -144,7 +144,7 @@ static void end(gpu_case *c)
     while (c->kept_n)
         wf_release(c->kept[--c->kept_n]);
     free(c->data);
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
 }
 
 static void say(gpu_case *c, const gpu_contender *x)

@@ -14,7 +14,7 @@ const char help_bench[] =
     "are not installed: `make bench` in the source of Weft builds them.\n\n"
     "scatter: random numbers added to buffers of 1 to 10^7 elements at random places, in every mode of accumulation,\n"
     "beside private histograms in C; a table, scatter.svg and scatter.png.\n"
-    "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_PACKETS,\n"
+    "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_FLAG_PACKETS,\n"
     "beside C; a table, packet.svg and packet.png.\n\n"
     "  --quick                smaller arrays\n"
     "  --json                 the rows (not scatter, packet) as one JSON object per line\n"

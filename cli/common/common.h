@@ -57,7 +57,7 @@ typedef struct arguments {
     int threads;
     bool fast_math;
     /* set by the command before open_context */
-    bool history;   /* WF_HISTORY */
+    bool history;   /* WF_FLAG_HISTORY */
     bool host_only; /* a GPU is refused */
 } arguments;
 enum { MOST_CLI_THREADS = 4096 }; /* for --threads and WEFT_THREADS */

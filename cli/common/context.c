@@ -27,9 +27,9 @@ wf_context *open_context(const arguments *a)
         return NULL;
     wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
     if (a->fast_math)
-        config.flags_on = WF_FAST_MATH;
+        config.flags_on = WF_FLAG_FAST_MATH;
     if (a->history)
-        config.flags_on |= WF_HISTORY;
+        config.flags_on |= WF_FLAG_HISTORY;
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {
@@ -42,6 +42,6 @@ wf_context *open_context(const arguments *a)
     }
     wf_context *ctx = wf_context_new(&config);
     if (!ctx)
-        failed("%s", wf_message(NULL));
+        failed("%s", wf_last_message(NULL));
     return ctx;
 }

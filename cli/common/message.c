@@ -30,8 +30,8 @@ int misused(const command *c, const char *format, ...)
 
 int failed_in(wf_context *ctx)
 {
-    const char *message = wf_message(ctx);
-    return failed("%s", *message ? message : wf_status_name(wf_check(ctx)));
+    const char *message = wf_last_message(ctx);
+    return failed("%s", *message ? message : wf_status_name(wf_last_status(ctx)));
 }
 
 void print_help(const command *c) { printf("weft %s - %s\n\n%s", c->name, c->summary, c->help); }

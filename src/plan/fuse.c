@@ -28,21 +28,6 @@ static bool uses_results(const wf__stage *stage, const wf__stage *user)
     return false;
 }
 
-static bool meets(const wf__bind *bind, uint32_t a, uint32_t b)
-{
-    return a == b || wf__bind_overlap(&bind[a], &bind[b]) != WF__APART;
-}
-
-static bool are_apart(const wf__stage *stage, const wf__stage *next, const wf__bind *bind)
-{
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s)
-        for (uint32_t t = 0; t < next->body.slot_n; ++t)
-            if ((stage->body.slot[s].written || next->body.slot[t].written) &&
-                meets(bind, stage->mem[s].object, next->mem[t].object))
-                return false;
-    return true;
-}
-
 /* The loops over kept axes, outermost first. */
 static int kept_extents(const wf__stage *stage, int64_t *out)
 {
@@ -97,12 +82,11 @@ static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape
     return good && stride == points_of(all->rank, all->dim);
 }
 
-/* Expensive elements are computed before: with fewer threads, in larger pieces, nothing would be gained. */
+/* Are the stage's points cheap enough, or numerous enough, to be computed in the pieces of a scan? */
 static bool is_cheap(const wf__stage *stage)
 {
-    enum { CHEAP = 64, MANY = 1 << 20 };
     uint64_t points = (uint64_t)points_of(stage->body.rank, stage->extent);
-    return points >= MANY || stage->work / points <= CHEAP;
+    return points >= WF__FUSED_MANY || stage->work / points <= WF__FUSED_CHEAP;
 }
 
 /* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */
@@ -121,7 +105,8 @@ static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
     return NULL;
 }
 
-static const char *why_not_feeding(const wf__stage *stage, const wf__stage *next, const wf__bind *bind)
+static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage, const wf__stage *next,
+                                   const wf__bind *bind)
 {
     const wf__scan *scan = &next->scan;
     if (!scan->on || scan->from != scan->to)
@@ -130,7 +115,7 @@ static const char *why_not_feeding(const wf__stage *stage, const wf__stage *next
     uint32_t found = 0;
     for (uint32_t s = 0; !why && s < stage->body.slot_n; ++s) {
         bool target = stage->mem[s].object == scan->to;
-        if (!target && meets(bind, stage->mem[s].object, scan->to))
+        if (!target && wf__object_overlap(plan, bind, stage->mem[s].object, scan->to) != WF__APART)
             why = "it touches other memory that the scan writes";
         found += target;
     }
@@ -146,13 +131,14 @@ static bool uses(const wf__stage *stage, uint32_t object)
 }
 
 /* Is what slot s of the stage touches apart from what the user writes, or the same, element by element? */
-static bool is_safe(const wf__stage *stage, uint32_t s, const wf__stage *user, const wf_shape *all,
-                    const wf__bind *bind)
+static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, const wf__stage *user,
+                    const wf_shape *all, const wf__bind *bind)
 {
     for (uint32_t t = 0; t < user->body.slot_n; ++t) {
         uint32_t a = stage->mem[s].object, b = user->mem[t].object;
         bool alike = a == b && walks_in_order(stage, s, all) && walks_in_order(user, t, all);
-        if ((stage->body.slot[s].written || user->body.slot[t].written) && meets(bind, a, b) && !alike)
+        if ((stage->body.slot[s].written || user->body.slot[t].written) &&
+            wf__object_overlap(plan, bind, a, b) != WF__APART && !alike)
             return false;
     }
     return true;
@@ -176,7 +162,7 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *feed
         if (uses(&plan->stage[s], scan->to))
             return "a later stage uses the result, too";
     for (uint32_t s = 0; feed && s < feed->body.slot_n; ++s)
-        if (!is_safe(feed, s, user, &stage->space, bind))
+        if (!is_safe(plan, feed, s, user, &stage->space, bind))
             return "it shares memory with the stage that feeds the scan";
     for (int d = 0; d < stage->space.rank; ++d) /* the scan goes through both in C order */
         if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
@@ -184,7 +170,8 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *feed
     for (uint32_t t = 0; t < user->body.slot_n; ++t) {
         uint32_t object = user->mem[t].object;
         bool alike = object == scan->from && walks_in_order(user, t, &stage->space);
-        if (user->body.slot[t].written && (object == scan->to || (meets(bind, object, scan->from) && !alike)))
+        if (user->body.slot[t].written &&
+            (object == scan->to || (wf__object_overlap(plan, bind, object, scan->from) != WF__APART && !alike)))
             return "it writes what the scan reads";
     }
     return NULL;
@@ -208,7 +195,7 @@ static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const w
         return "it does not use the results";
     if (!walks_alike(stage, next))
         return "it walks other points than the results";
-    if (!are_apart(stage, next, bind))
+    if (!wf__stages_apart(plan, stage, next, bind))
         return "one writes what the other one touches";
     for (uint32_t i = at + 2; i < plan->stage_n; ++i)
         if (uses_results(stage, &plan->stage[i]))
@@ -237,7 +224,7 @@ bool wf__pass_fuse(wf__planning *p)
             next->long_rows = false; /* its boxes will be others */
         if (stage->reduce)
             explain(plan, s, "box by box", why_not);
-        why_not = why_not_feeding(stage, next, bind);
+        why_not = why_not_feeding(plan, stage, next, bind);
         if (!why_not) {
             stage->fused = true;
             stage->long_rows = stage->streams = false;

@@ -260,14 +260,6 @@ static bool writes_other_elements(const turns *t, const wf__node *n)
     return true;
 }
 
-static bool meet(const turns *t, const wf__node *a, const wf__node *b)
-{
-    uint32_t x = t->in->slot[a->a].object, y = t->in->slot[b->a].object;
-    if (x >= t->plan->objects || y >= t->plan->objects)
-        return x == y;
-    return x == y || wf__bind_overlap(&t->bind[x], &t->bind[y]) != WF__APART;
-}
-
 /* Are two values the same? Both branches of a condition have nodes of their own for what they compute alike. */
 static bool is_same(const turns *t, wf__ref x, wf__ref y, int depth)
 {
@@ -309,7 +301,9 @@ static bool is_free(const turns *t, wf__ref r)
         return false;
     for (wf__ref q = 1; q < t->in->n; ++q) {
         const wf__node *m = &t->in->node[q];
-        if (t->live[q] && wf__op_is_access(m->op) && meet(t, n, m) && !is_same_element(t, n, m))
+        if (t->live[q] && wf__op_is_access(m->op) &&
+            wf__object_overlap(t->plan, t->bind, t->in->slot[n->a].object, t->in->slot[m->a].object) != WF__APART &&
+            !is_same_element(t, n, m))
             return false;
     }
     return true;
@@ -360,7 +354,7 @@ bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *
 {
     wf__ir out = { 0 };
     *axes = (wf_shape){ 0 };
-    if (!in->loops || in->flags & WF__KEEP_DEAD || !(in->flags & WF_LOOP_OPT))
+    if (!in->loops || in->flags & WF__KEEP_DEAD || !(in->flags & WF_FLAG_LOOP_OPT))
         return true;
     turns t = { .plan = plan, .bind = bind, .in = in };
     t.live = wf__alloc0(in->n);

@@ -25,13 +25,14 @@ typedef struct spacer {
     wf_shape thread_box;      /* on a GPU: of a block */
     const wf__bind *bind;
     wf_shape space;
-    wf_axes reduce;     /* axes of the space */
-    wf__team team;      /* blocks on a GPU */
-    wf_shape box;       /* of blocks on a processor; rank 0: they are no boxes */
-    bool chained;       /* and have memory of their own */
-    wf_shape turns[2];  /* axes that loops of WF_INIT and of WF_DEINIT have become */
-    uint32_t copies_at; /* chained: where the next copy of an array goes, before all sections */
-    bool keeps;         /* there are kept axes with other than one point */
+    wf__memory_order memory; /* of the plan, the arrays and the space */
+    wf_axes reduce;          /* axes of the space */
+    wf__team team;           /* blocks on a GPU */
+    wf_shape box;            /* of blocks on a processor; rank 0: they are no boxes */
+    bool chained;            /* and have memory of their own */
+    wf_shape turns[2];       /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
+    uint32_t copies_at;      /* chained: where the next copy of an array goes, before all sections */
+    bool keeps;              /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
 } spacer;
@@ -95,57 +96,6 @@ static wf__bind bind_of(const spacer *s, uint32_t object)
     return b;
 }
 
-static wf__overlap meeting(const spacer *s, uint32_t a, uint32_t b)
-{
-    if (a >= s->plan->objects || b >= s->plan->objects)
-        return a == b ? WF__SAME : WF__APART;
-    return wf__bind_overlap(&s->bind[a], &s->bind[b]);
-}
-
-/* Is this access to an array of the space's shape at the point's own element? */
-static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
-{
-    if (!n->b)
-        return true;
-    const wf__bind b = bind_of(s, ir->slot[n->a].object);
-    if (b.rank != s->space.rank || memcmp(b.dim, s->space.dim, b.rank * sizeof *b.dim) ||
-        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
-        return false;
-    for (uint32_t k = 0; k < b.rank; ++k) {
-        const wf__node *index = &ir->node[wf__tuple_at(ir, n->b)[k]];
-        if (index->op != WF__INDEX || index->a != k)
-            return false;
-    }
-    return true;
-}
-
-/* Must this load read a copy? `ir` is the operator. */
-static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
-{
-    const wf__node *load = &ir->node[r];
-    uint32_t source = ir->slot[load->a].object;
-    wf__ref last = wf__turns_end(ir, r); /* a store further down the loop comes before the load of the next turn */
-    bool elsewhere = false;
-    if (last < r)
-        last = r;
-    for (wf__ref q = 1; q < ir->n; ++q) {
-        const wf__node *store = &ir->node[q];
-        bool atomic = store->op == WF__ATOMIC || store->op == WF__CAS;
-        if (store->op != WF__STORE && store->op != WF__ACCUM && !atomic)
-            continue;
-        wf__overlap meet = meeting(s, ir->slot[store->a].object, source);
-        if (meet != WF__APART && store->op == WF__ACCUM)
-            return true;
-        if (meet != WF__APART && q < last)
-            return false;
-        if (atomic) /* later ones see, and are seen by, what is there at the moment */
-            continue;
-        bool same = store->b == load->b || (at_own_element(s, ir, store) && at_own_element(s, ir, load));
-        elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && !same);
-    }
-    return elsewhere;
-}
-
 /* A stage that copies all elements of one object to another, both laid out like `b`. */
 static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t to)
 {
@@ -194,13 +144,13 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
 {
     for (wf__ref q = 1; q < ir->n; ++q)
         for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM; ++r) {
-            if (ir->node[r].op != WF__STORE ||
-                meeting(s, ir->slot[ir->node[q].a].object, ir->slot[ir->node[r].a].object) == WF__APART)
+            if (ir->node[r].op != WF__STORE || wf__object_overlap(s->plan, s->bind, ir->slot[ir->node[q].a].object,
+                                                                  ir->slot[ir->node[r].a].object) == WF__APART)
                 continue;
             const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object);
             char called[WF__CALLED];
             return wf__plan_fail_at(
-                s->plan, WF_CALL, ir, q, WF_ERR_CONTRACT,
+                s->plan, WF_SECTION_CALL, ir, q, WF_ERR_CONTRACT,
                 "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
                 wf__bind_called(&b, called));
         }
@@ -217,7 +167,8 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
         bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch); /* else: results */
-        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) || !needs_copy(s, ir, r))
+        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) ||
+            !wf__reads_other_points(&s->memory, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
@@ -243,49 +194,6 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
 }
 
 /* ---- outputs that share memory ---- */
-/* No element of the one has a byte of the other, though their spans meet: every second element, say. */
-static bool interleave(const wf__bind *a, const wf__bind *b)
-{
-    const wf__bind *of[] = { a, b };
-    uint64_t step = 0, size = wf__size(a->dtype);
-    if (size != wf__size(b->dtype))
-        return false;
-    for (int k = 0; k < 2; ++k)
-        for (int d = 0; d < of[k]->rank; ++d) {
-            uint64_t x = of[k]->stride[d] < 0 ? -(uint64_t)of[k]->stride[d] : (uint64_t)of[k]->stride[d];
-            for (x = of[k]->dim[d] > 1 ? x * size : 0; x;) { /* the greatest common divisor */
-                uint64_t rest = step % x;
-                step = x;
-                x = rest;
-            }
-        }
-    uint64_t apart = a->base > b->base ? (uint64_t)(a->base - b->base) : (uint64_t)(b->base - a->base);
-    return step && apart % step >= size && step - apart % step >= size;
-}
-
-/* Must the assignment q go through a temporary? Else another point's value of an earlier one could stay in its place. */
-static bool meets_output(const spacer *s, const wf__ir *ir, wf__ref q)
-{
-    const wf__node *store = &ir->node[q];
-    const wf__bind *b = &s->bind[ir->slot[store->a].object];
-    if (store->op != WF__STORE || store->b || store->d)
-        return false;
-    bool meets = false;
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        if (n->op != WF__LOAD && n->op != WF__STORE)
-            continue;
-        if (ir->slot[n->a].object >= s->plan->objects)
-            continue;
-        const wf__bind *other = &s->bind[ir->slot[n->a].object];
-        if (r > q && wf__bind_overlap(b, other) != WF__APART)
-            return false; /* what comes after it sees it */
-        meets = meets || (r < q && n->op == WF__STORE && !n->b && wf__bind_overlap(b, other) == WF__PARTIAL &&
-                          !interleave(b, other));
-    }
-    return meets;
-}
-
 /* Gives them slots of temporaries; s->late says what is to be assigned from these, the last one first. */
 static bool separate_outputs(spacer *s, wf__ir *ir)
 {
@@ -293,7 +201,8 @@ static bool separate_outputs(spacer *s, wf__ir *ir)
         return true;
     for (wf__ref q = ir->n; q-- > 1;) {
         const wf__node *store = &ir->node[q];
-        if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects || !meets_output(s, ir, q))
+        if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects ||
+            !wf__overwrites_output(&s->memory, ir, q))
             continue;
         uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
         char name[WF__OBJECT_NAME];
@@ -342,7 +251,7 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
 typedef struct section_of {
     spacer *s;
     wf_axes reduce;  /* axes along which the section has one point */
-    uint32_t number; /* of the stage whose results WF_POST uses */
+    uint32_t number; /* of the stage whose results WF_SECTION_POST uses */
 } section_of;
 
 static wf__ref section_node(wf__rewriter *w, wf__ref r)
@@ -357,7 +266,8 @@ static wf__ref section_node(wf__rewriter *w, wf__ref r)
     return wf__copy_node(w->in, r, w->map, w->out);
 }
 
-/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_POST uses. */
+/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_SECTION_POST
+ * uses. */
 static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;
@@ -506,7 +416,7 @@ static bool plan_team(spacer *s)
 static bool copies_scratch(const spacer *s, const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__LOAD && ir->slot[ir->node[r].a].scratch && needs_copy(s, ir, r))
+        if (ir->node[r].op == WF__LOAD && ir->slot[ir->node[r].a].scratch && wf__reads_other_points(&s->memory, ir, r))
             return true;
     return false;
 }
@@ -516,7 +426,6 @@ static bool choose_boxes(spacer *s)
 {
     wf__recording *own = &s->own;
     const wf_shape *blocks = &s->blocks;
-    static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
     const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
     if (no_boxes)
         s->box = (wf_shape){ 0 };
@@ -524,7 +433,7 @@ static bool choose_boxes(spacer *s)
     if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
         no_chain = "a section reads scratch at other elements than it has written";
     s->chained = !no_chain;
-    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
+    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? WF__BLOCK_MEMORY : 0, &s->plan->own))
         return false;
     s->chained = s->plan->own.bytes > 0;
     if (!no_chain && !s->chained)
@@ -573,6 +482,7 @@ bool wf__pass_space(wf__planning *p)
     *s = (spacer){ .plan = p->plan, .rec = p->rec, .bind = p->bind, .has_blocks = has_blocks(p->rec) };
     if (!find_space(s) || !find_axes(s))
         return false;
+    s->memory = (wf__memory_order){ .plan = p->plan, .bind = p->bind, .space = &s->space };
     if (!s->has_blocks)
         return true;
     s->own = *p->rec;
@@ -612,10 +522,13 @@ bool wf__pass_sections(wf__planning *p)
 
 void wf__space_print(const wf__planning *p, wf__str *out)
 {
-    static const wf_section_id order[] = { WF_INIT, WF_CALL, WF_DEINIT, WF_JOIN, WF_POST };
-    static const char *const name[] = {
-        [WF_CALL] = "call", [WF_POST] = "post", [WF_JOIN] = "join", [WF_INIT] = "init", [WF_DEINIT] = "deinit"
-    };
+    static const wf_section_id order[] = { WF_SECTION_INIT, WF_SECTION_CALL, WF_SECTION_DEINIT, WF_SECTION_JOIN,
+                                           WF_SECTION_POST };
+    static const char *const name[] = { [WF_SECTION_CALL] = "call",
+                                        [WF_SECTION_POST] = "post",
+                                        [WF_SECTION_JOIN] = "join",
+                                        [WF_SECTION_INIT] = "init",
+                                        [WF_SECTION_DEINIT] = "deinit" };
     const spacer *s = p->space;
     const wf__recording *rec = s->has_blocks ? &s->own : s->rec;
     char shape[160];

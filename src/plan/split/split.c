@@ -10,7 +10,6 @@
  *     may meet in any element, has operands from a copy.
  */
 #include "plan/split/split.h"
-#include "plan/kernel/accumulate.h"
 #include <stdio.h>
 
 static bool is_root(const splitter *s, wf__ref r)
@@ -71,7 +70,7 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
     wf__shape_text(with, b, sizeof b);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
                             wf__function_of(&s->ir->node[r]), a, b);
 }
 
@@ -111,7 +110,7 @@ static bool infer_view(splitter *s, wf__ref r)
         return true;
     char text[160];
     wf__shape_text(in, text, sizeof text);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
                             gathers ? "%s: there is no element in a value of shape %s"
                                     : "%s: not of a value of shape %s",
                             wf__function_of(n), text);
@@ -143,7 +142,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
             memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
             char to[WF__CALLED], have[160];
             wf__shape_text(&s->shape[r], have, sizeof have);
-            return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+            return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                                     "wf_out: a value of shape %s does not fit %s", have,
                                     wf__bind_called(&s->bind[s->ir->slot[n->a].object], to));
         }
@@ -220,7 +219,7 @@ static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bo
 
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
 {
-    wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
+    wf__overlap o = wf__object_overlap(s->plan, s->bind, a, b);
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
@@ -313,7 +312,7 @@ static bool countable(splitter *s, const wf_shape *shape)
         ++r;
     char text[160];
     wf__shape_text(shape, text, sizeof text);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                             "%s: operands broadcast to %s, which has too many points", wf__function_of(&s->ir->node[r]),
                             text);
 }

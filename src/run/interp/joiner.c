@@ -1,11 +1,12 @@
-/* joiner.c - joins of the table by wf__eval; custom ones by walking their body, a few elements at a time. */
-#include "run/cpu/joiner.h"
+/* joiner.c - joins partial results: standard joins by wf__eval, custom ones by a walk over their body, a few elements at
+ * a time. */
+#include "run/interp/joiner.h"
 
 enum { CHUNK = 32, CELL = CHUNK * 8 /* bytes of a node's values */ };
 
 size_t wf__join_scratch(const wf__ir *body) { return body->joiner ? (size_t)body->joiner->n * CELL : 0; }
 
-static void splat(unsigned char *out, unsigned dtype, uint64_t bits, size_t n)
+static void splat_elements(unsigned char *out, unsigned dtype, uint64_t bits, size_t n)
 {
     unsigned size = wf__size(dtype);
     for (size_t i = 0; i < n; ++i)
@@ -21,7 +22,7 @@ static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t
         const unsigned char *a = value + (size_t)x->a * CELL, *b = value + (size_t)x->b * CELL,
                             *c = value + (size_t)x->c * CELL;
         if (x->op == WF__CONST)
-            splat(out, x->dtype, wf__bits(x), n);
+            splat_elements(out, x->dtype, wf__bits(x), n);
         else if (x->op == WF__ARG)
             memcpy(out, (const unsigned char *)at[x->a] + first * wf__size(x->dtype), n * wf__size(x->dtype));
         else if (x->op == WF__CAST)
