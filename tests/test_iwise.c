@@ -47,7 +47,7 @@ static int64_t border_index(wf_border border, int64_t i, int64_t n)
 {
     if (border == WF_BORDER_CLAMP)
         return i < 0 ? 0 : i >= n ? n - 1 : i;
-    while (i < 0 || i >= n) { /* step by step, as the drawing in weft.h says */
+    while (i < 0 || i >= n) { /* step by step, as the drawing in record.h says */
         if (border == WF_BORDER_PERIODIC)
             i += i < 0 ? n : -n;
         else if (border == WF_BORDER_MIRROR)

@@ -112,7 +112,7 @@ static wf_array *make_signs(gpu_case *c, int64_t count)
     return signs;
 }
 
-static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, wf_mode mode)
+static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, int mode)
 {
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(count), .name = "scatter_add");
     wf_array *key = wf_formal(g, "keys", WF_U32, 1), *out = wf_formal(g, "out", is_float ? WF_F32 : WF_U32, 1);
@@ -126,7 +126,7 @@ static void scatter_add(gpu_case *c)
 {
     static const struct {
         const char *name;
-        wf_mode mode;
+        int mode;
     } modes[] = { { "direct", WF_MODE_DIRECT }, { "local", WF_MODE_LOCAL }, { "expand", WF_MODE_EXPAND } };
     bool is_float = c->row->of < 0;
     int64_t count = c->b->n < INDICES ? c->b->n : INDICES;

@@ -16,8 +16,9 @@ typedef struct wf_space {
     const char *here, *name; /* source line, filled by wf_begin; label for messages and dumps */
     wf_shape shape;          /* index space */
     bool indexed;            /* true: an index space even though rank is 0 */
-    bool elements;    /* without a shape: values are elements of the operands, which broadcast; for control flow. Reads
-                         by index are to be had; writes and accumulation by index in WF_SECTION_INIT and WF_SECTION_DEINIT only */
+    /* without a shape: values are elements of the operands, which broadcast; for control flow. Reads by index are to be
+     * had; writes and accumulation by index in WF_SECTION_INIT and WF_SECTION_DEINIT only */
+    bool elements;
     wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0: none */
     wf_device device; /* 0: that of the first array, else the context's default */
     uint32_t flags_on,

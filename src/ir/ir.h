@@ -32,7 +32,8 @@ typedef enum wf__op {
     WF__ACCUM, /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
                    aux: join | mode << 4 (wf__node_join, wf__node_mode). The element becomes join(element, value).
                    Effect */
-    WF__ATOMIC, /* the same, aux: join or WF_JOIN_EXCH. Effect whose value is what the element held before; 0 where off */
+    WF__ATOMIC, /* the same, aux: join or WF_JOIN_EXCH. Effect whose value is what the element held before; 0 where
+                   off */
     WF__CAS,    /* a: slot, b: tuple, c: tuple of expected and desired, d: as before. Where the bits of the element are
                    the expected ones they become the desired ones. Effect; its value is as ATOMIC's */
     WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */

@@ -475,8 +475,8 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     if (rec->options.kind == WF__ARRAYS || !sized || g->section == WF_SECTION_POST || g->section == WF_SECTION_JOIN) {
         wf__poison(
             g, WF_ERR_CONTRACT,
-            "wf_scratch: only in sections WF_SECTION_CALL, WF_SECTION_INIT and WF_SECTION_DEINIT of a recording over an "
-            "index space whose shape is known");
+            "wf_scratch: only in sections WF_SECTION_CALL, WF_SECTION_INIT and WF_SECTION_DEINIT of a recording over "
+            "an index space whose shape is known");
         return NULL;
     }
     for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
