@@ -1,8 +1,8 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the targets
- * are registered once per process. LLVM must neither print nor end the process: a handler takes its diagnostics, and its
- * fatal errors jump back to the compilation, which fails.
+ * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the
+ * targets are registered once per process. LLVM must neither print nor end the process: a handler takes its
+ * diagnostics, and its fatal errors jump back to the compilation, which fails.
  */
 #include "base/os.h"
 #include "codegen/phases.h"
@@ -260,7 +260,8 @@ typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
 static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text, wf__str *error)
 {
     int rows, columns;
-    if (!choose_shape(&c->gen, body, &rows, &columns) || !open_compilation(c, error) || !wf__emit_kernel(&c->gen, body, rows, columns))
+    if (!choose_shape(&c->gen, body, &rows, &columns) || !open_compilation(c, error) ||
+        !wf__emit_kernel(&c->gen, body, rows, columns))
         return false;
     const wf__llvm_api *L = c->gen.L;
     if (what == IR_TEXT) {
@@ -294,7 +295,7 @@ static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes 
 }
 
 static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what,
-                    wf__bytes *bytes, wf__str *text, wf__str *error)
+                         wf__bytes *bytes, wf__str *text, wf__str *error)
 {
     if (options->target->isa == WF__ISA_NONE) {
         wf__str_add(error, "code generator: no instruction set to make code for");
@@ -324,7 +325,8 @@ static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_opt
     return ok;
 }
 
-static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out, wf__str *error)
+static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out,
+                           wf__str *error)
 {
     wf__bytes bytes = { 0 };
     bool ok = compile_body(cg, body, options, OBJECT, &bytes, NULL, error);
@@ -333,8 +335,8 @@ static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_o
     return ok;
 }
 
-static bool compile_text(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly, wf__str *out,
-                    wf__str *error)
+static bool compile_text(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly,
+                         wf__str *out, wf__str *error)
 {
     return compile_body(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
 }

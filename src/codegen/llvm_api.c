@@ -2,7 +2,8 @@
 #include "codegen/llvm_api.h"
 #include "base/os.h"
 
-static bool find_function(void *library, const char *path, const char *name, bool optional, void *function, wf__str *error)
+static bool find_function(void *library, const char *path, const char *name, bool optional, void *function,
+                          wf__str *error)
 {
     void *symbol = wf__dl_symbol(library, name, NULL);
     if (!symbol && !optional) {

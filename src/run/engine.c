@@ -198,11 +198,11 @@ enum { HEAD_BYTES = 3 * sizeof(uint32_t) };
 /* Returns where the body's part begins. */
 static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
-    uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = { how->nontemporal | (uint32_t)how->long_rows << 1 |
-                                                         (uint32_t)how->single_thread << 2 | (uint32_t)how->columns << 3 |
-                                                         (uint32_t)how->rows_at_once << 8 |
-                                                         (uint32_t)how->baseline << 16,
-                                                     (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits };
+    uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = {
+        how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->single_thread << 2 |
+            (uint32_t)how->columns << 3 | (uint32_t)how->rows_at_once << 8 | (uint32_t)how->baseline << 16,
+        (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits
+    };
     const char *words[] = {
         "weft", wf_version(), WEFT_CODE_ID, e->target->triple, e->target->cpu, e->target->features
     };

@@ -128,10 +128,11 @@ static void note_variant(const stage_code *c, wf__variant which, wf__note *note)
         other = other || (i != (int)which && atomic_load(&c->entry[i]));
     if (other && note->code == WF_CODE_COMPILED)
         snprintf(note->why, sizeof note->why, "%s",
-                 which == WF__NONTEMPORAL            ? "these addresses are aligned for stores past the cache"
-                 : which == WF__SINGLE_THREAD                ? "one thread runs it: its updates need not be atomic"
-                 : atomic_load(&c->entry[WF__SINGLE_THREAD]) ? "several threads run it: its updates must be atomic"
-                                                     : "these addresses are not aligned for stores past the cache");
+                 which == WF__NONTEMPORAL     ? "these addresses are aligned for stores past the cache"
+                 : which == WF__SINGLE_THREAD ? "one thread runs it: its updates need not be atomic"
+                 : atomic_load(&c->entry[WF__SINGLE_THREAD])
+                     ? "several threads run it: its updates must be atomic"
+                     : "these addresses are not aligned for stores past the cache");
 }
 
 static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
