@@ -28,7 +28,8 @@ deps:
 	@tools/install_deps
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@$(configure) -DWEFT_BENCH=ON
+	$(build) $(libraries_and_tool) weft-bench-cli
 	@WEFT="$(CURDIR)/build/weft" tools/demo.sh
 
 test:

@@ -1,4 +1,4 @@
-/* best_apply.c - a vector function of another library, called over arrays. */
+/* best_apply.c - calls a vector function of another library on whole arrays. */
 #include "kernels.h"
 #include "vec.h"
 

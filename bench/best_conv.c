@@ -1,6 +1,6 @@
-/* best_conv.c - 11x11 convolution, best effort. The image is cut into blocks that are copied with their zero border
- * into a small buffer (which also breaks up power-of-two strides); there, 6 rows x 3 vectors of results (AVX2: 4 x
- * 2) stay in registers, so that a loaded vector serves up to 6 rows. */
+/* best_conv.c - 11x11 convolution, best effort. Blocks of the image are copied with their zero border into a small buffer,
+ * whose stride is no power of two. 6 rows x 3 vectors of results (AVX2: 4 x 2) stay in registers, so that up to 6 rows use
+ * each loaded vector. */
 #include "kernels.h"
 #include "vec.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    ROWS = VF == 16 ? 6 : 4, /* of a register tile */
-    COLS = VF == 16 ? 3 : 2, /* vectors of a row of it */
+    ROWS = VF == 16 ? 6 : 4, /* rows of a register tile */
+    COLS = VF == 16 ? 3 : 2, /* vectors of a row of the tile */
     TILE_W = COLS * VF,
     BLOCK_H = 36,
     BLOCK_W = 240,
@@ -18,7 +18,7 @@ enum {
 };
 _Static_assert(BLOCK_H % ROWS == 0 && BLOCK_W % TILE_W == 0, "blocks hold whole tiles");
 
-/* One input row, y below the tile's first: it serves result rows first..last with kernel rows y - first ... */
+/* Adds input row y of a tile to the result rows first to last; result row r uses kernel row y - r. */
 __attribute__((always_inline)) static inline void one_row(vf acc[ROWS][COLS], const float *in, const float *ker, int y,
                                                           int first, int last)
 {
@@ -61,7 +61,7 @@ static void tile(float *out, int64_t out_stride, const float *in, const float *k
             vf_store(out + r * out_stride + c * VF, acc[r][c]);
 }
 
-/* Rows i0 - HALO ... of the image, columns j0 - HALO ..., zero outside. */
+/* Copies the block of the image from row i0 - HALO and column j0 - HALO on, with zeros outside the image. */
 static void pack(float *in, const float *img, int64_t h, int64_t w, int64_t i0, int64_t j0, int64_t rows, int64_t cols)
 {
     int64_t left = j0 < CONV_HALO ? CONV_HALO - j0 : 0;

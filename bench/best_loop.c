@@ -1,4 +1,4 @@
-/* best_loop.c - the Mandelbrot set, best effort: four vectors in flight hide the latency of the chain. */
+/* best_loop.c - the Mandelbrot set, best effort: four independent vectors hide the latency of each iteration. */
 #include "kernels.h"
 #include "vec.h"
 
@@ -21,7 +21,7 @@ void best_mandelbrot(int32_t *count, int64_t side, int limit, int64_t lo, int64_
     const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     for (int64_t i = lo; i < hi; ++i) {
         const __m512 cy = _mm512_set1_ps((float)i * scale + MANDELBROT_Y);
-        for (int64_t j = 0; j < side; j += FLIGHT * VF) { /* side is a multiple */
+        for (int64_t j = 0; j < side; j += FLIGHT * VF) { /* side is a multiple of the step */
             __m512 x[FLIGHT], y[FLIGHT], cx[FLIGHT];
             __m512i n[FLIGHT];
             __mmask16 on[FLIGHT];

@@ -1,5 +1,5 @@
-/* best_math.c - cos(x/a + b) + exp(-x^2) sqrt(x) with polynomials written out (coefficients as in SLEEF 3.6, Boost
- * licence): about 2 ulp for |x/a + b| < 100, no care for infinities and NaN. */
+/* best_math.c - cos(x/a + b) + exp(-x^2) sqrt(x) by polynomials, with the coefficients of SLEEF 3.6 (Boost licence). The
+ * error is about 2 ulp for |x/a + b| < 100; infinities and NaN are not handled. */
 #include "kernels.h"
 #include "vec.h"
 

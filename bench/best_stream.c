@@ -1,5 +1,5 @@
-/* best_stream.c - memory-bound workloads, best effort: whole vectors, streaming stores, eight accumulators. The tail
- * of a range is left to the plain form. */
+/* best_stream.c - memory-bound workloads, best effort: whole vectors, streaming stores, eight accumulators. The plain
+ * functions compute the tail of a range. */
 #include "kernels.h"
 #include "vec.h"
 
@@ -73,7 +73,7 @@ static void add_row(double *acc, const float *x, int64_t n)
         acc[i] += (double)x[i];
 }
 
-/* Kept axes outside, so that one row of sums, or one sum, is at work. */
+/* The loops over kept axes are outermost, so that one row of sums stays in the cache, one sum in a register. */
 void best_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi)
 {
     const int64_t *n = nest->dim, *xs = nest->x, *os = nest->out;

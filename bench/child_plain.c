@@ -1,4 +1,4 @@
-/* child_plain.c - the floor of rows_process.c: a program that computes the same triad in plain C and ends. */
+/* child_plain.c - the lower bound of rows_process.c: a program that computes the same triad in plain C and ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

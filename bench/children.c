@@ -1,4 +1,4 @@
-/* children.c - weft-bench as a child of itself: one small job per process. argv: program --child=JOB CACHE_DIR. */
+/* children.c - the jobs of weft-bench as a child process: weft-bench --child=JOB CACHE_DIR does one small job and ends. */
 #include "bench.h"
 #include "program.h"
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool llvm_is_mapped(void)
     return found;
 }
 
-/* out = a*b + c on 1024 elements: one kernel. */
+/* Computes out = a*b + c on 1024 elements, by one kernel. */
 static bool triad(wf_context *ctx)
 {
     static float at[4][N];
@@ -49,7 +49,7 @@ static bool triad(wf_context *ctx)
     wf_out(g, array[3], wf_add(wf_mul(wf_in(g, array[0]), wf_in(g, array[1])), wf_in(g, array[2])));
     wf_status status = wf_run(g);
     if (status != WF_OK)
-        fprintf(stderr, "weft-bench: %s\n", wf_message(ctx));
+        fprintf(stderr, "weft-bench: %s\n", wf_last_message(ctx));
     for (int k = 0; k < 4; ++k)
         wf_release(array[k]);
     return status == WF_OK && at[3][N - 1] > 6 + N - 2 && at[3][N - 1] < 6 + N;
@@ -60,7 +60,7 @@ static double node_bytes(wf_context *ctx)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(16), 2);
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y = wf_add(x, 1);
-    bench_program(x, y, 16, 0.5); /* whatever is allocated once */
+    bench_program(x, y, 16, 0.5); /* makes the allocations that happen once */
     long before = status_kib("VmRSS:");
     wf_val last = bench_program(x, y, NODES, 0);
     long after = status_kib("VmRSS:");
@@ -73,7 +73,7 @@ static double node_bytes(wf_context *ctx)
 int bench_child(int argc, char **argv)
 {
     const char *job = argv[1] + strlen("--child="), *cache = argc > 2 && *argv[2] ? argv[2] : NULL;
-    wf_config config = { .size = sizeof config, .cache_dir = cache, .flags_on = cache ? 0 : WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .cache_dir = cache, .flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     bool good = false;
     if (strcmp(job, "node-bytes") == 0) {

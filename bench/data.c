@@ -1,5 +1,5 @@
-/* data.c - inputs. Random numbers are a function of stream and index, so that they can be filled in parallel and made
- * again wherever a reference value is needed. */
+/* data.c - memory of cases, and inputs. A random number is a function of stream and index: inputs are filled in parallel,
+ * and a check computes any of them again. */
 #include "bench.h"
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ wf_array *bench_keep(bench_case *c, wf_array *array)
 void *bench_memory(bench *b, const wf_array *array)
 {
     void *at = NULL;
-    bench_ok(b, array ? wf_map(array, &at, NULL) : wf_check(b->ctx), b->ctx, "memory of an array");
+    bench_ok(b, array ? wf_map(array, &at, NULL) : wf_last_status(b->ctx), b->ctx, "memory of an array");
     if (!at)
         bench_fail(b, "no memory");
     return at;

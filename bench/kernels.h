@@ -1,7 +1,7 @@
 /* kernels.h - the hand-written C that Weft is compared with. Every function covers lo <= i < hi (conv: rows).
  *
- * plain_*: what a scientist writes, compiled with -O3 -march=native; fast_*: the same source with -ffast-math.
- * best_*: intrinsics, several accumulators, streaming stores, register tiles; only where bench_best_available.
+ * plain_*: the loop as a scientist writes it, compiled with -O3 -march=native; fast_*: the same source with -ffast-math.
+ * best_*: intrinsics, several accumulators, streaming stores, register tiles; only if bench_best_available().
  */
 #ifndef BENCH_KERNELS_H
 #define BENCH_KERNELS_H
@@ -9,42 +9,43 @@
 #include <stdint.h>
 
 enum { CONV_K = 11, CONV_HALO = CONV_K / 2 };
-/* The part of the plane of the Mandelbrot rows. */
+/* The square of the complex plane that the Mandelbrot rows cover. */
 #define MANDELBROT_X (-2.0f)
 #define MANDELBROT_Y (-1.3f)
 #define MANDELBROT_SIZE 2.6f
 
-/* Sums over some axes of a 4-d array: loops, outermost first; steps through the array and through the results, 0
- * where the axis is reduced. The first loop is over a kept axis. kept: how many of the first loops are; the last one
- * not counted. */
+/* The loops of a sum over some axes of a 4-d array, outermost first. The first loop is over a kept axis. */
 typedef struct bench_nest {
-    int64_t dim[4], x[4], out[4];
-    int kept;
+    int64_t dim[4], x[4], out[4]; /* extents, steps in the array, steps in the results (0 = the axis is reduced) */
+    int kept;                     /* number of outer loops over kept axes, without the innermost loop */
 } bench_nest;
 
-/* Rows of values in memory: from one row to the next in x and in the results, and from one value of x to the next. */
+/* Rows of values in memory. */
 typedef struct bench_rows_of {
-    int64_t width, row, step, out_row;
+    int64_t width;   /* values of a row */
+    int64_t row;     /* step from row to row in x */
+    int64_t step;    /* step from value to value in x */
+    int64_t out_row; /* step from row to row in the results */
 } bench_rows_of;
 enum { HISTOGRAM_BINS = 128 };
 
-#define BENCH_PLAIN(set)                                                                                           \
-    /* out = a*b + c */                                                                                            \
-    void set##_triad(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);          \
-    /* out = cos(x/a + b) + exp(-x*x) * sqrt(x) */                                                                 \
-    void set##_math(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);                         \
-    /* sum of x, and of (a - b)^2, accumulated in f64 */                                                           \
-    double set##_sum(const float *x, int64_t lo, int64_t hi);                                                      \
-    double set##_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi);                                   \
-    /* out = x summed as the nest says, in f64; lo and hi: of the first loop. acc: room for all results */         \
-    void set##_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi);      \
-    /* 11x11 window, zero outside; img and out are [h, w] */                                                       \
-    void set##_conv(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi); \
-    /* how often z*z + c stays within 2, up to `limit`; count is [side, side] */                                   \
-    void set##_mandelbrot(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);                        \
-    /* out = a, five times multiplied by b and increased by c: 10 operations */                                    \
+#define BENCH_PLAIN(set)                                                                                            \
+    /* out = a*b + c */                                                                                             \
+    void set##_triad(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);           \
+    /* out = cos(x/a + b) + exp(-x*x) * sqrt(x) */                                                                  \
+    void set##_math(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);                          \
+    /* sum of x, and of (a - b)^2, accumulated in f64 */                                                            \
+    double set##_sum(const float *x, int64_t lo, int64_t hi);                                                       \
+    double set##_sqdiff(const float *a, const float *b, int64_t lo, int64_t hi);                                    \
+    /* out = sums of x by the loops of the nest, in f64; lo and hi: of the first loop; acc: room for all results */ \
+    void set##_axes(float *out, double *acc, const float *x, const bench_nest *nest, int64_t lo, int64_t hi);       \
+    /* 11x11 window, zero outside; img and out are [h, w] */                                                        \
+    void set##_conv(float *out, const float *img, const float *ker, int64_t h, int64_t w, int64_t lo, int64_t hi);  \
+    /* count [side, side]: iterations of z*z + c until |z| > 2, up to `limit` */                                    \
+    void set##_mandelbrot(int32_t *count, int64_t side, int limit, int64_t lo, int64_t hi);                         \
+    /* out = a, five times multiplied by b and increased by c: 10 operations */                                     \
     void set##_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
-/* plain_arrays.c, where each is explained; lo and hi: of rows, or of values */
+/* plain_arrays.c, which explains each; lo and hi: of rows, or of values */
 #define BENCH_ARRAYS(set)                                                                                \
     /* out = x * 2 + 1 */                                                                                \
     void set##_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);        \
@@ -57,7 +58,7 @@ enum { HISTOGRAM_BINS = 128 };
     void set##_blocks_moments(double out[2], const float *x, int64_t lo, int64_t hi);                    \
     void set##_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);         \
     void set##_blocks_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);  \
-    /* cumulative sums that begin with `sum`; returns the last */                                        \
+    /* cumulative sums, starting from `sum`; returns the last one */                                     \
     double set##_scan(float *out, const float *x, double sum, int64_t lo, int64_t hi);
 BENCH_ARRAYS(plain)
 BENCH_ARRAYS(fast)
@@ -67,12 +68,11 @@ BENCH_PLAIN(best)
 
 /* With streaming stores; the caller aligns lo and hi to 16 elements and the arrays to 64 bytes. */
 void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
-/* As best_math, but dividing and taking roots as IEEE has it. */
+/* As best_math, but with the correctly rounded division and square root. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
 bool bench_best_loop_available(void); /* best_mandelbrot */
-/* f, a vector function of one or two arguments of best_vector_bits (0: no such vectors), over n values; n is a multiple
- * of a vector's lanes. */
-int best_vector_bits(void);
+int best_vector_bits(void);           /* 0 = no vectors */
+/* Calls f, a vector function of `arity` arguments of best_vector_bits(), on n values. n is a multiple of the lanes. */
 void best_apply(void *f, bool wide, int arity, void *out, const void *x, const void *y, int64_t n);
 bool bench_best_available(void);
 const char *bench_best_isa(void); /* "avx512", "avx2", "" */

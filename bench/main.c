@@ -1,4 +1,4 @@
-/* main.c - weft-bench: Weft beside hand-written C and other systems. See docs/performance.md. */
+/* main.c - weft-bench: measures Weft beside hand-written C and other systems. docs/performance.md explains the results. */
 #include "bench.h"
 #include <dirent.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ static const char usage[] =
     "  --threads N      threads of every contender, at most 1024 (all cores)\n"
     "  --quick          a rough answer in a few seconds a row\n"
     "  --budget S       seconds to spend on one row (4)\n"
-    "  --json FILE      writes the results there, too\n"
+    "  --json FILE      also writes the results to this file\n"
     "  --peers PYTHON   runs Dr.Jit, numexpr and NumPy through this interpreter; default: the one made by\n"
     "                   bench/peers/install, if it has been run; none: only C\n"
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
@@ -133,7 +133,7 @@ static bool run_row(bench *b, bench_report *report, const bench_row *row)
         c->row = row;
     if (c)
         row->setup(b, c);
-    bool good = c && bench_ok(b, wf_check(b->ctx), b->ctx, "setup") && !b->error[0];
+    bool good = c && bench_ok(b, wf_last_status(b->ctx), b->ctx, "setup") && !b->error[0];
     if (!good) {
         fprintf(stderr, "weft-bench: %s: %s\n", row->name, b->error[0] ? b->error : "out of memory");
         b->error[0] = 0;
@@ -148,7 +148,7 @@ static bool run_row(bench *b, bench_report *report, const bench_row *row)
     return good;
 }
 
-/* Removes a folder that holds only files and one level of folders, as a kernel cache does. */
+/* Removes a folder with its files and at most `depth` levels of folders. */
 static void remove_folder(const char *path, int depth)
 {
     char name[1024];
@@ -185,14 +185,14 @@ int main(int argc, char **argv)
         printf("%-20s %s\n", bench_function_row(i)->name, bench_function_row(i)->what);
     if (o.list)
         return 0;
-    signal(SIGPIPE, SIG_IGN); /* a peer that dies is an error of that peer */
+    signal(SIGPIPE, SIG_IGN); /* writing to a dead peer is then an error of that peer alone */
 
     char scratch[] = "/tmp/weft-bench-XXXXXX", cache[64];
     if (!mkdtemp(scratch)) {
         perror("weft-bench: /tmp");
         return 1;
     }
-    snprintf(cache, sizeof cache, "%s/cache", scratch); /* nothing is left in, or taken from, the user's own */
+    snprintf(cache, sizeof cache, "%s/cache", scratch); /* the user's own cache stays as it is */
     bench b = { .threads = o.threads,
                 .quick = o.quick,
                 .budget = o.budget > 0 ? o.budget

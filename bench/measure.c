@@ -28,8 +28,8 @@ bool bench_ok(bench *b, wf_status status, wf_context *ctx, const char *what)
 {
     if (status == WF_OK)
         return true;
-    bench_fail(b, "%s: %s: %s", what, wf_status_name(status), wf_message(ctx));
-    wf_clear(ctx);
+    bench_fail(b, "%s: %s: %s", what, wf_status_name(status), wf_last_message(ctx));
+    wf_clear_error(ctx);
     return false;
 }
 
@@ -77,7 +77,7 @@ static void work(const bench *b, const bench_contender *x, void *data)
         x->call(data);
 }
 
-static const double WARM = 200e-6; /* seconds, in which threads wake up, also of pools that do not wait for them */
+static const double WARM = 200e-6; /* seconds of untimed work at the start of a turn */
 
 static double run(const bench *b, const bench_contender *x, void *data, int64_t calls)
 {
@@ -90,7 +90,7 @@ static double run(const bench *b, const bench_contender *x, void *data, int64_t 
         return sum / (double)calls;
     }
     double start = bench_now();
-    if (calls > 1) /* what does not count: others had the caches, and the threads are asleep */
+    if (calls > 1) /* untimed: fills the caches and wakes the threads */
         do
             work(b, x, data);
         while (bench_now() - start < WARM);
@@ -100,7 +100,7 @@ static double run(const bench *b, const bench_contender *x, void *data, int64_t 
     return (bench_now() - start) / (double)calls;
 }
 
-/* One checked run, then the number of calls that fill a turn, and the seconds that such a turn costs. */
+/* Runs the contender once and checks the result. Finds the number of calls that fill a turn, and the seconds of a turn. */
 static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contender *x, double *cost)
 {
     double turn = b->quick ? 0.5e-3 : 2e-3;
@@ -120,9 +120,9 @@ static bool prepare(bench *b, const bench_row *row, bench_case *c, bench_contend
         return false;
     }
     x->calls = 1;
-    for (int i = 0; i < 4 && !(i && *cost > turn / 2) && *cost < 0.2; ++i) { /* first calls are slow: in steps */
+    for (int i = 0; i < 4 && !(i && *cost > turn / 2) && *cost < 0.2; ++i) { /* in steps, as first calls are slow */
         double calls = once > 0 ? turn / once : 1, most = 10 * turn * (double)x->calls / *cost;
-        if (x->figure && calls > most) /* it takes longer than what it measures */
+        if (x->figure && calls > most) /* a call takes longer than the time that the figure reports */
             calls = most;
         x->calls = calls < 1 ? 1 : calls > 1e6 ? (int64_t)1e6 : (int64_t)calls;
         start = bench_now();
@@ -190,7 +190,7 @@ bool bench_measure(bench *b, const bench_row *row, bench_case *c)
         bench_contender *x = &c->at[i];
         if (!prepare(b, row, c, x, &cost[i])) {
             good = false;
-            x->calls = 0; /* sits out */
+            x->calls = 0; /* not measured */
             continue;
         }
         ++running;
@@ -199,8 +199,8 @@ bool bench_measure(bench *b, const bench_row *row, bench_case *c)
         evaluate(c);
         return false;
     }
-    /* Each contender may spend an equal share of the budget. Who is much slower than the others takes part in every
-     * stride-th turn only, and in three at least. */
+    /* Each contender gets an equal share of the budget. A contender that is much slower than the others takes part in
+     * every stride-th turn only, and in at least three. */
     double least = b->quick ? 3 : 7, most = b->quick ? 25 : BENCH_ROUNDS - 1, turns[BENCH_CONTENDERS], longest = least;
     for (int i = 0; i < c->n; ++i) {
         turns[i] = c->at[i].calls ? b->budget / running / (cost[i] > 1e-6 ? cost[i] : 1e-6) : 0;
@@ -213,12 +213,12 @@ bool bench_measure(bench *b, const bench_row *row, bench_case *c)
     }
     for (int r = 0; r < c->rounds; ++r)
         for (int k = 0; k < c->n; ++k) {
-            int i = r % 2 ? c->n - 1 - k : k; /* forth and back, so that nobody always follows the same one */
+            int i = r % 2 ? c->n - 1 - k : k; /* the order alternates, so that the predecessor differs */
             bench_contender *x = &c->at[i];
             bool sits = !x->calls || r % stride[i] || (x->once && r);
             x->seconds[r] = sits ? NAN : run(b, x, c->data, x->calls);
         }
-    for (int i = 0; i < c->n; ++i) /* a constant meets the others in every turn */
+    for (int i = 0; i < c->n; ++i) /* a constant is compared in every turn */
         for (int r = 1; c->at[i].once && c->at[i].calls && r < c->rounds; ++r)
             c->at[i].seconds[r] = c->at[i].seconds[0];
     evaluate(c);

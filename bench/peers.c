@@ -1,5 +1,5 @@
-/* peers.c - other systems as child processes. Each child owns the same workloads on inputs of the same size and range
- * and waits for orders, so that its turns alternate with Weft's. One line there, one line back:
+/* peers.c - other systems as child processes. Each child has the same workloads on inputs of the same size and range, and
+ * waits for orders, so that its turns alternate with Weft's. An order is one line, its answer another:
  *
  *     child  ready NAME VERSION
  *     prepare ROW       ok | no REASON       makes inputs, compiles, checks the result
@@ -106,7 +106,7 @@ bool bench_peer_prepare(bench_peer *p, const char *row)
 
 double bench_peer_run(bench_peer *p, int64_t calls)
 {
-    enum { SETTLE = 6000000 }; /* nanoseconds in which its threads look out for more work */
+    enum { SETTLE = 6000000 }; /* nanoseconds for which the child's threads may spin after the work */
     char line[512], *end;
     if (fprintf(p->to, "run %lld\n", (long long)calls) < 0 || fflush(p->to) != 0 || !fgets(line, sizeof line, p->from))
         return NAN;

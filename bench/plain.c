@@ -81,7 +81,7 @@ void KERNEL(mandelbrot)(int32_t *count, int64_t side, int limit, int64_t lo, int
         }
 }
 
-/* Loops in the order of memory, and results in an array of doubles; along a reduced last axis in a variable. */
+/* Loops in the order of memory. The sums are an array of doubles; a reduced last axis has its sum in a variable. */
 void KERNEL(axes)(float *restrict out, double *restrict acc, const float *restrict x, const bench_nest *nest,
                   int64_t lo, int64_t hi)
 {

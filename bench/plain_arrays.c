@@ -1,5 +1,4 @@
-/* plain_arrays.c - what array functions do, as a scientist writes it and with some thought (blocks_*). Compiled as
- * plain.c is. */
+/* plain_arrays.c - array functions as a scientist writes them, and with blocks (blocks_*). Compiled twice, as plain.c. */
 #include "kernels.h"
 
 #define NAME_(set, name) set##_##name
@@ -60,7 +59,7 @@ int64_t KERNEL(argmax)(const float *x, int64_t lo, int64_t hi)
     return at;
 }
 
-/* Maxima of blocks first, which takes no branch; then the place in the block that has it. */
+/* Finds the maxima of blocks without a branch, then the index in the block of the greatest. */
 int64_t KERNEL(blocks_argmax)(const float *x, int64_t lo, int64_t hi)
 {
     enum { B = 4096 };
@@ -113,7 +112,7 @@ void KERNEL(histogram)(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo
         ++count[(int)(((double)x[i] + 1) / 2 * HISTOGRAM_BINS)];
 }
 
-/* Four at once, so that an addition does not wait for the one before it. */
+/* Four histograms at once, so that an addition does not wait for the previous one. */
 void KERNEL(blocks_histogram)(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi)
 {
     uint32_t mine[4][HISTOGRAM_BINS] = { { 0 } };

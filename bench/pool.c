@@ -1,4 +1,4 @@
-/* pool.c - see pool.h. A job is announced by a counter; a worker that gave up spinning sleeps on a condition. */
+/* pool.c - a pool whose counter of jobs announces work. A worker spins on the counter, then sleeps on a condition. */
 #include "pool.h"
 #include <pthread.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static void *work(void *user)
             pause_briefly();
         if (atomic_load(&p->job) == seen) {
             pthread_mutex_lock(&p->lock);
-            atomic_fetch_add(&p->sleepers, 1); /* before the test: either we see the job or its sender sees us */
+            atomic_fetch_add(&p->sleepers, 1); /* before the test: the worker sees the job, or the sender the sleeper */
             while (atomic_load(&p->job) == seen)
                 pthread_cond_wait(&p->wake, &p->lock);
             atomic_fetch_sub(&p->sleepers, 1);

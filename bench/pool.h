@@ -1,11 +1,11 @@
-/* pool.h - threads for the hand-written kernels: a fixed split, like OpenMP's static schedule. Workers spin for a few
- * microseconds after their work and then sleep, so that they are out of the way when another contender runs. */
+/* pool.h - threads for the hand-written kernels, with a fixed split, like OpenMP's static schedule. Workers spin for some
+ * microseconds after a job and then sleep, so that they take no time from the next contender. */
 #ifndef BENCH_POOL_H
 #define BENCH_POOL_H
 #include <stdint.h>
 
 typedef struct bench_pool bench_pool;
-bench_pool *bench_pool_new(int threads); /* NULL without memory or threads */
+bench_pool *bench_pool_new(int threads); /* NULL: out of memory or threads */
 void bench_pool_free(bench_pool *pool);
 /* The share of one thread in a job: part 0 .. parts - 1. */
 typedef void bench_part_fn(void *data, const void *how, int part, int parts);

@@ -1,11 +1,11 @@
-/* program.h - what rows of the processor's benchmark and of the GPU's record alike. */
+/* program.h - recordings that weft-bench and weft-bench-gpu share. */
 #ifndef BENCH_PROGRAM_H
 #define BENCH_PROGRAM_H
 #include "kernels.h"
 #include "weft/weft.h"
 
-/* A given number of operations, for the rows that measure recording and compiling: v = x, then op k of { v*x, v+y, v-c,
- * max(v, x), min(v, y) } in turn, c a different number each time. */
+/* Records `ops` operations, for the rows that measure recording and compiling: v = x, then v*x, v+y, v-c, max(v, x),
+ * min(v, y) in turn, with another number c each time. */
 
 static inline wf_val bench_program(wf_val x, wf_val y, int ops, double salt)
 {
@@ -55,7 +55,7 @@ static inline double bench_program_value(double x, double y, int ops, double sal
     return v;
 }
 
-/* plain_ten's. */
+/* The operations of plain_ten. */
 static inline wf_val bench_ten(wf_val a, wf_val b, wf_val c)
 {
     for (int k = 0; k < 5; ++k)
@@ -63,7 +63,7 @@ static inline wf_val bench_ten(wf_val a, wf_val b, wf_val c)
     return a;
 }
 
-/* plain_mandelbrot's, at a point of the index space [side, side]. */
+/* The operations of plain_mandelbrot, at a point of the index space [side, side]. */
 static inline wf_val bench_escape(wf_graph *g, int64_t side, int limit)
 {
     const float scale = MANDELBROT_SIZE / (float)side;

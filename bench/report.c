@@ -14,7 +14,7 @@ struct bench_report {
     int rows;
 };
 
-/* The value after "key : " in the first such line of a file of /proc. */
+/* Reads the value after "key : " in the first line of a /proc file that has the key. */
 static void proc_value(const char *path, const char *key, char *to, size_t cap)
 {
     char line[4096];
@@ -52,7 +52,7 @@ static void json_number(FILE *f, double v)
         fputs("null", f);
 }
 
-/* Only the flags that decide which vectors there are. */
+/* The processor's flags for vector instructions. */
 static void vector_flags(char *to, size_t cap)
 {
     static const char *const known[] = { "sse4_2",   "avx",      "avx2",     "fma",  "avx512f",

@@ -1,5 +1,5 @@
-/* rows_axes.c - sums of a 4-d array of 2^26 values over each axis and each pair of axes, accumulated in f64: of an
- * array in C order and of a permuted view.
+/* rows_axes.c - sums of a 4-d array of 2^26 values over each axis and each pair of axes, accumulated in f64, for an array
+ * in C order and for a permuted view.
  */
 #include "bench.h"
 #include "kernels.h"
@@ -68,7 +68,7 @@ static void done(void *data)
 
 static const bench_kind kind = { sizeof(axes_row), clear, check, done };
 
-/* Loops over memory axes in this order; of the results a step along an axis is step[axis], 0 if it is reduced. */
+/* Loops over memory axes in this order. step[axis] is the step in the results, 0 = the axis is reduced. */
 static bench_nest nest_of(const int order[RANK], const int64_t step[RANK])
 {
     bench_nest n = { .kept = 0 };
@@ -86,7 +86,8 @@ static bench_nest nest_of(const int order[RANK], const int64_t step[RANK])
     return n;
 }
 
-/* The first kept axis outside, for the threads, then the order of memory; or all kept axes outside but the last axis. */
+/* Makes the plain nest, with the first kept axis outermost for the threads and the others in the order of memory, and the
+ * best one, with all kept axes but the last axis outermost. */
 static void make_nests(axes_row *r, const int64_t step[RANK])
 {
     int order[RANK], n = 0, first = 0;
@@ -107,7 +108,7 @@ static void make_nests(axes_row *r, const int64_t step[RANK])
     r->best = (by_hand){ best_axes, nest_of(order, step) };
 }
 
-/* Which row: the axes that are summed, of the memory's axes in this order. */
+/* The parameters of a row: the order of the memory's axes in the array, and the axes to sum. */
 typedef struct sums {
     int order[RANK];
     wf_axes axes;
@@ -158,7 +159,7 @@ static void setup(bench *b, bench_case *c)
         bench_add_parts(c, "best", "", part, &r->best);
 }
 
-/* c: in C order; p: permuted. */
+/* `letter`: c = an array in C order, p = a permuted view. */
 #define ROW(letter, axes, mask, order, ...)                                                    \
     const bench_row bench_sum_##letter##axes = { "sum_" #letter #axes,                         \
                                                  "sum over axes " #axes " of 2^26 f32 " order, \

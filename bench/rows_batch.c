@@ -1,5 +1,5 @@
-/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: accumulated, and by hand in scratch
- * memory of each row's block (examples/06_histogram.c). */
+/* rows_batch.c - a histogram of 128 bins for each of 4096 rows of 4096 values: by wf_accumulate, and in the scratch memory
+ * of a block for each row (examples/06_histogram.c). */
 #include "bench.h"
 #include "kernels.h"
 #include <string.h>
@@ -25,7 +25,7 @@ static void accumulated(void *data)
     batch_row *r = data;
     clear(r);
     wf_graph *g = wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE));
-    wf_accumulate(g, WF_ADD, r->hist, 1, wf_index(g, 0), bin_of(wf_in(g, r->in)));
+    wf_accumulate(g, WF_JOIN_ADD, r->hist, 1, wf_index(g, 0), bin_of(wf_in(g, r->in)));
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
@@ -35,12 +35,12 @@ static void by_block(void *data)
     clear(r);
     wf_graph *g = wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .reduce = WF_AXES(1));
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), true);
-    wf_accumulate(g, WF_ADD, mine, 1, bin_of(wf_in(g, r->in)));
-    wf_section(g, WF_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, bin_of(wf_in(g, r->in)));
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     wf_val i;
     WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
-        wf_accumulate(g, WF_ADD, r->hist, wf_read(g, mine, i), wf_index(g, 0), i);
+        wf_accumulate(g, WF_JOIN_ADD, r->hist, wf_read(g, mine, i), wf_index(g, 0), i);
     }
     WF_END(g);
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
@@ -84,7 +84,7 @@ static void setup(bench *b, bench_case *c, const char *how, void (*weft)(void *d
     batch_row *r = bench_stream_data(b, c, &kind, (int64_t)SIDE * SIDE, 1, 0, -1, 1);
     if (!r)
         return;
-    /* multiples of 2^-20, which no rounding moves to another bin */
+    /* values are multiples of 2^-20, so that rounding moves none to another bin */
     for (int64_t i = 0; i < r->s.n; ++i)
         r->s.at[0][i] = (float)(int32_t)(r->s.at[0][i] * 0x1p20f) * 0x1p-20f;
     r->in = bench_keep(c, wf_view_reshape(r->s.array[0], WF_SHAPE(SIDE, SIDE)));

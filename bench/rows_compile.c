@@ -1,6 +1,6 @@
-/* rows_compile.c - the first run of a recording: compiled from nothing, and found in the cache on disk. Recording, the
- * plan and the run on 1024 elements are part of the time; the context is new each time, with LLVM opened (cold) and not
- * opened (disk). */
+/* rows_compile.c - the first run of a recording: compiled (cold), or found in the cache on disk (disk). The time includes
+ * recording, planning and the run on 1024 elements. The context is new each time; cold rows have LLVM open, disk rows do
+ * not open it. */
 #include "bench.h"
 #include "program.h"
 #include <math.h>
@@ -11,7 +11,7 @@ typedef struct compile_row {
     bench *b;
     int ops;
     char cache[256];
-    double salt; /* makes each cold program a new one */
+    double salt; /* a constant of the program, which makes each cold program a new one */
 } compile_row;
 
 static bool right(compile_row *r, const float *x, const float *y, const float *out, double salt)
@@ -58,7 +58,7 @@ static wf_info info(wf_context *ctx, bool open_llvm)
 static double compiled(compile_row *r, uint32_t flags_off)
 {
     wf_config config = {
-        .size = sizeof config, .threads = r->b->threads, .flags_on = WF_NO_DISK_CACHE, .flags_off = flags_off
+        .size = sizeof config, .threads = r->b->threads, .flags_on = WF_FLAG_NO_DISK_CACHE, .flags_off = flags_off
     };
     wf_context *ctx = wf_context_new(&config);
     if (info(ctx, true).llvm_major == 0)
@@ -72,7 +72,7 @@ static double compiled(compile_row *r, uint32_t flags_off)
 }
 
 static double cold(void *data) { return compiled(data, 0); }
-static double cold_for_good(void *data) { return compiled(data, WF_TIERED); }
+static double cold_for_good(void *data) { return compiled(data, WF_FLAG_TIERED); }
 
 static double disk(void *data)
 {
@@ -88,18 +88,18 @@ static double disk(void *data)
     return seconds;
 }
 
-/* A recording of several kernels: outputs of different shapes. */
+/* Seconds of a recording with several kernels, whose outputs differ in shape. */
 static double several(compile_row *r, int threads)
 {
     enum { KERNELS = 4 };
-    wf_config config = { .size = sizeof config, .threads = threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .threads = threads, .flags_on = WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     wf_array *x[KERNELS], *out[KERNELS];
     if (info(ctx, true).llvm_major == 0)
         bench_fail(r->b, "LLVM was not found");
     r->salt += 1e-6;
     for (int i = 0; i < KERNELS; ++i) {
-        x[i] = wf_arange(ctx, WF_F32, N + i, 1, 1e-3);
+        x[i] = wf_array_arange(ctx, WF_F32, N + i, 1, 1e-3);
         out[i] = wf_like(x[i]);
     }
     uint64_t before = info(ctx, false).compiled;
@@ -149,7 +149,7 @@ static void cold_several(bench *b, bench_case *c)
 static void setup_cold(bench *b, bench_case *c)
 {
     new_row(b, c, *(const int *)c->row->of);
-    bench_add_figure(c, "weft", "for good", cold_for_good); /* as it will be when it has run often */
+    bench_add_figure(c, "weft", "for good", cold_for_good); /* without baseline code: optimised at once */
     bench_add_figure(c, "weft", "", cold);
 }
 
@@ -158,7 +158,7 @@ static void setup_disk(bench *b, bench_case *c)
     compile_row *r = new_row(b, c, *(const int *)c->row->of);
     if (!r)
         return;
-    /* compiled once; every measurement finds it */
+    /* compiles once, so that every measurement finds the kernels on disk */
     wf_config config = { .size = sizeof config, .threads = b->threads, .cache_dir = r->cache };
     wf_context *ctx = wf_context_new(&config);
     first_run(r, ctx, 0);

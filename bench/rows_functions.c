@@ -1,6 +1,6 @@
-/* rows_functions.c - one mathematical function each, in cache and on one thread, beside SLEEF's where it has one: the
- * vector function for this machine's widest registers, of the most accurate kind (u10: 1.0 units of the last place,
- * Weft's bounds are 1.5 to 4). libsleef is opened at run time and may be missing.
+/* rows_functions.c - one mathematical function each, in cache and on one thread, beside the function of SLEEF for this
+ * machine's widest vectors, if there is one. It is the most accurate kind (u10: 1.0 units of the last place; Weft's bounds
+ * are 1.5 to 4). libsleef is opened at run time and may be missing.
  */
 #include "../tests/reference_math.h"
 #include "bench.h"
@@ -16,7 +16,7 @@ typedef struct fn {
     double (*exact1)(double);
     double (*exact2)(double, double);
     double low, high;
-    const char *sleef; /* accuracy of SLEEF's function of this name; NULL: it has none */
+    const char *sleef; /* accuracy of SLEEF's function of this name, or NULL */
 } fn;
 
 static const fn functions[] = {
@@ -71,7 +71,7 @@ typedef struct fn_row {
 typedef struct fn_case {
     bench *b;
     const fn_row *row;
-    wf_context *ctx; /* of one thread */
+    wf_context *ctx; /* with one thread */
     wf_kernel *kernel;
     wf_array *array[3]; /* x, y, out */
     void *at[3];
@@ -129,7 +129,7 @@ static void done(void *data)
         dlclose(c->library);
 }
 
-/* "Sleef_sinf16_u10avx512f" */
+/* The name of a SLEEF function, as "Sleef_sinf16_u10avx512f". */
 static void *find_sleef(fn_case *c)
 {
     static const char *const names[] = { "libsleef.so.3", "libsleef.so" };
@@ -161,7 +161,7 @@ static void prepare(fn_case *c)
     c->kernel = wf_compile(g);
     for (int i = 0; i < 3; ++i) {
         c->array[i] = wf_empty(c->ctx, t, WF_SHAPE(N));
-        wf_status status = c->array[i] ? wf_map(c->array[i], &c->at[i], NULL) : wf_check(c->ctx);
+        wf_status status = c->array[i] ? wf_map(c->array[i], &c->at[i], NULL) : wf_last_status(c->ctx);
         if (!bench_ok(c->b, status, c->ctx, "memory for the inputs"))
             return;
         for (int64_t k = 0; k < N && i < 2; ++k) {
@@ -172,7 +172,7 @@ static void prepare(fn_case *c)
                 ((float *)c->at[i])[k] = (float)v;
         }
     }
-    bench_ok(c->b, wf_check(c->ctx), c->ctx, "wf_compile");
+    bench_ok(c->b, wf_last_status(c->ctx), c->ctx, "wf_compile");
 }
 
 static void setup(bench *b, bench_case *at)

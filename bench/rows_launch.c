@@ -1,4 +1,5 @@
-/* rows_launch.c - what a small kernel costs: 10 operations on 1024 elements; and what recording costs. */
+/* rows_launch.c - the cost of a small kernel, 10 operations on 1024 elements, launched in every way; the cost of recording.
+ */
 #include "bench.h"
 #include "kernels.h"
 #include "program.h"
@@ -97,7 +98,7 @@ static void replay(bench *b, bench_case *c)
 
 /* ---- in a stream ------------------------------------------------------------------------------------------------- */
 
-/* Seconds for one launch of several that are queued; `whole`: until they are done, else until the caller gets on. */
+/* Seconds per launch of several that are queued. `whole`: until all are done, else until the last call returns. */
 static double queue(launch_row *r, bool whole)
 {
     wf_array *a = r->s.array[0], *b = r->s.array[1], *c = r->s.array[2], *out = r->s.array[3];
@@ -117,14 +118,14 @@ static void queued(bench *b, bench_case *c)
     if (!r)
         return;
     r->stream = wf_stream_new(b->ctx, WF_CPU);
-    c->n = 0; /* C has no queue to compare with */
+    c->n = 0; /* plain C has no queue: removes its contenders */
     bench_add_figure(c, "weft", "100 launches and wf_stream_sync", queue_and_wait);
     bench_add_figure(c, "weft", "the caller's part", queue_only);
 }
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
-/* Seconds for one operation in recordings of `ops`. Again: the same operations a second time, so that each is found. */
+/* Seconds per operation in recordings of `ops`. `again`: the same operations a second time, which are found, not made. */
 static double record(const bench_stream *s, int ops, bool again)
 {
     double seconds = 0;
@@ -138,11 +139,11 @@ static double record(const bench_stream *s, int ops, bool again)
         wf_val v = bench_program(x, y, ops, 0);
         seconds += bench_now() - start;
         if (v.h.num == 0)
-            bench_fail(s->b, "recording failed: %s", wf_message(s->b->ctx)); /* poison */
+            bench_fail(s->b, "recording failed: %s", wf_last_message(s->b->ctx)); /* v is poisoned */
         if (again && !(v.h.num == first.h.num))
             bench_fail(s->b, "equal expressions are two nodes");
         wf_drop(g);
-        wf_clear(s->b->ctx);
+        wf_clear_error(s->b->ctx);
     }
     return seconds / (double)recordings / (double)ops;
 }

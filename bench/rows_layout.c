@@ -1,5 +1,4 @@
-/* rows_layout.c - x * 2 + 1 over 2^26 values in memory of every order: what a layout costs beside the packed one,
- * and beside C that was written for it. */
+/* rows_layout.c - x * 2 + 1 over 2^26 values in several memory layouts, beside C written for each layout. */
 #include "bench.h"
 #include "kernels.h"
 #include <string.h>
@@ -8,7 +7,7 @@ enum { SIDE = 8192, PADDED = SIDE - 64 };
 
 typedef struct layout_row {
     bench_stream s;    /* memory of x, and of the results */
-    wf_array *x, *out; /* views of it */
+    wf_array *x, *out; /* views of that memory */
     wf_kernel *kernel;
     const float *from; /* x[0, 0] */
     bench_rows_of of;
@@ -54,7 +53,7 @@ static const bench_kind kind = { sizeof(layout_row), bench_spoil_results, check,
 
 typedef enum layout { COPY, F_ORDER, TRANSPOSED, PADDED_ROWS, BROADCAST, REVERSED } layout;
 
-/* Takes the array; a view of it. */
+/* Releases `array` and returns `view`, which keeps its memory. */
 static wf_array *then(wf_array *array, wf_array *view)
 {
     wf_release(array);

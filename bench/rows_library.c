@@ -1,7 +1,7 @@
-/* rows_library.c - array functions (weft/array.h) on 2^24 values, as new arrays. */
+/* rows_library.c - array functions (weft/functions.h) on 2^24 values, as new arrays. */
 #include "bench.h"
 #include "kernels.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@ struct library_row {
     bench_stream s;
     wf_array *in; /* a view of s.array[0] */
     wf_array *out;
-    float *made;        /* by C: room for as many values */
-    const void *result; /* of the last call; NULL: made is a copy */
+    float *made;        /* results of C, as many values as the input */
+    const void *result; /* of the last call; NULL = `made` is a copy of the input */
     wf_array *(*function)(const wf_array *in);
     bool (*right)(const library_row *r, const void *data);
     int64_t count[HISTOGRAM_BINS], place;
@@ -31,13 +31,13 @@ static void weft(void *data)
     void *at = NULL;
     wf_release(r->out);
     r->out = r->function(r->in);
-    if (bench_ok(r->s.b, r->out ? wf_map(r->out, &at, NULL) : wf_check(r->s.b->ctx), r->s.b->ctx, "the function"))
+    if (bench_ok(r->s.b, r->out ? wf_map(r->out, &at, NULL) : wf_last_status(r->s.b->ctx), r->s.b->ctx, "the function"))
         r->result = at;
 }
 
 static bench_range whole_rows(const library_row *r, int part, int parts)
 {
-    return bench_split(r->s.n, SIDE * 32, part, parts); /* blocks of them */
+    return bench_split(r->s.n, SIDE * 32, part, parts); /* whole blocks of 32 rows */
 }
 
 static void copy_part(void *data, const void *how, int part, int parts)
@@ -145,7 +145,7 @@ static void variance_joined(void *data)
 {
     library_row *r = data;
     double n = 0, mean = 0, sum = 0;
-    for (int p = 0; p < r->s.b->threads; ++p) { /* Chan's rule */
+    for (int p = 0; p < r->s.b->threads; ++p) { /* joins moments by the rule of Chan, Golub and LeVeque */
         double m = (double)r->part[p].n, d = r->part[p].moments[0] - mean, all = n + m;
         if (m == 0)
             continue;
@@ -179,7 +179,7 @@ static bool histogram_right(const library_row *r, const void *data)
         got += count[i];
         off += llabs(want[i] - count[i]);
     }
-    return sum == got && off == 0; /* 128 bins of a power of two: edges are exact */
+    return sum == got && off == 0; /* exact: the edges of 128 bins are floats */
 }
 typedef void histogram_fn(int64_t *count, const float *x, int64_t lo, int64_t hi);
 static histogram_fn *const one_count = plain_histogram, *const four_counts = plain_blocks_histogram;
@@ -278,7 +278,7 @@ static wf_array *scan_expr(const wf_array *x)
     wf_array *row = wf_view_reshape((wf_array *)(uintptr_t)x, WF_SHAPE(-1));
     wf_graph *g = wf_begin(wf_array_context(x));
     wf_val v = wf_in(g, row);
-    wf_array *sums = wf_keep(wf_scan(WF_ADD, wf_add(wf_mul(v, v), 0.5), 0, false, false));
+    wf_array *sums = wf_keep(wf_scan(WF_JOIN_ADD, wf_add(wf_mul(v, v), 0.5), 0, false, false));
     wf_release(row);
     if (wf_run(g) == WF_OK)
         return sums;
@@ -313,7 +313,7 @@ static void scan_expr_16m(bench *b, bench_case *c)
 }
 
 static wf_array *sort(const wf_array *x) { return wf_array_sort(x, 1, false); }
-static bool sort_right(const library_row *r, const void *data) /* in order, and nothing lost that a sum would notice */
+static bool sort_right(const library_row *r, const void *data) /* in order, and with the sum of the input */
 {
     const float *x = data;
     for (int64_t i = 0; i < SIDE; ++i) {

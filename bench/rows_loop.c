@@ -1,4 +1,4 @@
-/* rows_loop.c - the Mandelbrot set, written as a plain while: each point leaves the loop when it likes. */
+/* rows_loop.c - the Mandelbrot set by a while loop, which each point leaves after a number of iterations of its own. */
 #include "bench.h"
 #include "kernels.h"
 #include "program.h"
@@ -27,7 +27,7 @@ static loop_fn *const plain = plain_mandelbrot, *const best = best_mandelbrot;
 static void part(void *data, const void *how, int part, int parts)
 {
     const loop_row *r = data;
-    for (int k = 0; k < 16; ++k) { /* rows cost differently: in 16 rounds */
+    for (int k = 0; k < 16; ++k) { /* in 16 rounds, as the cost of rows differs */
         const bench_range at = bench_split(SIDE, 1, part + k * parts, 16 * parts);
         (*(loop_fn *const *)how)(r->at, SIDE, LIMIT, at.lo, at.hi);
     }
@@ -39,7 +39,7 @@ static void clear(void *data)
     memset(r->at, 0xff, (size_t)SIDE * SIDE * sizeof *r->at);
 }
 
-/* Where a compiler contracts, the border of the set moves by a few points. */
+/* Contracted a*b + c changes the count of a few points at the border of the set. */
 static bool check(void *data, char *why, size_t cap)
 {
     const loop_row *r = data;

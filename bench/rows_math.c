@@ -1,4 +1,4 @@
-/* rows_math.c - a chain of transcendental functions: arithmetic, not memory, is the limit. */
+/* rows_math.c - a chain of transcendental functions, limited by arithmetic, not by memory. */
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
@@ -8,7 +8,7 @@ typedef struct math_row {
     wf_kernel *kernel;
 } math_row;
 
-static const float A = 1.5f, B = 0.3f; /* run-time values for everyone */
+static const float A = 1.5f, B = 0.3f; /* run-time values for all contenders */
 
 static wf_kernel *math_kernel(wf_context *ctx)
 {

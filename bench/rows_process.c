@@ -1,5 +1,5 @@
-/* rows_process.c - whole processes: from fork to exit with one cached kernel computed, their memory, and the memory
- * of a recording. Each measurement is a child of its own (children.c); the C program beside it is child_plain.c. */
+/* rows_process.c - whole processes: the time from fork to exit of a process that runs one cached kernel, its memory, and
+ * the memory of a recording. Each measurement is a child process (children.c). The C program is child_plain.c. */
 #include "bench.h"
 #include <fcntl.h>
 #include <math.h>
@@ -16,7 +16,8 @@ typedef struct process_row {
     char cache[256];
 } process_row;
 
-/* Runs a program to its end. Its standard output goes to `out` (cap bytes; NULL: nowhere). Seconds; NaN on failure. */
+/* Runs a program to its end. Its standard output goes to `out` of `cap` bytes, which may be NULL. Returns seconds; NaN =
+ * failed. */
 static double run(bench *b, const char *const *argv, char *out, size_t cap)
 {
     int to[2], status = 0;
@@ -59,7 +60,7 @@ static double plain_start(void *data)
     return run(r->b, (const char *const[]){ WEFT_BENCH_CHILD, "run", NULL }, NULL, 0);
 }
 
-/* The number a child prints. */
+/* The number that a child process prints. */
 static double told(process_row *r, const char *const *argv)
 {
     char text[64];

@@ -1,4 +1,4 @@
-/* rows_reduce.c - sums of 2^26 values: of an array, and of something computed on the way. Accumulated in f64. */
+/* rows_reduce.c - sums of 2^26 values, of an array and of an expression, accumulated in f64. */
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
@@ -76,7 +76,7 @@ static void setup(bench *b, bench_case *c, int inputs)
         return;
     r->sum = bench_keep(c, wf_empty(b->ctx, WF_F32, WF_SHAPE(1)));
     r->sum_at = bench_memory(b, r->sum);
-    for (int64_t i = 0; i < r->s.n; i += 4096) { /* by blocks, so that the reference is good to 15 digits */
+    for (int64_t i = 0; i < r->s.n; i += 4096) { /* in blocks, so that the reference has 15 digits */
         double block = 0;
         for (int64_t k = i; k < i + 4096; ++k) {
             float d = inputs == 2 ? r->s.at[0][k] - r->s.at[1][k] : r->s.at[0][k];

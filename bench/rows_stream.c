@@ -1,10 +1,10 @@
-/* rows_stream.c - triad at three sizes, and two kernels in a row that pass an array through the cache. */
+/* rows_stream.c - a triad at three sizes, and two kernels of which the second reads the result of the first from cache. */
 #include "bench.h"
 #include "kernels.h"
 #include <math.h>
 
 typedef struct stream_row {
-    bench_stream s; /* a, b, c; a*b + c. Chained: a, b, c, d, e; t*d + e, t = a*b + c */
+    bench_stream s; /* a, b, c, out = a*b + c; chained: a, b, c, d, e, out = t*d + e with t = a*b + c */
     wf_kernel *kernel;
 } stream_row;
 
@@ -100,7 +100,7 @@ static void one_k(bench *b, bench_case *c, void (*weft)(void *data))
 static void one_k_prepared(bench *b, bench_case *c) { one_k(b, c, weft_prepared); }
 static void one_k_traced(bench *b, bench_case *c) { one_k(b, c, weft_traced); }
 
-/* On one thread and on all; then: a second job, or NULL. */
+/* Adds contenders on one thread and on all. `then`: a second job, or NULL. */
 static void both_ways(bench_case *c, const char *who, triad_fn *const *how, bench_part_fn *then)
 {
     bench_contender *alone = bench_add_parts(c, who, "1 thread", first, how);

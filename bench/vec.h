@@ -1,5 +1,5 @@
-/* vec.h - the vectors of the best-effort kernels: AVX-512 or AVX2 intrinsics under one name each. BENCH_VEC is 0 where
- * the compiler's target has neither. */
+/* vec.h - the vectors of the best-effort kernels: one name for the intrinsics of AVX-512 and AVX2. BENCH_VEC is 0 if the
+ * compiler's target has neither. */
 #ifndef BENCH_VEC_H
 #define BENCH_VEC_H
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
@@ -7,7 +7,7 @@
 #define BENCH_VEC 512
 enum { VF = 16 }; /* floats */
 typedef __m512 vf;
-typedef __m512d vd; /* as many doubles as fit: VF / 2 */
+typedef __m512d vd; /* VF / 2 doubles */
 #define VEC(op) _mm512_##op
 static inline vf vf_round(vf x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf vf_scale(vf x, vf n) /* x * 2^n, n whole */ { return _mm512_scalef_ps(x, n); }
@@ -34,7 +34,7 @@ typedef __m256d vd;
 static inline vf vf_round(vf x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf vf_scale(vf x, vf n)
 {
-    n = _mm256_max_ps(n, _mm256_set1_ps(-127)); /* flushes what would be denormal */
+    n = _mm256_max_ps(n, _mm256_set1_ps(-127)); /* flushes denormal results to zero */
     __m256i e = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return _mm256_mul_ps(x, _mm256_castsi256_ps(e));
 }

@@ -16,7 +16,7 @@ const char help_calc[] =
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
     "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
     "The text is statements 'name = expression', separated by ';' or new lines; the last may be an expression alone.\n"
-    "It may begin with '-', but -o, -f and -h are options: then '--' comes before it.\n"
+    "The text may begin with '-'. Put '--' before a text that begins with an option: -o, -f or -h.\n"
     "Arguments give names to files (name=file) and numbers (name=2.5, nan, -inf). All arrays broadcast, as in NumPy.\n\n"
     "  operators     ?: || && | ^ & == != < <= > >= << >> + - * / % ** ! ~   as in C; ** is the power\n"
     "  coordinates   x y z (last, second-last, third-last axis), sizes nx ny nz; i0 i1 ..., n0 n1 ... by number\n"
@@ -28,20 +28,20 @@ const char help_calc[] =
     "                for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s. All of docs/text.md\n\n"
     "  -o FILE, -o NAME=FILE  where a result goes: the last one, or the one of that name. MRC, NPY, TIFF or PNG by\n"
     "                         suffix; pixel size, labels and the like are those of the first input. Without -o the last\n"
-    "                         result is printed: up to 16 values, integers exactly and others with the digits that\n"
-    "                         tell them apart, else what it is and its statistics\n"
+    "                         result is printed: up to 16 values, integers exactly and others with the fewest digits\n"
+    "                         that read back; of more values the dtype, the shape and the statistics\n"
     "  -f, --file FILE        the text is in FILE\n"
     "  --dtype TYPE           how the file stores values: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
-    "  --shape Y,X            shape for x, y, nx, ... where no array gives it\n"
+    "  --shape Y,X            the shape of x, y, nx, ... if the inputs have none\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (one emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
-    "  --fast-math            fused multiply-add, division by constants as multiplication, no care for NaN and inf\n"
+    "  --fast-math            fused multiply-add, division by constants as multiplication; NaN and inf may be lost\n"
     "  --time                 print how long each step took\n"
     "  --history              the same, and a table of the kernels that ran: operations recorded, folded, found equal and\n"
-    "                         dead; where plan and code came from; seconds; how each ran; why one was made again\n";
+    "                         dead; the source of plan and code; times; how each ran; why one was compiled again\n";
 
 typedef struct output {
-    char name[NAME_CAP]; /* empty: the last assigned */
+    char name[NAME_CAP]; /* empty = the result assigned last */
     const char *path;
 } output;
 
@@ -51,14 +51,14 @@ typedef struct calc {
     const char *text, *file;
     char *owned_text;
     wf_arg arg[MAX_INPUTS + 1];
-    const char *path[MAX_INPUTS]; /* of arg i; NULL for numbers */
+    const char *path[MAX_INPUTS]; /* file of arg i; NULL for numbers */
     char name[MAX_INPUTS][NAME_CAP];
     size_t args;
     output out[MAX_OUTPUTS];
     size_t outs;
     wf_array *result[MAX_OUTPUTS];
     wf_stored store_as;
-    wf_shape shape; /* rank 0: not given */
+    wf_shape shape; /* of --shape; rank 0 = not given */
     wf_meta meta;   /* of the first file */
     bool time, history;
 } calc;
@@ -140,7 +140,7 @@ static const option options[] = { { "output", 'o', true }, { "file", 'f', true }
                                   { "shape", 0, true },    { "time", 0, false },  { "history", 0, false },
                                   { NULL, 0, false } };
 
-/* Returns a status to end with, or -1 to go on. */
+/* Returns an exit code, or -1 = go on. */
 static int read_arguments(calc *c, arguments *a)
 {
     a->text_wanted = true;
@@ -210,7 +210,7 @@ static int read_text_file(calc *c)
     return EXIT_OK;
 }
 
-/* Outputs without a name get the last one assigned. */
+/* Gives outputs without a name the result that the text assigns last. */
 static int name_results(calc *c)
 {
     char last[NAME_CAP] = "";
@@ -219,11 +219,12 @@ static int name_results(calc *c)
     if (c->outs == 0)
         c->outs = 1; /* printed */
     for (size_t k = 0; k < c->outs; k++) {
-        if (!c->out[k].name[0] && strlen(last) == NAME_CAP - 1) /* it may have been cut */
+        if (!c->out[k].name[0] && strlen(last) == NAME_CAP - 1) /* wf_text_target may have cut the name */
             return misused(c->self, "the name %.20s... is too long: %d characters at most", last, NAME_CAP - 2);
         if (!c->out[k].name[0])
             snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
-        if (*last && !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* a syntax error is told when it is computed */
+        if (*last &&
+            !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* false without an error: the syntax errors follow */
             return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
                            c->out[k].name);
     }
@@ -250,7 +251,7 @@ static int load_inputs(calc *c)
     return EXIT_OK;
 }
 
-/* An argument that nothing reads: it only has the shape. One element, seen everywhere. */
+/* Adds an argument that gives the space its shape and that the text cannot name: one element, broadcast. */
 static int add_shape(calc *c)
 {
     wf_array *one = wf_full(c->ctx, WF_U8, WF_SHAPE(1), 0), *all = wf_view_broadcast(one, c->shape);

@@ -1,4 +1,4 @@
-/* dump.c - weft dump: what becomes of an expression on its way to the machine. */
+/* dump.c - weft dump: the stages of an expression, from the recording to assembly. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +9,26 @@ enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
-    "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
-    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. A text may begin with '-', but -o and\n"
-    "-h are options: then '--' comes before it.\n\n"
-    "  --trace                what was recorded (the default)\n"
-    "  --passes               the kernels, after splitting and after lowering\n"
+    "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --kernels --llvm\n\n"
+    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. Put '--' before a text that begins\n"
+    "with an option: -o or -h.\n\n"
+    "  --trace                the recording (the default)\n"
+    "  --passes               the passes that planning runs, each with its decisions; without a text: all passes\n"
+    "  --after PASS           the state of planning after that pass\n"
+    "  --plan                 the finished plan\n"
+    "  --kernels              the kernels, after splitting and after lowering\n"
     "  --llvm                 LLVM IR\n"
     "  --asm                  assembly for this machine\n"
-    "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
-    "  --ptx                  PTX for NVIDIA GPUs; needs none\n"
-    "  --arch sm_80           of that compute capability and later (default: sm_70)\n"
-    "  -o NAME                the result that matters (default: the last assigned)\n"
+    "  --dot                  the recording, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
+    "  --ptx                  PTX for NVIDIA GPUs; works without a GPU\n"
+    "  --arch sm_80           PTX for this compute capability and later ones (default: sm_70)\n"
+    "  -o NAME                the result to dump (default: the last assigned)\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, LLVM, ASM, DOT, PTX, OUT, ARCH };
-static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "llvm", 0, false },
-                                  { "asm", 0, false },     { "dot", 0, false },    { "ptx", 0, false },
+enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH };
+static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "plan", 0, false },
+                                  { "kernels", 0, false }, { "llvm", 0, false },   { "asm", 0, false },
+                                  { "dot", 0, false },     { "ptx", 0, false },    { "after", 0, true },
                                   { "output", 'o', true }, { "arch", 0, true },    { NULL, 0, false } };
 
 typedef struct dump {
@@ -32,15 +36,16 @@ typedef struct dump {
     wf_context *ctx;
     const char *text, *want;
     char last[NAME_CAP];
-    const char *spec[MAX_INPUTS]; /* name=... */
+    const char *spec[MAX_INPUTS]; /* text after the '=' of an argument */
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
     size_t args;
-    bool show[PTX + 1];
-    int arch;
+    bool show[KINDS];
+    const char *after; /* pass of --after, or NULL */
+    int arch;          /* compute capability, 80 for sm_80; 0 = default */
 } dump;
 
-/* "sm_80", or 80 */
+/* Reads "sm_80" or "80". */
 static bool parse_arch(const char *text, int *arch)
 {
     char *end;
@@ -50,7 +55,7 @@ static bool parse_arch(const char *text, int *arch)
     return end > digits && !*end && n >= 10 && n < 1000;
 }
 
-/* "f32[512,512]"; false if it is none (then it is a file). *problem: NULL, or what is wrong with it. */
+/* Reads "f32[512,512]". Returns false if the text is no declaration, but a file. Sets *problem to a message or NULL. */
 static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape, const char **problem)
 {
     char buf[256];
@@ -71,12 +76,23 @@ static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape
     return true;
 }
 
+/* True for `weft dump --passes` alone, which lists the names of all passes. */
+static bool lists_passes(const dump *d)
+{
+    int shown = 0;
+    for (int i = 0; i < KINDS; i++)
+        shown += d->show[i];
+    return !d->text && !d->after && shown == 1 && d->show[PASSES];
+}
+
 static int read_arguments(dump *d, arguments *a)
 {
     a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         if (o == OUT)
             d->want = a->value;
+        else if (o == AFTER)
+            d->after = a->value;
         else if (o == ARCH) {
             if (!parse_arch(a->value, &d->arch))
                 return misused(d->self, "'%s': an architecture is sm_70, sm_80, sm_90, ...", a->value);
@@ -98,7 +114,7 @@ static int read_arguments(dump *d, arguments *a)
             d->spec[d->args++] = equals + 1;
         }
     }
-    return d->text ? -1 : misused(d->self, "no text");
+    return d->text || lists_passes(d) ? -1 : misused(d->self, "no text");
 }
 
 static int make_inputs(dump *d)
@@ -134,43 +150,59 @@ static void name_result(dump *d)
         d->want = d->last;
 }
 
-/* The whole text of one kind; NULL on error. */
-static char *text_of(const wf_kernel *k, wf_dump what)
+/* The whole text of a dump; with `after`, of the plan after that pass. NULL: the context has the error. */
+static char *text_of(const wf_kernel *k, wf_dump what, const char *after)
 {
     size_t len = 0;
-    if (wf_kernel_dump(k, WF_NO_ARGS, what, NULL, 0, &len) != WF_OK)
-        return NULL;
-    char *text = allocate(len + 1, 1);
-    if (wf_kernel_dump(k, WF_NO_ARGS, what, text, len + 1, &len) == WF_OK)
-        return text;
+    char *text = NULL;
+    for (int filled = 0; filled < 2; filled++) { /* the first call returns the length */
+        size_t cap = text ? len + 1 : 0;
+        wf_status status = after ? wf_kernel_dump_after(k, WF_NO_ARGS, after, text, cap, &len)
+                                 : wf_kernel_dump(k, WF_NO_ARGS, what, text, cap, &len);
+        if (status != WF_OK) {
+            free(text);
+            return NULL;
+        }
+        if (!text)
+            text = allocate(len + 1, 1);
+    }
+    return text;
+}
+
+static int print_text(const dump *d, const wf_kernel *k, wf_dump what, const char *after, const char *title)
+{
+    char *text = text_of(k, what, after);
+    if (!text)
+        return failed_in(d->ctx);
+    if (title)
+        printf("---- %s ----\n", title);
+    printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
     free(text);
-    return NULL;
+    return EXIT_OK;
 }
 
 static int print_all(dump *d, const wf_kernel *k)
 {
-    static const wf_dump what[] = { [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [LLVM] = WF_DUMP_LLVM,
-                                    [ASM] = WF_DUMP_ASM,     [DOT] = WF_DUMP_DOT,       [PTX] = WF_DUMP_PTX };
-    int shown = 0;
-    for (int i = TRACE; i <= PTX; i++)
+    static const wf_dump what[] = {
+        [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [PLAN] = WF_DUMP_PLAN, [KERNELS] = WF_DUMP_KERNELS,
+        [LLVM] = WF_DUMP_LLVM,   [ASM] = WF_DUMP_ASM,       [DOT] = WF_DUMP_DOT,   [PTX] = WF_DUMP_PTX
+    };
+    int shown = d->after != NULL, result = EXIT_OK;
+    for (int i = TRACE; i < KINDS; i++)
         shown += d->show[i];
     if (shown == 0)
         d->show[TRACE] = true;
-    for (int i = TRACE; i <= PTX; i++) {
-        if (!d->show[i])
-            continue;
-        char *text = text_of(k, i == PTX && d->arch ? WF_DUMP_PTX_FOR(d->arch) : what[i]);
-        if (!text)
-            return failed_in(d->ctx);
-        if (shown > 1)
-            printf("---- %s ----\n", options[i].name);
-        printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
-        free(text);
+    for (int i = TRACE; i < KINDS && result == EXIT_OK; i++) {
+        wf_dump kind = i == PTX && d->arch ? WF_DUMP_PTX_FOR(d->arch) : what[i];
+        if (d->show[i])
+            result = print_text(d, k, kind, NULL, shown > 1 ? options[i].name : NULL);
     }
-    return EXIT_OK;
+    if (d->after && result == EXIT_OK)
+        result = print_text(d, k, WF_DUMP_PLAN, d->after, shown > 1 ? d->after : NULL);
+    return result;
 }
 
-/* Computed once, to learn dtype and shape of the result; then recorded with an array for it, as a kernel. */
+/* Computes the text once, which gives dtype and shape of the result, then records a kernel that writes such an array. */
 static int show(dump *d)
 {
     wf_array *out = NULL;
@@ -178,7 +210,7 @@ static int show(dump *d)
     if (wf_text_create(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out) != WF_OK)
         return failed_in(d->ctx);
     size_t at = d->args;
-    for (size_t i = 0; i < d->args; i++) /* an input that is assigned: the result takes its place */
+    for (size_t i = 0; i < d->args; i++) /* the result replaces an input of its name */
         if (strcmp(d->name[i], d->want) == 0 && d->arg[i].kind == 1) {
             at = i;
             wf_release(d->arg[i].as.array);
@@ -201,7 +233,11 @@ int run_dump(const command *self, int argc, char **argv)
     d->self = self;
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     int result = read_arguments(d, &a);
-    if (result < 0) {
+    if (result < 0 && lists_passes(d)) {
+        for (size_t i = 0; wf_pass_name(i); i++)
+            printf("%s\n", wf_pass_name(i));
+        result = EXIT_OK;
+    } else if (result < 0) {
         a.host_only = true;
         d->ctx = open_context(&a);
         result = d->ctx ? make_inputs(d) : EXIT_USAGE;

@@ -1,4 +1,4 @@
-/* info.c - weft info: the machine as Weft sees it, and headers of files. */
+/* info.c - weft info: what Weft finds on this machine; what the headers of files say. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 const char help_info[] =
     "  weft info                  version, devices, vector unit, LLVM, cache\n"
-    "  weft info vol.map          shape, type and pixel size, from the header alone; whether it is a volume, a stack or\n"
-    "                             colour, if the format says so; a crystal's angles and space group\n\n"
-    "The library to compile with is looked for as libLLVM 15 to 22; WEFT_LLVM=path names one. Objects are\n"
-    "cached in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
+    "  weft info vol.map          shape, type and pixel size, from the header alone; volume, stack or colour, if the\n"
+    "                             format says so; angles and space group of a crystal\n\n"
+    "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path names one. Compiled kernels are kept in\n"
+    "WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
 static const option options[] = { { NULL, 0, false } };
 
@@ -23,7 +23,7 @@ static void print_gpus(wf_context *ctx)
                    i, g.name, g.capability / 10, g.capability % 10, g.processors, (double)g.memory_free / 1e9,
                    (double)g.memory_bytes / 1e9, g.driver / 1000, g.driver % 1000 / 10);
         else
-            printf("          cuda:%d cannot be used: %s\n", i, wf_message(ctx));
+            printf("          cuda:%d cannot be used: %s\n", i, wf_last_message(ctx));
     if (wf_device_count(ctx, WF_GPU_EMU(0)))
         printf("          cuda-emu (an emulated GPU, with checks)\n");
 }
@@ -59,11 +59,11 @@ static int machine(wf_context *ctx)
 }
 
 enum { KIND_CAP = 64 };
-/* What the axes are, as far as the format says. */
+/* The meaning of the axes, as ", stack of images"; empty if the format does not say. */
 static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static KIND_CAP])
 {
     static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
-    bool picture = m->format == WF_PNG || m->format == WF_TIFF;
+    bool picture = m->format == WF_FORMAT_PNG || m->format == WF_FORMAT_TIFF;
     *text = 0;
     if (picture && shape.rank == 3 + m->is_stack) {
         int64_t n = shape.dim[shape.rank - 1];
@@ -71,13 +71,13 @@ static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static 
                  n >= 2 && n <= 4 ? channels[n] : "channels");
     } else if (m->is_stack && shape.rank >= 3) {
         snprintf(text, KIND_CAP, ", stack of %s", shape.rank == 3 ? "images" : "volumes");
-    } else if (m->format == WF_MRC && shape.rank == 3) {
+    } else if (m->format == WF_FORMAT_MRC && shape.rank == 3) {
         snprintf(text, KIND_CAP, ", volume");
     }
     return text;
 }
 
-/* What is not as in most files: an oblique cell, a crystal's symmetry. */
+/* Prints angles and space group, unless the cell is rectangular and without symmetry, as in most files. */
 static void print_cell(const wf_meta *m)
 {
     double angle[3];
@@ -102,7 +102,7 @@ static int header(wf_context *ctx, const char *path)
     wf_shape shape;
     if (wf_probe(ctx, path, &m, &dtype, &shape) != WF_OK) {
         failed_in(ctx);
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         return EXIT_FAILED;
     }
     printf("%s: %s, %s %s", path, wf_format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));

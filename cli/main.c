@@ -1,4 +1,4 @@
-/* main.c - the table of commands, and help. Each command is one file; what they share is in common.c. */
+/* main.c - the table of commands, and help. Each command is one file; common/ holds what all commands need. */
 #include "cli.h"
 #include <signal.h>
 #include <stdio.h>
@@ -9,14 +9,14 @@ static int run_help(const command *self, int argc, char **argv);
 static const char help_help[] = "weft help          the commands\n"
                                 "weft help calc     one command, by example\n";
 
-const command commands[] = {
+static const command commands[] = {
     { "calc", "compute on files: 'out = sqrt(gx*gx + gy*gy)'", help_calc, run_calc },
     { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
     { "view", "an image, stack or volume as a PNG", help_view, run_view },
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
     { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },
-    { "bench", "how fast it runs here, beside plain C", help_bench, run_bench },
+    { "bench", summary_bench, help_bench, run_bench },
     { "help", "help on a command", help_help, run_help },
     { NULL, NULL, NULL, NULL },
 };
@@ -59,7 +59,7 @@ static int run_help(const command *self, int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--help") != 0 && !c)
         return unknown(argv[1]);
     if (c)
-        printf("weft %s - %s\n\n%s", c->name, c->summary, c->help);
+        print_help(c);
     else
         overview(stdout);
     return EXIT_OK;
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     }
     const char *name = argv[1];
 #ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error with a message, not the end */
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond the limit of the process is then an error with a message */
 #endif
     if (strcmp(name, "--version") == 0) {
         printf("weft %s\n", wf_version());

@@ -1,4 +1,5 @@
-/* picture.c - panels to a picture: averaging of pixels, contrast, and the montage. All per-pixel work is Weft's. */
+/* picture.c - averages the pixels of panels, stretches their contrast and joins them in a montage. Weft does the work on
+ * pixels. */
 #include "picture.h"
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ void panels_free(panels *p)
 
 static int channels_of(const panels *p) { return p->channels ? p->channels : 1; }
 static int images_of(const panels *p) { return p->n / channels_of(p); }
-/* Is panel i the last one of grey and alpha, or of colour and alpha? */
+/* True if panel i is the alpha channel of its image, the last of two or four. */
 static bool is_alpha(const panels *p, int i)
 {
     return (p->channels == 2 || p->channels == 4) && i % p->channels == p->channels - 1;
@@ -40,7 +41,9 @@ static bool is_alpha(const panels *p, int i)
 static int64_t height(const wf_array *a) { return wf_array_shape(a).dim[0]; }
 static int64_t width(const wf_array *a) { return wf_array_shape(a).dim[1]; }
 
-/* ---- averaging: along one axis, `n` at a time; a rest shorter than n is left out ---- */
+/* ---- averaging ---- */
+
+/* Means of n consecutive elements along an axis. A rest shorter than n is left out. */
 
 static wf_array *average(wf_context *ctx, const wf_array *a, int axis, int n)
 {
@@ -62,7 +65,7 @@ static wf_array *average(wf_context *ctx, const wf_array *a, int axis, int n)
     return NULL;
 }
 
-/* Squares of n x n pixels; in steps, so that no kernel grows long. */
+/* Means of squares of n x n pixels, in several steps, so that no kernel becomes long. */
 static wf_array *shrink(wf_context *ctx, const wf_array *a, int n)
 {
     wf_array *now = to_floats(ctx, a);
@@ -72,7 +75,7 @@ static wf_array *shrink(wf_context *ctx, const wf_array *a, int n)
             if (n % d == 0)
                 step = d;
         if (step > 64)
-            step = 16; /* a large prime: near enough for a picture */
+            step = 16; /* n has a large prime factor: the scale is approximate */
         for (int axis = 0; axis < 2 && now; axis++) {
             wf_array *next = average(ctx, now, axis, step);
             wf_release(now);
@@ -91,7 +94,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Appends finite values of a panel, every step-th. */
+/* Stores every step-th finite value of a panel in `out`. Returns their number. */
 static size_t take_samples(const wf_array *a, int64_t step, double *out, size_t room)
 {
     void *data;
@@ -107,7 +110,8 @@ static size_t take_samples(const wf_array *a, int64_t step, double *out, size_t 
     return n;
 }
 
-/* Values at percentiles of the panels [first, end), here and below without those that are alpha. */
+/* Replaces the percentiles *low and *high by the values there. Here and below: of the panels first <= i < end, without
+ * alpha. */
 static void percentiles(const panels *p, int first, int end, double *low, double *high)
 {
     int64_t total = 0;
@@ -147,7 +151,7 @@ static bool moments(const panels *p, int first, int end, double *mean, double *s
     return true;
 }
 
-/* Black and white of the panels [first, end). */
+/* The values that are drawn black and white. */
 static bool find_range(const panels *p, int first, int end, const contrast *look, double *low, double *high)
 {
     double mean, std;
@@ -172,7 +176,7 @@ static wf_array *stretch(const panels *p, int i, const contrast *look, double lo
     const char *want[] = { "out" },
                *text = look->gamma == 1 ? "out = u8(round(255 * clamp((f64(a) / 2 - low) * scale, 0, 1)))"
                                         : "out = u8(round(255 * clamp((f64(a) / 2 - low) * scale, 0, 1) ** gamma))";
-    double from = (look->invert ? high : low) / 2, scale = 1 / (high / 2 - low / 2); /* halves: no sum is infinite */
+    double from = (look->invert ? high : low) / 2, scale = 1 / (high / 2 - low / 2); /* halves: no overflow */
     wf_array *out = NULL;
     wf_args args = WF_ARGS(WF_ARG("a", p->at[i]), WF_ARG("low", from), WF_ARG("scale", look->invert ? -scale : scale),
                            WF_ARG("gamma", look->gamma));
@@ -188,7 +192,7 @@ typedef struct sheet {
     int64_t h, w, columns, cell_h, cell_w, enlarge, channels;
 } sheet;
 
-/* Panel `v` of h x w pixels, as a channel of image number `cell`. */
+/* Copies panel `v` of h x w pixels to a channel of the image number `cell`. */
 static void paste(const sheet *s, const uint8_t *v, int64_t h, int64_t w, int64_t cell, int64_t channel)
 {
     int64_t e = s->enlarge, top = cell / s->columns * (s->cell_h + GAP), left = cell % s->columns * (s->cell_w + GAP);
@@ -205,7 +209,7 @@ static int64_t choose_columns(const panels *p, const layout *plan)
     return n <= 4 ? n : (int64_t)ceil(sqrt((double)n));
 }
 
-/* How many pixels to average so that the picture is no longer than it should be. */
+/* Number of pixels to average along each axis, so that the picture has the size asked for. */
 static int choose_shrink(const panels *p, const layout *plan)
 {
     int64_t columns = choose_columns(p, plan), rows = (images_of(p) + columns - 1) / columns, h = 0, w = 0;
@@ -244,7 +248,7 @@ static bool make_sheet(const panels *p, const layout *plan, sheet *s)
     return ok;
 }
 
-/* `opaque`: what alpha is at most. */
+/* `opaque`: the greatest value of alpha. */
 static wf_array *montage(panels *p, const layout *plan, const contrast *look, double opaque)
 {
     static const contrast plain = { .gamma = 1 };
@@ -271,7 +275,7 @@ static wf_array *montage(panels *p, const layout *plan, const contrast *look, do
     return NULL;
 }
 
-/* What stands for "nothing is seen through it". */
+/* The alpha of an opaque pixel. */
 static double opaque_of(wf_dtype dtype)
 {
     switch (dtype) {

@@ -1,9 +1,19 @@
-/* print.c - values as text: whole numbers exactly, the others with the fewest digits that read back as the same value. */
+/* print.c - values as text: integers exactly, others with the fewest digits that read back as the same value. */
 #include "cli.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *shape_text(wf_shape shape, char buf[static 256])
+{
+    size_t at = 0;
+    if (shape.rank == 0)
+        return "scalar";
+    for (int d = 0; d < shape.rank; d++)
+        at += (size_t)snprintf(buf + at, 256 - at, "%s%lld", d ? " x " : "", (long long)shape.dim[d]);
+    return buf;
+}
 
 const char *real_text(double v, int digits, char buf[static NUMBER_CAP])
 {
@@ -11,7 +21,7 @@ const char *real_text(double v, int digits, char buf[static NUMBER_CAP])
     return buf;
 }
 
-/* `v` is finite; f16 and bf16 have `bits` of precision, down to the power of two `least`. */
+/* Rounds a finite value to a type with `bits` bits of precision and the least normal exponent `least`. */
 static double rounded(double v, int bits, int least)
 {
     int e = v == 0 ? least : ilogb(v);
@@ -39,7 +49,7 @@ static bool reads_back(const char *text, double v, wf_dtype t)
 const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP])
 {
     enum { ENOUGH = 17 };
-    int digits = 1, whole = t == WF_F64 || t == WF_C128 ? 16 : 8; /* numbers of more digits get an exponent */
+    int digits = 1, whole = t == WF_F64 || t == WF_C128 ? 16 : 8; /* digits before the point; more take an exponent */
     if (!isfinite(v))
         return real_text(v, digits, buf);
     while (!reads_back(real_text(v, digits, buf), v, t) && digits < ENOUGH)
@@ -52,7 +62,7 @@ const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP])
     return buf;
 }
 
-/* The `n` elements that `text` makes of `a`, 8 bytes each. */
+/* Computes `text`, which assigns v, from `a`; copies the n elements of v, of 8 bytes each. */
 static bool take(wf_context *ctx, const wf_array *a, const char *text, int64_t n, void *out)
 {
     const char *want[] = { "v" };

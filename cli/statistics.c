@@ -1,9 +1,10 @@
-/* statistics.c - moments of an array by one reduction; conversion of images. */
+/* statistics.c - extremes and moments of an array, by one reduction; absolute values; conversion to floats. */
 #include "cli.h"
 #include <math.h>
 #include <string.h>
 
-/* First element as a double: sums are taken of the distance from it, so that a large mean costs no digits. */
+/* The first element as a double; 0 if it is not finite. Sums are of distances from this pivot, so that a large mean costs
+ * no digits. */
 static bool first_element(wf_context *ctx, const wf_array *a, double *out)
 {
     wf_shape shape = wf_array_shape(a);
@@ -41,16 +42,16 @@ wf_array *magnitude(wf_context *ctx, const wf_array *a)
     return wf_text_create(ctx, "v = abs(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &size) == WF_OK ? size : NULL;
 }
 
-/* Sums are of scale * value - pivot and of its squares. */
+/* One pass over the finite values: extremes, count, and the sums of d = scale * value - pivot and of d * d. */
 static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivot, double r[static RESULTS])
 {
     wf_array *result[RESULTS];
     for (int i = 0; i < RESULTS; i++)
         result[i] = wf_empty(ctx, WF_F64, WF_SHAPE(1));
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES, .name = "statistics");
-    wf_var low = wf_reduced(g, WF_F64, INFINITY, WF_MIN), high = wf_reduced(g, WF_F64, -INFINITY, WF_MAX);
-    wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD), squares = wf_reduced(g, WF_F64, 0, WF_ADD);
-    wf_var count = wf_reduced(g, WF_F64, 0, WF_ADD);
+    wf_var low = wf_reduced(g, WF_F64, INFINITY, WF_JOIN_MIN), high = wf_reduced(g, WF_F64, -INFINITY, WF_JOIN_MAX);
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD), squares = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
+    wf_var count = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
     wf_val v = wf_cast(wf_in(g, a), WF_F64), ok = wf_isfinite(v);
     wf_val scaled = wf_mul(v, wf_param(g, "scale", WF_F64, scale));
     wf_val off = wf_select(ok, wf_sub(scaled, wf_param(g, "pivot", WF_F64, pivot)), wf_const(g, WF_F64, 0));
@@ -59,7 +60,7 @@ static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivo
     wf_inc(sum, off);
     wf_inc(squares, wf_mul(off, off));
     wf_inc(count, wf_cast(ok, WF_F64));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     const wf_var all[RESULTS] = { [MIN] = low, [MAX] = high, [SUM] = sum, [SQUARES] = squares, [FINITE] = count };
     for (int i = 0; i < RESULTS; i++)
         wf_out(g, result[i], all[i]);
@@ -72,7 +73,7 @@ static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivo
     return status == WF_OK;
 }
 
-/* A power of two that makes squares of distances from the pivot, and their sum, numbers that f64 has; 1 if they are. */
+/* A power of two by which distances from the pivot are scaled, so that f64 holds the sum of their squares. */
 static double scale_of(double low, double high, double pivot)
 {
     double most = fmax(fabs(low), fabs(high)), span = fmax(high - pivot, pivot - low);
@@ -105,7 +106,7 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
     if (scale != 1 && !reduce(ctx, a, scale, scale * pivot, r))
         return false;
     double middle = scale * pivot, mean = r[SUM] / n, variance = r[SQUARES] / n - mean * mean;
-    if (mean * mean > FAR * variance) { /* the first element is an outlier: that would cost digits */
+    if (mean * mean > FAR * variance) { /* the pivot is an outlier, which costs digits: sum again around the mean */
         middle += mean;
         if (!reduce(ctx, a, scale, middle, r))
             return false;

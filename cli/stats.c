@@ -1,6 +1,6 @@
-/* stats.c - weft stats: what is in a file, as numbers. */
+/* stats.c - weft stats: shape, dtype, extremes and moments of files. */
 #include "cli.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@ const char help_stats[] =
     "  weft stats *.mrc\n"
     "  weft stats --json vol.npy\n\n"
     "Shape, dtype, minimum, maximum, mean and standard deviation, from one pass over each file. Values that are not\n"
-    "finite are left out and counted. Of complex values: of their absolute values.\n\n"
-    "  --median               the median and the quartiles, too; \"nan\" where a value is NaN\n"
+    "finite are left out and counted. Complex values count by their absolute value.\n\n"
+    "  --median               the median and the quartiles, too; \"nan\" if a value is NaN\n"
     "  --json                 one JSON object per line, with all digits\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
     "  --threads N            0: all cores (the default)\n";
@@ -22,7 +22,7 @@ static const option options[] = { { "json", 0, false }, { "median", 0, false }, 
 typedef struct report {
     bool json, median;
     double quartile[3];
-    char low[NUMBER_CAP], high[NUMBER_CAP]; /* of i64 and u64, which f64 does not hold; else empty */
+    char low[NUMBER_CAP], high[NUMBER_CAP]; /* exact extremes of i64 and u64; empty for other dtypes */
 } report;
 
 static void print_json_string(const char *s)
@@ -72,7 +72,7 @@ static bool find_quartiles(wf_context *ctx, const wf_array *a, double *out)
     static const double q[] = { 0.25, 0.5, 0.75 };
     const char *want[] = { "v" };
     wf_array *size = wf_array_dtype(a) >= WF_C32 ? magnitude(ctx, a) : wf_retain(a), *wide = NULL;
-    wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP) : NULL;
+    wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP_AXES) : NULL;
     bool ok = found && wf_text_create(ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", found)), 0, want, 1, &wide) == WF_OK &&
               wf_download(wide, out, 3 * sizeof *out) == WF_OK;
     wf_release(size);
@@ -95,7 +95,7 @@ static int one_file(wf_context *ctx, const char *path, report *r)
     if (!ok) {
         wf_release(a);
         int result = failed_in(ctx);
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         return result;
     }
     wf_shape shape = wf_array_shape(a);
@@ -141,7 +141,7 @@ int run_stats(const command *self, int argc, char **argv)
         result = misused(self, "no file");
     else if (!(ctx = open_context(&a)))
         result = EXIT_USAGE;
-    for (size_t i = 0; i < n && ctx; i++) /* a bad file does not hide the others */
+    for (size_t i = 0; i < n && ctx; i++) /* continues after a bad file */
         if (one_file(ctx, files[i], &r) != EXIT_OK)
             result = EXIT_FAILED;
     if (ctx)

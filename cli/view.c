@@ -1,5 +1,4 @@
-/* view.c - weft view: command line of it, and the steps: panels out of a file, contrast, one picture. The panels
- * themselves are made in picture.c.
+/* view.c - weft view: reads the command line, cuts a file into 2-d panels, and saves the picture that picture.c draws.
  */
 #include "picture.h"
 #include <limits.h>
@@ -15,23 +14,23 @@ const char help_view[] =
     "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
     "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
     "The picture is a PNG: FILE.png. PNG and TIFF images with channels stay in colour; alpha is shown as it is.\n\n"
-    "Contrast (one of these three; without any, --percentiles 0.5,99.5):\n"
+    "Contrast (at most one of these three; default: --percentiles 0.5,99.5):\n"
     "  --percentiles LO,HI    black and white at these percentiles\n"
     "  --range LO,HI          at these values\n"
     "  --sigma S              at mean - S*std and mean + S*std\n"
     "and\n"
-    "  --each                 for each image of a montage by itself, not for all together\n"
+    "  --each                 each image of a montage has a contrast of its own\n"
     "  --gamma G              out = in ** G; below 1 brightens\n"
-    "  --invert               white is low\n"
-    "What to show:\n"
-    "  --slice z,y,x          of a volume: the axes to cut, each at its centre or at an index (z=20,y=0)\n"
-    "  --images A:B           of a stack: from A up to, without, B (default: the first 100)\n"
-    "  --columns N            of the montage\n"
-    "  --stack, --volume      what the first axis is, if the file does not know\n"
+    "  --invert               low values are white\n"
+    "Parts:\n"
+    "  --slice z,y,x          the axes along which a volume is cut, each at its centre or at an index (z=20,y=0)\n"
+    "  --images A:B           images A to B - 1 of a stack (default: the first 100)\n"
+    "  --columns N            columns of the montage\n"
+    "  --stack, --volume      the meaning of the first axis, if the file does not say it\n"
     "Size:\n"
-    "  --scale S              below 1 averages squares of pixels (1/S of them along a side); 2, 3, ... enlarges\n"
-    "  --size N               longest side of the picture; averages as much as that needs (default 2048)\n"
-    "                         What is left at the right and at the bottom, less than a square, is not shown.\n"
+    "  --scale S              below 1: averages squares of 1/S x 1/S pixels; 2, 3, ...: enlarges\n"
+    "  --size N               longest side of the picture; averages as much as needed (default 2048)\n"
+    "                         Pixels at the right and lower edge that fill no square are not shown.\n"
     "  --device cpu|interp, --threads    as in weft calc\n";
 
 enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };
@@ -48,14 +47,14 @@ typedef struct view {
     contrast look;
     layout plan;
     int slice_axis[3], slices; /* 0: x, 1: y, 2: z */
-    long slice_at[3];          /* -1: the centre */
-    long first, last;          /* of a stack */
-    int kind;                  /* STACK, VOLUME, or 0: as the file says */
-    int contrast;              /* PERCENTILES, RANGE, SIGMA, or 0: none was given */
-    bool sliced;               /* by --slice */
+    long slice_at[3];          /* index; -1 = the centre */
+    long first, last;          /* images of a stack, without `last`; 0 = not given */
+    int kind;                  /* STACK or VOLUME; 0 = as the file says */
+    int contrast;              /* PERCENTILES, RANGE or SIGMA; 0 = not given */
+    bool sliced;               /* true if --slice is given */
 } view;
 
-/* "z,y=3" */
+/* Reads "z,y=3". */
 static bool parse_slices(view *v, const char *text)
 {
     for (v->slices = 0; v->slices < 3; v->slices++) {
@@ -87,7 +86,7 @@ static bool parse_images(view *v, const char *text)
 {
     char *end;
     v->first = strtol(text, &end, 10);
-    if (end == text || v->first < 0 || v->first == LONG_MAX) /* what comes after it is counted, too */
+    if (end == text || v->first < 0 || v->first == LONG_MAX) /* first + 1 must be a long, too */
         return false;
     v->last = v->first + 1;
     if (*end == 0)
@@ -193,7 +192,7 @@ static const char *take_slices(view *v, const wf_array *a, panels *p)
     return NULL;
 }
 
-/* An image: itself, or its channels along the last axis. Takes the reference. */
+/* Adds an image as one panel, or as a panel for each channel. Owns the reference of the image. */
 static bool add_image(panels *p, wf_array *image)
 {
     if (!p->channels)
@@ -220,17 +219,17 @@ static const char *take_images(const view *v, wf_array *a, panels *p)
     return NULL;
 }
 
-/* How many channels images have that are to be drawn in colour, or with alpha; else 0. */
+/* Number of channels of images in colour or with alpha; 0 = the last axis has no channels. */
 static int find_channels(const view *v, wf_shape shape, const wf_meta *meta)
 {
-    bool picture = meta->format == WF_PNG || meta->format == WF_TIFF, pages = shape.rank == 4;
+    bool picture = meta->format == WF_FORMAT_PNG || meta->format == WF_FORMAT_TIFF, pages = shape.rank == 4;
     int64_t last = shape.rank ? shape.dim[shape.rank - 1] : 0;
     if (!picture || shape.rank != 3 + meta->is_stack || last > 4)
         return 0;
     return !v->kind || (pages && v->kind == STACK) ? (int)last : 0;
 }
 
-/* Is --images, or --slice, for such a file? NULL or a message. */
+/* A message if --images or --slice does not fit the file, else NULL. */
 static const char *check_parts(const view *v, int rank, bool stack, bool colour)
 {
     bool pages = colour && rank == 4;
@@ -244,7 +243,7 @@ static const char *check_parts(const view *v, int rank, bool stack, bool colour)
     return NULL;
 }
 
-/* The 2-d parts of the file to show, as views. NULL or a message ("": the context has it). */
+/* Adds the 2-d parts of the file as views. Returns NULL or a message; "" = the context has the error. */
 static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels *p)
 {
     wf_shape shape = wf_array_shape(a);
@@ -319,7 +318,7 @@ int run_view(const command *self, int argc, char **argv)
     v.ctx = open_context(&a);
     if (!v.ctx)
         return EXIT_USAGE;
-    result = check_output(&a, v.ctx, v.out, WF_PNG);
+    result = check_output(&a, v.ctx, v.out, WF_FORMAT_PNG);
     if (result == EXIT_OK)
         result = show(&v);
     wf_context_free(v.ctx);

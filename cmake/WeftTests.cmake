@@ -5,6 +5,7 @@
 #                       " * ctest runs: a b" in its first comment: it runs as two tests, each with that argument.
 #   tests/blas/         libraries that test_lib_blas opens
 #   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
+#   bench/cli/test.sh   so, too, as cli_bench
 #   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
 #                       every file of fuzz/corpus/<x>/ and one of random inputs; one that asks for WEFT_FUZZ_DEVICE runs
 #                       once more on the emulated GPU, as cuda_fuzz_<x> and cuda_fuzz_<x>_corpus. Other fuzz/*.c are helpers

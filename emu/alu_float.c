@@ -1,9 +1,9 @@
-/* alu_float.c - instructions on f32 and f64, and cvt. Section "Floating-Point Instructions".
+/* alu_float.c - instructions on f32 and f64, and cvt (section "Floating-Point Instructions").
  *
- * Rounded instructions are the host's own under the asked rounding direction: operands and result pass through volatile
- * variables, so that no compiler moves the operation out from between the two changes of direction. The .approx forms
- * give the correctly rounded value where the manual allows an error, and its special values where it lists them.
- * A NaN made by an f32 instruction is 0x7fffffff.
+ * Rounded instructions are host operations under the required rounding direction. Operands and results pass through
+ * volatile variables, so that no compiler moves the operation across the two changes of direction. The .approx forms
+ * give the correctly rounded value where the manual allows an error, and the special values that it lists.
+ * A NaN that an f32 instruction makes is 0x7fffffff.
  */
 #include "emu/alu.h"
 #include "emu/number.h"
@@ -31,7 +31,7 @@ typedef enum operation { ADD, SUB, MUL, FMA, DIV, SQRT } operation;
             return root(a);                                                         \
         }                                                                           \
     }                                                                               \
-    /* under a rounding direction that is not the usual one */                      \
+    /* a rounding direction other than to nearest */                                \
     static type name##_towards(int direction, operation op, type a, type b, type c) \
     {                                                                               \
         volatile type x = a, y = b, z = c, r;                                       \
@@ -44,10 +44,8 @@ APPLY(apply32, float, fmaf, sqrtf)
 APPLY(apply64, double, fma, sqrt)
 #undef APPLY
 
-static uint64_t flushed(bool on, uint64_t x) /* subnormal f32 to zero of its sign */
-{
-    return on && (x & 0x7f800000u) == 0 ? x & 0x80000000u : x;
-}
+/* A subnormal f32 becomes a zero of its sign. */
+static uint64_t flushed(bool on, uint64_t x) { return on && (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; }
 
 static uint64_t finish32(const emu_inst *in, float x)
 {
@@ -90,7 +88,7 @@ EMU_FN(div_f64, run64(in, DIV, a, b, 0))
 EMU_FN(sqrt_f64, run64(in, SQRT, a, 0, 0))
 EMU_FN(rcp_f64, run64(in, DIV, 0x3ff0000000000000u, a, 0))
 
-/* atom.add.f32 on global memory flushes nothing, on shared memory too ("atom": subnormals are supported there). */
+/* atom.add.f32 flushes no subnormals, in global and in shared memory (section "atom"). */
 
 /* Section "div": for 2^126 < |b| < 2^128 div.approx gives NaN if a is infinite, else 0. */
 static uint64_t divided_approx(const emu_inst *in, uint64_t a, uint64_t b)
@@ -114,7 +112,7 @@ EMU_FN(lg2_f32, function32(in, log2, a))
 EMU_FN(sin_f32, function32(in, sin, a))
 EMU_FN(cos_f32, function32(in, cos, a))
 EMU_FN(tanh_f32, function32(in, tanh, a))
-/* "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": the 20 leading bits of the fraction, the low 32 bits are zero. */
+/* Sections "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": 20 leading bits of the fraction; the low 32 bits are zero. */
 static uint64_t coarse(double (*f)(double), uint64_t a)
 {
     if ((a & 0x7ff0000000000000u) == 0)
@@ -137,7 +135,8 @@ EMU_FN(mov_f64, a)
 EMU_FN(selp_f32, (uint32_t)((c & 1) ? a : b))
 EMU_FN(selp_f64, (c & 1) ? a : b)
 
-/* Sections "min", "max": -0 < +0; one NaN is left aside unless .NaN; .xorsign.abs: of the magnitudes, signs xor'ed. */
+/* Sections "min", "max": -0 < +0; a single NaN is ignored, except with .NaN; .xorsign.abs compares magnitudes, and the
+ * sign is the xor of the signs. */
 static uint64_t extreme32(const emu_inst *in, uint64_t a, uint64_t b, bool most)
 {
     a = flushed(in->ftz, a), b = flushed(in->ftz, b);
@@ -150,7 +149,7 @@ static uint64_t extreme32(const emu_inst *in, uint64_t a, uint64_t b, bool most)
             return 0x7fffffffu;
         return (isnan(x) ? b : a) | sign;
     }
-    bool first = x == y ? (a >> 31) != most : most ? x > y : x < y; /* equal: the sign decides */
+    bool first = x == y ? (a >> 31) != most : most ? x > y : x < y; /* the sign orders equal values */
     return (first ? a : b) | sign;
 }
 static uint64_t extreme64(uint64_t a, uint64_t b, bool most)
@@ -171,7 +170,7 @@ EMU_FN(order_f32,
        (uint64_t)(int64_t)relation((double)emu_f32(flushed(in->ftz, a)), (double)emu_f32(flushed(in->ftz, b))))
 EMU_FN(order_f64, (uint64_t)(int64_t)relation(emu_f64(a), emu_f64(b)))
 
-/* Section "slct": f32 condition; NaN selects b. */
+/* Section "slct" with an f32 condition: a NaN selects b. */
 static bool not_negative(const emu_inst *in, uint64_t c) { return emu_f32(flushed(in->ftz, c)) >= 0; }
 EMU_FN(slct_f32_32, (uint32_t)(not_negative(in, c) ? a : b))
 EMU_FN(slct_f32_64, not_negative(in, c) ? a : b)
@@ -179,7 +178,7 @@ EMU_FN(slct_f32_16, (uint16_t)(not_negative(in, c) ? a : b))
 EMU_FN(slct_s32_32, (uint32_t)((int32_t)c >= 0 ? a : b))
 EMU_FN(slct_s32_64, (int32_t)c >= 0 ? a : b)
 
-/* testp: what = finite infinite number notanumber normal subnormal. Zero counts as normal. */
+/* testp; `what`: finite, infinite, number, notanumber, normal, subnormal. Zero counts as normal. */
 static uint64_t tested(unsigned what, uint64_t magnitude, uint64_t inf, uint64_t least)
 {
     switch (what) {
@@ -203,66 +202,67 @@ EMU_FN(testp_f64, tested(in->what, a & 0x7fffffffffffffffu, 0x7ff0000000000000u,
 /* ---- cvt: from in->type2 to in->type ---- */
 static bool tiny32(emu_type t, uint64_t a) { return t == EMU_F32 && (a & 0x7f800000u) == 0; }
 
-static uint64_t saturated(emu_type t, uint64_t bits) /* to [0, 1], NaN to 0 */
+/* Clamps to [0, 1]; a NaN becomes 0. */
+static uint64_t saturated(emu_type t, uint64_t bits)
 {
-    double x = wf__emu_to_double(t, bits);
+    double x = wfe_to_double(t, bits);
     if (!(x > 0))
         return 0;
-    return x > 1 ? wf__emu_from_double(t, 1, EMU_RN) : bits;
+    return x > 1 ? wfe_from_double(t, 1, EMU_RN) : bits;
 }
 
 static uint64_t int_to_int(const emu_inst *in, uint64_t a)
 {
     emu_type from = in->type2, to = in->type;
-    unsigned bits = 8 * wf__emu_size(to);
+    unsigned bits = 8 * wfe_size(to);
     uint64_t ones = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
-    a = wf__emu_extend(from, a, 8);
+    a = wfe_extend(from, a, 8);
     if (!in->sat)
         return a & ones;
-    bool negative = wf__emu_is_signed(from) && a >> 63;
-    return wf__emu_to_int(wf__emu_from_int(negative ? 0 - a : a, negative), to, EMU_RZ, true);
+    bool negative = wfe_is_signed(from) && a >> 63;
+    return wfe_to_int(wfe_from_int(negative ? 0 - a : a, negative), to, EMU_RZ, true);
 }
 
 static uint64_t convert(const emu_inst *in, uint64_t a)
 {
     emu_type from = in->type2, to = in->type;
-    if (!wf__emu_is_float(from) && !wf__emu_is_float(to))
+    if (!wfe_is_float(from) && !wfe_is_float(to))
         return int_to_int(in, a);
     emu_number x;
-    if (wf__emu_is_float(from)) {
-        x = wf__emu_unpack(from, in->ftz && tiny32(from, a) ? a & 0x80000000u : a);
+    if (wfe_is_float(from)) {
+        x = wfe_unpack(from, in->ftz && tiny32(from, a) ? a & 0x80000000u : a);
     } else {
-        a = wf__emu_extend(from, a, 8);
-        bool negative = wf__emu_is_signed(from) && a >> 63;
-        x = wf__emu_from_int(negative ? 0 - a : a, negative);
+        a = wfe_extend(from, a, 8);
+        bool negative = wfe_is_signed(from) && a >> 63;
+        x = wfe_from_int(negative ? 0 - a : a, negative);
     }
-    if (!wf__emu_is_float(to)) {
+    if (!wfe_is_float(to)) {
         /* "In float-to-integer conversions": NaN gives 0 unless the source is f64 or the destination has 64 bits. */
-        bool wide = from == EMU_F64 || wf__emu_size(to) == 8;
-        return wf__emu_to_int(x, to, in->irnd ? (emu_round)(in->irnd - 1) : EMU_RZ, !wide);
+        bool wide = from == EMU_F64 || wfe_size(to) == 8;
+        return wfe_to_int(x, to, in->irnd ? (emu_round)(in->irnd - 1) : EMU_RZ, !wide);
     }
     if (in->irnd)
-        x = wf__emu_to_integral(x, (emu_round)(in->irnd - 1));
-    uint64_t bits = wf__emu_pack(to, x, in->rnd);
+        x = wfe_to_integral(x, (emu_round)(in->irnd - 1));
+    uint64_t bits = wfe_pack(to, x, in->rnd);
     if (in->ftz && tiny32(to, bits))
         bits &= 0x80000000u;
     if (in->sat)
         bits = saturated(to, bits);
-    if (in->relu && (bits >> (8 * wf__emu_size(to) - 1) & 1))
-        bits = 0; /* a NaN made here is positive and stays */
+    if (in->relu && (bits >> (8 * wfe_size(to) - 1) & 1))
+        bits = 0; /* the NaN that the conversion makes is positive */
     if (in->satfinite && x.cls == EMU_INF)
         bits = (bits & 0x8000) | (to == EMU_F16 ? 0x7bff : 0x7f7f);
     return bits;
 }
 
-uint64_t wf__emu_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+uint64_t wfe_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     (void)b, (void)c, (void)d;
-    return wf__emu_extend(in->type, convert(in, a), in->dst_bytes);
+    return wfe_extend(in->type, convert(in, a), in->dst_bytes);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a is the upper half. */
-uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+uint64_t wfe_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     (void)c, (void)d;
     emu_inst one = *in;
@@ -270,7 +270,7 @@ uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c
     return convert(&one, a) << 16 | convert(&one, b);
 }
 
-const emu_alu wf__emu_alu_float[] = {
+const emu_alu wfe_alu_float[] = {
     { "add", EMU_F32, add_f32 },
     { "add", EMU_F64, add_f64 },
     { "sub", EMU_F32, sub_f32 },
@@ -327,4 +327,4 @@ const emu_alu wf__emu_alu_float[] = {
     { "testp", EMU_F32, testp_f32 },
     { "testp", EMU_F64, testp_f64 },
 };
-const unsigned wf__emu_alu_floats = sizeof wf__emu_alu_float / sizeof *wf__emu_alu_float;
+const unsigned wfe_alu_floats = sizeof wfe_alu_float / sizeof *wfe_alu_float;

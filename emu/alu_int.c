@@ -1,7 +1,6 @@
 /* alu_int.c - integer, logic and selection instructions. Sections "Integer Arithmetic Instructions", "Logic and Shift
- * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt".
- *
- * Unspecified by the manual and chosen here: a quotient or remainder by zero has all bits set.
+ * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt". The manual does not specify quotients
+ * and remainders by zero; here all their bits are set.
  */
 #include "emu/alu.h"
 
@@ -16,13 +15,13 @@ static int64_t sext(uint64_t x, unsigned bits)
 }
 static int64_t clamp(int128 x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : (int64_t)x; }
 
-uint64_t wf__emu_extend(emu_type t, uint64_t bits, unsigned bytes)
+uint64_t wfe_extend(emu_type t, uint64_t bits, unsigned bytes)
 {
-    unsigned own = 8 * wf__emu_size(t);
+    unsigned own = 8 * wfe_size(t);
     if (own >= 64 || t == EMU_PRED)
         return bits;
     bits &= ones(own);
-    return wf__emu_is_signed(t) && bytes * 8 > own ? (uint64_t)sext(bits, own) & ones(8 * bytes) : bits;
+    return wfe_is_signed(t) && bytes * 8 > own ? (uint64_t)sext(bits, own) & ones(8 * bytes) : bits;
 }
 
 static uint64_t quotient(int64_t a, int64_t b)
@@ -33,7 +32,7 @@ static uint64_t remainder_of(int64_t a, int64_t b) { return b == 0 ? ~(uint64_t)
 static uint64_t uquotient(uint64_t a, uint64_t b) { return b == 0 ? ~(uint64_t)0 : a / b; }
 static uint64_t uremainder(uint64_t a, uint64_t b) { return b == 0 ? ~(uint64_t)0 : a % b; }
 
-/* Rows for a pair of types of one width: W bits, S and U the C types. */
+/* Rows for the two types of one width: W = bits, S and U = C types. */
 #define WIDTH_ROWS(W, S, U)                                                              \
     EMU_FN(add_##W, (U)(a + b))                                                          \
     EMU_FN(sub_##W, (U)(a - b))                                                          \
@@ -87,7 +86,7 @@ EMU_FN(sub_sat_s32, (uint32_t)clamp((int128)(int32_t)a - (int32_t)b, INT32_MIN, 
 EMU_FN(mad_hi_sat_s32,
        (uint32_t)clamp((int128)((int64_t)(int32_t)a *(int32_t)b >> 32) + (int32_t)c, INT32_MIN, INT32_MAX))
 
-/* 24 low bits of the operands; .lo: bits 31..0 of the 48, .hi: bits 47..16 */
+/* The product of the low 24 bits of the operands has 48 bits. .lo: bits 31..0; .hi: bits 47..16. */
 EMU_FN(mul24_lo_u32, (uint32_t)((a & 0xffffff) * (b & 0xffffff)))
 EMU_FN(mul24_lo_s32, (uint32_t)(sext(a, 24) * sext(b, 24)))
 EMU_FN(mul24_hi_u32, (uint32_t)((a & 0xffffff) * (b & 0xffffff) >> 16))
@@ -110,7 +109,7 @@ static uint64_t reversed(uint64_t x, unsigned bits)
 EMU_FN(brev_b32, reversed(a, 32))
 EMU_FN(brev_b64, reversed(a, 64))
 
-/* Section "bfind": the most significant non-sign bit; 0xffffffff if there is none. */
+/* Section "bfind": the most significant non-sign bit; 0xffffffff = none. */
 static uint64_t found(const emu_inst *in, uint64_t a, unsigned bits, bool is_signed)
 {
     if (is_signed && a >> (bits - 1) & 1)
@@ -141,7 +140,7 @@ static uint64_t nth_set(uint32_t mask, uint32_t base, int32_t offset)
 }
 EMU_FN(fns_b32, nth_set((uint32_t)a, (uint32_t)b, (int32_t)c))
 
-/* Section "bfe": pos and len are the low 8 bits; bits beyond the top are the sign (or zero). */
+/* Section "bfe": pos and len are the low 8 bits of their operands; bits beyond the top are the sign, or zero. */
 static uint64_t extracted(uint64_t a, uint64_t pos, uint64_t len, unsigned width, bool is_signed)
 {
     pos &= 0xff, len &= 0xff;
@@ -195,7 +194,7 @@ static uint64_t looked_up(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c
 }
 EMU_FN(lop3_b32, looked_up(in, a, b, c))
 
-/* Section "prmt". Modes: 0 the general one, then f4e b4e rc8 ecl ecr rc16 */
+/* Section "prmt". Modes: 0 = general, then f4e, b4e, rc8, ecl, ecr, rc16. */
 static uint64_t permuted(unsigned mode, uint64_t a, uint64_t b, uint64_t c)
 {
     static const uint16_t selectors[7][4] = {
@@ -240,7 +239,7 @@ EMU_FN(not_pred, ~a & 1)
 EMU_FN(mov_pred, a & 1)
 EMU_FN(cvta_b64, a + (uint64_t)in->offset)
 
-bool wf__emu_compare(unsigned cmp, int r)
+bool wfe_compare(unsigned cmp, int r)
 {
     bool nan = r == 2;
     switch (cmp) {
@@ -295,7 +294,7 @@ bool wf__emu_compare(unsigned cmp, int r)
 #define SIGNED_ROWS(W) \
     { "abs", EMU_S##W, abs_##W }, { "neg", EMU_S##W, neg_##W }
 
-const emu_alu wf__emu_alu_int[] = {
+const emu_alu wfe_alu_int[] = {
     BITS_ROWS(16),
     BITS_ROWS(32),
     BITS_ROWS(64),
@@ -360,4 +359,4 @@ const emu_alu wf__emu_alu_int[] = {
     { "inc", EMU_U32, inc_32 },
     { "dec", EMU_U32, dec_32 },
 };
-const unsigned wf__emu_alu_ints = sizeof wf__emu_alu_int / sizeof *wf__emu_alu_int;
+const unsigned wfe_alu_ints = sizeof wfe_alu_int / sizeof *wfe_alu_int;

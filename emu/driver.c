@@ -1,16 +1,17 @@
-/* driver.c - the driver API: start and end, handles, errors, devices. Environment:
+/* driver.c - the state of the driver: start, handles, current contexts, reports, names of errors, devices. Environment
+ * variables, with their defaults:
  *
- *   WEFT_EMU=races,uninit,registers,order   what is looked for besides faults; default all; "none" for nothing
- *   WEFT_EMU_SM=90                     compute capability, times ten
- *   WEFT_EMU_DEVICES=1                 number of devices
- *   WEFT_EMU_MEMORY=4096               MiB of each device
- *   WEFT_EMU_LIMIT=4000000000          instructions of warps after which a launch counts as endless; 0: never
+ *   WEFT_EMU=all                 checks besides faults: a list of races, uninit, registers, order; or none
+ *   WEFT_EMU_SM=90               compute capability, times ten
+ *   WEFT_EMU_DEVICES=1           number of devices
+ *   WEFT_EMU_MEMORY=4096         MiB of each device
+ *   WEFT_EMU_LIMIT=4000000000    most instructions of warps of a launch; 0 = no limit
  */
 #include "emu/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-emu_driver wf__emu_driver = { .lock = WF__MUTEX_INIT };
+emu_driver wfe_driver = { .lock = WF__MUTEX_INIT };
 
 static const struct {
     const char *name, *text;
@@ -21,7 +22,7 @@ static const struct {
 #undef ERROR
 };
 
-static uint64_t number_from(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
+static uint64_t read_number(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
 {
     const char *text = wf__getenv(name);
     char *end;
@@ -31,7 +32,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise, uint64_t least
     return *end || x < least || x > most ? otherwise : x;
 }
 
-static uint32_t finders(void)
+static uint32_t read_finders(void)
 {
     static const struct {
         const char *name;
@@ -54,18 +55,18 @@ static uint32_t finders(void)
 
 EMU_EXPORT CUresult cuInit(unsigned flags)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     wf__mutex_lock(&d->lock);
     if (!d->ready) {
-        d->devices = (int)number_from("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
-        d->sm = (int)number_from("WEFT_EMU_SM", 90, 70, 120);
-        d->find = finders();
+        d->devices = (int)read_number("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
+        d->sm = (int)read_number("WEFT_EMU_SM", 90, 70, 120);
+        d->find = read_finders();
         d->order.on = d->find & EMU_FIND_ORDER;
-        d->limit = number_from("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
+        d->limit = read_number("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
         for (int i = 0; i < EMU_MAX_DEVICES; i++) {
-            d->memory[i] = number_from("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
+            d->memory[i] = read_number("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
             d->pools[i].device = i;
         }
         d->ready = true;
@@ -75,77 +76,131 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
     return devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-bool wf__emu_keep_handle(void *at, emu_object kind)
+/* ---- handles ---- */
+bool wfe_keep_handle(void *at, emu_object kind)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (!wf__grow(&d->handles, &d->cap_handles, d->n_handles + 1, sizeof *d->handles))
         return false;
     d->handles[d->n_handles++] = (emu_handle){ at, (uint8_t)kind };
     return true;
 }
-void *wf__emu_new_handle(size_t size, emu_object kind)
+void *wfe_new_handle(size_t size, emu_object kind)
 {
     void *at = wf__alloc0(size);
-    if (at && wf__emu_keep_handle(at, kind))
+    if (at && wfe_keep_handle(at, kind))
         return at;
     wf__free(at);
     return NULL;
 }
-bool wf__emu_known(const void *at, emu_object kind)
+bool wfe_known(const void *at, emu_object kind)
 {
-    const emu_driver *d = &wf__emu_driver;
+    const emu_driver *d = &wfe_driver;
     for (uint32_t i = d->n_handles; at && i-- > 0;)
         if (d->handles[i].at == at && d->handles[i].kind == kind)
             return true;
     return false;
 }
-void wf__emu_forget_handle(const void *at)
+void wfe_forget_handle(const void *at)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     uint32_t i = d->n_handles;
     while (i > 0 && d->handles[i - 1].at != at)
         i--;
     if (i > 0)
         d->handles[i - 1] = d->handles[--d->n_handles];
 }
-void wf__emu_free_handle(void *at)
+void wfe_free_handle(void *at)
 {
-    wf__emu_forget_handle(at);
+    wfe_forget_handle(at);
     wf__free(at);
 }
-void wf__emu_set_report(const char *text)
+
+/* ---- current contexts ---- */
+enum { STACK = 64 };
+static _Thread_local CUcontext stack[STACK];
+static _Thread_local int depth;
+
+CUcontext wfe_current(void) { return depth ? stack[depth - 1] : NULL; }
+
+CUresult wfe_push_current(CUcontext context)
 {
-    wf__str_free(&wf__emu_driver.report);
-    wf__str_add(&wf__emu_driver.report, text);
+    if (depth == STACK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+CUcontext wfe_pop_current(void) { return depth ? stack[--depth] : NULL; }
+
+CUresult wfe_leave(CUresult status)
+{
+    wf__mutex_unlock(&wfe_driver.lock);
+    return status;
+}
+
+CUresult wfe_enter(CUcontext *context)
+{
+    *context = NULL;
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_driver.ready)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    CUcontext now = wfe_current();
+    *context = now;
+    if (!now)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return wfe_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult wfe_context_of(CUcontext context)
+{
+    return wfe_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+bool wfe_stream_known(CUstream stream)
+{
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || wfe_known(stream, EMU_OBJ_STREAM);
+}
+
+bool wfe_is_stream_of(CUstream stream, CUcontext c)
+{
+    return wfe_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wfe_stream_known(stream);
+}
+
+/* ---- reports ---- */
+void wfe_set_report(const char *text)
+{
+    wf__str_free(&wfe_driver.report);
+    wf__str_add(&wfe_driver.report, text);
 }
 
 EMU_EXPORT size_t weftEmuLastReport(char *buffer, size_t size)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    const char *text = wf__str_get(&wf__emu_driver.report);
+    wf__mutex_lock(&wfe_driver.lock);
+    const char *text = wf__str_get(&wfe_driver.report);
     size_t n = strlen(text), copied = size == 0 ? 0 : n < size ? n : size - 1;
     if (size) {
         memcpy(buffer, text, copied);
         buffer[copied] = 0;
     }
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 EMU_EXPORT void weftEmuClearReport(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    wf__str_free(&wf__emu_driver.report);
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    wf__str_free(&wfe_driver.report);
+    wf__mutex_unlock(&wfe_driver.lock);
 }
 EMU_EXPORT uint64_t weftEmuInstructions(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    uint64_t n = wf__emu_driver.instructions;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    uint64_t n = wfe_driver.instructions;
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 
-/* ---- errors, entry points ---- */
+/* ---- errors ---- */
 EMU_EXPORT CUresult cuDriverGetVersion(int *version)
 {
     if (!version)
@@ -178,52 +233,17 @@ EMU_EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-typedef void (*entry)(void);
-static const struct {
-    const char *name;
-    entry fn;
-} entries[] = {
-#define WEFT_CUDA_FUNCTION(name, arguments) { #name, (entry)name },
-#include "emu/cuda_functions.def"
-#undef WEFT_CUDA_FUNCTION
-};
-
-/* The newest version of a name: cuMemAlloc is cuMemAlloc_v2. */
-EMU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
-{
-    (void)version, (void)flags;
-    if (!symbol || !out)
-        return CUDA_ERROR_INVALID_VALUE;
-    size_t n = strlen(symbol), best = WF__COUNT(entries);
-    for (size_t i = 0; i < WF__COUNT(entries); i++) {
-        const char *rest = strncmp(entries[i].name, symbol, n) == 0 ? entries[i].name + n : NULL;
-        if (rest && (!*rest || (rest[0] == '_' && rest[1] == 'v' && !rest[3])))
-            best = i; /* the table has the versions in order */
-    }
-    *out = NULL;
-    if (status)
-        *status = best == WF__COUNT(entries); /* 1: not found */
-    if (best == WF__COUNT(entries))
-        return CUDA_ERROR_NOT_FOUND;
-    memcpy(out, &entries[best].fn, sizeof *out);
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
-{
-    return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
-}
-
 /* ---- devices ---- */
-CUresult wf__emu_device_status(CUdevice device)
+CUresult wfe_device_status(CUdevice device)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool ready = wf__emu_driver.ready, good = device >= 0 && device < wf__emu_driver.devices;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    bool ready = wfe_driver.ready, good = device >= 0 && device < wfe_driver.devices;
+    wf__mutex_unlock(&wfe_driver.lock);
     return !ready ? CUDA_ERROR_NOT_INITIALIZED : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 EMU_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult status = device ? wf__emu_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = device ? wfe_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *device = ordinal;
     return status;
@@ -232,21 +252,21 @@ EMU_EXPORT CUresult cuDeviceGetCount(int *count)
 {
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!wf__emu_driver.ready)
+    if (!wfe_driver.ready)
         return CUDA_ERROR_NOT_INITIALIZED;
-    *count = wf__emu_driver.devices;
+    *count = wfe_driver.devices;
     return CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    CUresult status = name && size > 0 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = name && size > 0 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(name, (size_t)size, "Weft PTX emulator");
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    CUresult status = uuid ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = uuid ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS) {
         memcpy(uuid->bytes, "weft-emulator-00", 16);
         uuid->bytes[15] = (char)('0' + device);
@@ -256,14 +276,14 @@ EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 EMU_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 EMU_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    CUresult status = bytes ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = bytes ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
-        *bytes = (size_t)wf__emu_driver.memory[device];
+        *bytes = (size_t)wfe_driver.memory[device];
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 {
-    CUresult status = id && size > 12 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = id && size > 12 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)device + 1);
     return status;
@@ -329,7 +349,7 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
         { 119, 0 },
         { 120, 0 },
     };
-    CUresult status = value ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = value ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
     if (attribute < 1 || attribute > 200)
@@ -341,14 +361,14 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
     if (attribute == 33)
         *value = device + 1; /* PCI bus */
     if (attribute == 75 || attribute == 76)
-        *value = attribute == 75 ? wf__emu_driver.sm / 10 : wf__emu_driver.sm % 10;
+        *value = attribute == 75 ? wfe_driver.sm / 10 : wfe_driver.sm % 10;
     return CUDA_SUCCESS;
 }
 
 EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult status = can ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? wf__emu_device_status(peer) : status;
+    CUresult status = can ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? wfe_device_status(peer) : status;
     if (status == CUDA_SUCCESS)
         *can = device != peer;
     return status;
@@ -356,31 +376,4 @@ EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice pe
 EMU_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice from, CUdevice to)
 {
     return attribute >= 1 && attribute <= 4 ? cuDeviceCanAccessPeer(value, from, to) : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* ---- the end ---- */
-/* When the library is closed, or the program ends: everything that is still there. */
-__attribute__((destructor)) static void leave_for_good(void)
-{
-    emu_driver *d = &wf__emu_driver;
-    for (uint32_t i = d->n_handles; i-- > 0;) {
-        if (d->handles[i].kind != EMU_OBJ_CONTEXT)
-            continue;
-        wf__emu_context_drop(d->handles[i].at);
-        i = d->n_handles;
-    }
-    for (uint32_t i = 0; i < d->n_handles; i++) {
-        emu_handle h = d->handles[i];
-        if (h.kind == EMU_OBJ_LINK)
-            wf__str_free(&((CUlinkState)h.at)->text);
-        if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
-            wf__emu_graph_drop(h.at, h.kind);
-        else
-            wf__free(h.at);
-    }
-    wf__emu_heap_free(&d->heap);
-    wf__emu_order_free(&d->order);
-    wf__free(d->handles);
-    wf__str_free(&d->report);
-    *d = (emu_driver){ .lock = WF__MUTEX_INIT };
 }

@@ -1,5 +1,5 @@
-/* launch.c - a grid of blocks. One block runs at a time until it ends; one that runs long gives way to the next, so
- * that blocks which wait for one another get there.
+/* launch.c - runs a grid of thread blocks. A thread block runs until it ends. One that runs long gives way to the next,
+ * so that thread blocks which wait for one another make progress.
  */
 #include "base/os.h"
 #include "emu/run.h"
@@ -8,10 +8,10 @@ enum { TURN = 1 << 20, WARP_TURN = 1 << 16, RESIDENT = 64, STACK = 16 << 10 };
 
 typedef struct grid {
     emu_run run;
-    emu_block *blocks; /* those that are resident */
+    emu_block *blocks; /* resident thread blocks */
     uint32_t resident, cap, most;
     uint64_t next, count, serial;
-    uint8_t *states[2]; /* of the shared memory of function and module */
+    uint8_t *states[2]; /* initial state of the shared memory of function and module */
 } grid;
 
 static void free_warp(emu_warp *w)
@@ -32,7 +32,7 @@ static void free_block(emu_block *b)
     for (int s = 0; s < EMU_SEGMENTS; s++) {
         wf__free(b->shared[s]);
         wf__free(b->shared_state[s]);
-        wf__emu_pages_free(b->pages[s], b->shared_size[s]);
+        wfe_pages_free(b->pages[s], b->shared_size[s]);
     }
     wf__free(b->barriers[0].lanes);
     wf__free(b->acquired);
@@ -45,11 +45,11 @@ static void free_block(emu_block *b)
 static bool no_memory(emu_run *r)
 {
     r->b = NULL;
-    wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
+    wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
     return false;
 }
 
-/* Memory of a block: once, as the place is used again for other blocks. */
+/* Allocates the memory of a thread block, which later thread blocks reuse. */
 static bool make_block(grid *g, emu_block *b)
 {
     emu_run *r = &g->run;
@@ -71,7 +71,7 @@ static bool make_block(grid *g, emu_block *b)
     }
     for (uint32_t i = 0; i < b->n_warps; i++) {
         emu_warp *w = &b->warps[i];
-        if (!wf__emu_warp_rows(r, w, r->reg_rows ? r->reg_rows : 1))
+        if (!wfe_warp_rows(r, w, r->reg_rows ? r->reg_rows : 1))
             return false;
         if (!r->local_bytes)
             continue;
@@ -175,7 +175,7 @@ static void start_block(grid *g, emu_block *b)
         start_warp(g, b, &b->warps[i], i);
 }
 
-/* Until the block ends or has had its turn. */
+/* Runs the thread block until it ends or has run for TURN. */
 static void run_block(grid *g, emu_block *b)
 {
     emu_run *r = &g->run;
@@ -185,9 +185,9 @@ static void run_block(grid *g, emu_block *b)
         bool moved = false;
         for (uint32_t i = 0; i < b->n_warps && !r->fault; i++)
             if (b->warps[i].live & ~b->warps[i].blocked)
-                moved = wf__emu_run_warp(r, &b->warps[i], WARP_TURN) || moved;
+                moved = wfe_run_warp(r, &b->warps[i], WARP_TURN) || moved;
         if (!moved && !r->fault && b->live)
-            wf__emu_stuck(r);
+            wfe_report_deadlock(r);
     }
     b->done = b->live == 0;
 }
@@ -199,7 +199,7 @@ static bool add_block(grid *g)
         return no_memory(r);
     emu_block *b = &g->blocks[g->resident];
     bool good = make_block(g, b);
-    g->resident++; /* freed with the others in any case */
+    g->resident++; /* freed with the others even on failure */
     if (good)
         start_block(g, b);
     return good;
@@ -227,7 +227,7 @@ static void run_grid(grid *g)
     }
 }
 
-/* Which bytes of the static shared memory are variables. */
+/* Marks the bytes of static shared memory that are variables. */
 static bool make_states(grid *g)
 {
     const emu_module *m = g->run.m;
@@ -246,20 +246,20 @@ static bool make_states(grid *g)
     return true;
 }
 
-emu_fault wf__emu_run(emu_launch *l)
+emu_fault wfe_run(emu_launch *l)
 {
     grid g = { .run = { .l = l, .m = l->module } };
     emu_run *r = &g.run;
     g.count = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     g.most = l->cooperative ? UINT32_MAX : RESIDENT;
     if (g.count > UINT32_MAX) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES,
-                       "a grid of more than 2^32 blocks is too much for the emulator");
+        wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES,
+                   "a grid of more than 2^32 blocks is too much for the emulator");
         return r->fault;
     }
     r->reg_rows = l->func->n_regs;
     r->local_bytes = (l->func->local_bytes + (l->func->calls ? STACK : 0) + 63) / 64 * 64;
-    if (make_states(&g) && (!(l->find & EMU_FIND_RACES) || wf__emu_races_new(r) || no_memory(r))) {
+    if (make_states(&g) && (!(l->find & EMU_FIND_RACES) || wfe_races_new(r) || no_memory(r))) {
         uint64_t first = l->cooperative ? g.count : 1;
         while (!r->fault && g.resident < first)
             add_block(&g);
@@ -270,6 +270,6 @@ emu_fault wf__emu_run(emu_launch *l)
     wf__free(g.blocks);
     wf__free(g.states[0]);
     wf__free(g.states[1]);
-    wf__emu_races_free(r);
+    wfe_races_free(r);
     return r->fault;
 }

@@ -1,5 +1,5 @@
-/* Naive 11x11 convolution by index. C variables are captured as they are; the C loops unroll while recording;
- * wf_read_or is the bounds test (0 outside), which the planner splits into interior and border. */
+/* Naive 11x11 convolution by index. C variables are constants of the recording, and C loops are unrolled by it. wf_read_or
+ * tests the bounds (0 outside); planning parts interior and border, so that the interior has no tests. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ int main(void)
     if (status == WF_OK)
         status = wf_download(out, result, sizeof result);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < N * H * W && status == WF_OK; ++k) {

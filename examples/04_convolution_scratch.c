@@ -1,6 +1,6 @@
-/* Convolution with a block's window in scratch on a GPU and the naive form on the CPU: a C `if` picks the path while
- * recording. Scratch is an array like any other. The threads of a block fill it together, wait for one another, and
- * read what others have written. `04_convolution_scratch cuda` runs on the first GPU.
+/* Convolution with a block's window in scratch on a GPU, and the naive form on the CPU: a C `if` chooses while recording.
+ * Scratch is an array. The threads of a block fill it together, wait at a barrier, and read each other's elements.
+ * `04_convolution_scratch cuda` runs on the first GPU.
  */
 #include "weft/weft.h"
 #include <math.h>
@@ -8,10 +8,10 @@
 
 enum { K = 11, PAD = K - 1, HALO = PAD / 2, B = 16, S = B + PAD, N = 2, H = 37, W = 53 };
 
-/* The sum over the window of reads at (y, x) from the corner, each by `read`. */
+/* The window of a point. */
 typedef struct window {
     wf_graph *g;
-    const wf_array *from; /* img: [n, h, w], with zeros around; or a tile: [S, S] */
+    const wf_array *from; /* img [n, h, w], which is 0 outside, or a tile [S, S] */
     bool is_tile;
     wf_val b, y, x; /* the corner */
 } window;
@@ -41,7 +41,7 @@ static wf_status convolve_tiled(wf_context *ctx, const wf_array *img, const wf_a
     if (wf_is_gpu(g)) {
         wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(S, S), false);
         wf_val ty = wf_thread_id(g, 1), tx = wf_thread_id(g, 2), ly, lx;
-        y0 = wf_sub(y0, ty); /* of the block's */
+        y0 = wf_sub(y0, ty); /* the corner of the block's window */
         x0 = wf_sub(x0, tx);
         WF_FOR (g, ly, ty, S, wf_block_size(g, 1)) {
             WF_FOR (g, lx, tx, S, wf_block_size(g, 2)) {
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     if (status == WF_OK)
         status = wf_download(out, result, sizeof result);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < N * H * W && status == WF_OK; ++k) {

@@ -1,5 +1,5 @@
-/* The contract of an operator. Without it, an operator may write its inputs and read its outputs; with it, doing so
- * is an error while recording, and nothing runs. */
+/* The contract of an operator (.vectorize). Without the contract, an operator may write its inputs and read its outputs.
+ * With the contract, that is an error while recording, and nothing runs. */
 #include "weft/weft.h"
 #include <stdio.h>
 
@@ -10,12 +10,12 @@ static void zero(const wf_site *s) /* over any number of operands */
     for (int i = 0; i < s->n_out; ++i)
         wf_set(s->out[i], 0);
 }
-static void increment(const wf_site *s) { wf_inc(s->out[0], 1); } /* reads what the output holds */
+static void increment(const wf_site *s) { wf_inc(s->out[0], 1); } /* reads the output */
 
 static int check(wf_context *ctx, const char *what, wf_status got, wf_status want)
 {
-    printf("%-28s %s  %s\n", what, wf_status_name(got), wf_message(ctx));
-    wf_clear(ctx);
+    printf("%-28s %s  %s\n", what, wf_status_name(got), wf_last_message(ctx));
+    wf_clear_error(ctx);
     return got != want;
 }
 

@@ -1,5 +1,5 @@
-/* Mean and variance over chosen axes, in one pass and stable: Welford's recurrence, merged by Chan's rule; and
- * lazily, in three lines. */
+/* Mean and variance over chosen axes, in two ways: in one stable pass, by Welford's recurrence joined by Chan's rule; and
+ * by lazy arrays, in three lines. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@ static wf_status mean_variance(wf_context *ctx, const wf_array *x, wf_axes axes,
     wf_inc(mu, wf_div(d, n));
     wf_inc(m2, wf_mul(d, wf_sub(v, mu)));
 
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_val nb = wf_get(wf_other(n)), total = wf_add(n, nb), e = wf_sub(wf_other(mu), mu),
            w = wf_div(nb, wf_max(total, 1));
     wf_inc(m2, wf_add(wf_other(m2), wf_mul(wf_mul(e, e), wf_mul(n, w))));
     wf_inc(mu, wf_mul(e, w));
     wf_set(n, total);
 
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, mean, mu);
     wf_out(g, variance, wf_div(m2, wf_max(wf_sub(n, 1), 1)));
     return wf_run(g);
@@ -44,7 +44,7 @@ int main(void)
     static float x[H * W];
     double mean[2][H], variance[2][H], worst = 0;
     for (int i = 0; i < H * W; ++i)
-        x[i] = 1000 + (float)(i * 7919LL % 10007) / 10007; /* a large mean: sums of squares would lose everything */
+        x[i] = 1000 + (float)(i * 7919LL % 10007) / 10007; /* a large mean: sums of squares would lose all digits */
     wf_context *ctx = wf_context_new(NULL);
     wf_array *in = wf_wrap(ctx, x, WF_F32, WF_SHAPE(H, W), NULL, NULL);
     wf_status status = WF_OK;
@@ -56,7 +56,7 @@ int main(void)
         wf_release(v);
     }
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int r = 0; r < H; ++r) {
         double sum = 0, squares = 0;
         for (int i = 0; i < W; ++i)

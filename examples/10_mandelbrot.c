@@ -1,4 +1,5 @@
-/* The Mandelbrot set: a plain while, in which every point goes its own way. Variables mix with values and numbers. */
+/* The Mandelbrot set, by a while loop with a number of iterations for each point. Operations take variables, values and
+ * numbers alike. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@ static wf_status mandelbrot(wf_context *ctx, wf_array *count, double x0, double 
     wf_var x = wf_local(g, WF_F32, 0), y = wf_local(g, WF_F32, 0), n = wf_local(g, WF_I32, 0);
     WF_WHILE (g, wf_and(wf_lt(n, limit), wf_le(wf_add(wf_mul(x, x), wf_mul(y, y)), 4))) {
         wf_val t = wf_add(wf_sub(wf_mul(x, x), wf_mul(y, y)), cx);
-        wf_set(y, wf_expr(g, "2*x*y + cy", WF_NAMED(x, y, cy))); /* infix where it reads better: the same nodes */
+        wf_set(y, wf_expr(g, "2*x*y + cy", WF_NAMED(x, y, cy))); /* records the same nodes as function calls */
         wf_set(x, t);
         wf_inc(n, 1);
     }
@@ -41,7 +42,7 @@ int main(void)
     wf_array *count = wf_wrap(ctx, n, WF_I32, WF_SHAPE(H, W), NULL, NULL);
     wf_status status = mandelbrot(ctx, count, (double)x0, (double)y0, (double)step, LIMIT);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     int wrong = 0;
     for (int i = 0; i < H * W; ++i)
         wrong += n[i] != escape(fmaf((float)(i % W), step, x0), fmaf((float)(i / W), step, y0), LIMIT);
@@ -51,5 +52,5 @@ int main(void)
     printf("%d points differ from plain C\n", wrong);
     wf_release(count);
     wf_context_free(ctx);
-    return status != WF_OK || wrong > H * W / 100; /* a compiler may have contracted the C */
+    return status != WF_OK || wrong > H * W / 100; /* the compiler may contract a*b + c in the reference */
 }

@@ -1,5 +1,5 @@
-/* A lazy array program: forces between pairs of particles. Gathers of records, accumulations with a mode, views of
- * values and a sum that is fused with what feeds it, and then the statistics of the kernels that ran. */
+/* A lazy array program: forces between pairs of particles. It gathers records, accumulates with a mode, takes views of
+ * values, and sums in the kernel that computes the terms; then it prints the history of the kernels. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@ static wf_array *forces(wf_context *ctx, const wf_array *position, const wf_arra
     wf_array *force = wf_full(ctx, WF_F32, wf_array_shape(position), 0);
     wf_graph *g = wf_begin(ctx, .name = "forces");
     wf_val p = wf_in(g, pair), a = wf_slice(p, 1, 0, 1, 1), b = wf_slice(p, 1, 1, 2, 1), d[3], r2 = WF_V(0);
-    for (int c = 0; c < 3; ++c) { /* consecutive c: a packet */
+    for (int c = 0; c < 3; ++c) { /* consecutive last indices: one load per record */
         d[c] = wf_sub(wf_read(g, position, b, c), wf_read(g, position, a, c));
         r2 = wf_fma(d[c], d[c], r2);
     }
     wf_val w = wf_rcp(wf_mul(r2, wf_sqrt(r2)));
     for (int c = 0; c < 3; ++c) {
-        wf_accumulate(g, WF_ADD | WF_EXPAND, force, wf_mul(w, d[c]), a, c); /* private copies */
-        wf_accumulate(g, WF_ADD | WF_EXPAND, force, wf_neg(wf_mul(w, d[c])), b, c);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, force, wf_mul(w, d[c]), a, c); /* private copies */
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, force, wf_neg(wf_mul(w, d[c])), b, c);
     }
     *energy = wf_keep(wf_reshape(wf_sum(wf_rsqrt(r2), WF_ALL_AXES), WF_SHAPE(1)));
     if (wf_run(g) == WF_OK)
@@ -59,7 +59,7 @@ int main(void)
         want_energy += 1 / sqrt(r2);
     }
     wf_context *ctx = wf_context_new(NULL);
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_array *x = wf_wrap(ctx, position, WF_F32, WF_SHAPE(N, 4), NULL, NULL);
     wf_array *p = wf_wrap(ctx, pair, WF_I32, WF_SHAPE(M, 2), NULL, NULL), *energy = NULL;
     wf_array *f = forces(ctx, x, p, &energy);
@@ -67,7 +67,7 @@ int main(void)
     double worst = 0;
     bool ok = f && wf_download(f, force, sizeof force) == WF_OK && wf_download(energy, &sum, sizeof sum) == WF_OK;
     if (!ok)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int i = 0; i < N; ++i)
         for (int c = 0; c < 3; ++c)
             worst = fmax(worst, fabs((double)force[i][c] - want[i][c]) / (1 + fabs(want[i][c])));

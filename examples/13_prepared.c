@@ -1,4 +1,4 @@
-/* Record once, launch many times with other arrays and parameters: formals and params are bound by name. */
+/* A kernel is recorded once and launched many times with other arrays and parameters, which are bound by name. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ static wf_status animate(wf_context *ctx, wf_array *frame[2]) /* f32 [h, w] each
     wf_array *from = wf_formal(g, "src", WF_F32, 2), *to = wf_formal(g, "dst", WF_F32, 2);
     wf_val factor = wf_param(g, "gain", WF_F32, 1);
     wf_out(g, to, wf_sin(wf_mul(wf_in(g, from), factor)));
-    wf_kernel *step = wf_compile(g); /* NULL on error: wf_launch then fails, so check once */
+    wf_kernel *step = wf_compile(g); /* NULL on error: wf_launch then fails, so one check is enough */
 
     wf_status status = WF_OK;
     for (int t = 0; t < STEPS && status == WF_OK; ++t) {
@@ -37,7 +37,7 @@ int main(void)
     if (status == WF_OK)
         status = wf_download(frame[STEPS % 2], end, sizeof end);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < H * W && status == WF_OK; ++k) {

@@ -1,13 +1,12 @@
-/* Median of a 5x5 neighbourhood: the window is a local array of each point, sorted by insertion as one would in C. The
- * loops count by numbers, so they are written out, every index becomes a number, and nothing of the array is left but
- * values in registers. */
+/* Median of a 5x5 neighbourhood: the window is a local array of each point, sorted by insertion, as in C. The loops have
+ * constant bounds and are unrolled, so that every index is a constant and the array is kept in registers. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { K = 5, R = K / 2, N = K * K, H = 61, W = 83 };
 
-/* Smallest first. */
+/* Sorts the first n elements, smallest first. */
 static void sort(wf_graph *g, wf_array *w, int n)
 {
     wf_val i, j;
@@ -22,7 +21,7 @@ static void sort(wf_graph *g, wf_array *w, int n)
     WF_END(g);
 }
 
-/* img, out: [h, w]; what lies outside is mirrored. */
+/* img, out: [h, w]; the image is mirrored at its border. */
 static wf_status median(wf_context *ctx, const wf_array *img, wf_array *out)
 {
     wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(out), .name = "median");
@@ -66,7 +65,7 @@ int main(void)
     if (status == WF_OK)
         status = wf_download(out, result, sizeof result);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < H * W && status == WF_OK; ++k)

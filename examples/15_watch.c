@@ -1,11 +1,11 @@
-/* A loop seen turn by turn: bisection for the angle at which cos(x) = c, for several c at once, in debug mode. */
+/* Debug mode shows a loop iteration by iteration: bisection for the angle at which cos(x) = c, for several c at once. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
 
 enum { N = 4 };
 
-/* Prints what was seen; WF_OK: go on. */
+/* Prints the watched values. WF_OK lets the launch continue. */
 static wf_status print(void *user, const wf_seen *seen)
 {
     float value[N];
@@ -26,7 +26,7 @@ static wf_status print(void *user, const wf_seen *seen)
 
 static wf_status find_angles(wf_context *ctx, const wf_array *cosine, wf_array *angle, int *turns)
 {
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
     wf_val c = wf_in(g, cosine), middle;
     wf_var lo = wf_local(g, WF_F32, 0), hi = wf_local(g, WF_F32, 3.1415927);
     WF_WHILE (g, wf_gt(wf_sub(hi, lo), wf_mul(0.01, wf_add(lo, 0.1)))) {
@@ -53,7 +53,7 @@ int main(void)
              *out = wf_wrap(ctx, angle, WF_F32, WF_SHAPE(N), NULL, NULL);
     wf_status status = find_angles(ctx, in, out, &turns);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int i = 0; i < N; ++i)
         right = right && fabsf(angle[i] - acosf(cosine[i])) < 0.02f;
     wf_release(in), wf_release(out);

@@ -1,4 +1,5 @@
-/* A whole program: open an MRC, bring it to mean 0 and standard deviation 1, write it. One check, one message.
+/* A whole program: reads an MRC file, normalises it to mean 0 and standard deviation 1, writes it. One check reports every
+ * error.
  *
  *     17_mrc in.mrc out.mrc
  *     17_mrc                  makes an input, and tests itself
@@ -10,7 +11,7 @@
 static wf_status standardise(wf_context *ctx, const char *from, const char *to)
 {
     wf_meta meta = { .size = sizeof meta };
-    wf_array *stack = wf_load(ctx, from, &meta); /* NULL on error; flows on */
+    wf_array *stack = wf_load(ctx, from, &meta); /* NULL on error; the calls below then do nothing */
     double n = (double)wf_array_count(stack);
 
     wf_graph *g = wf_begin(ctx);
@@ -29,7 +30,7 @@ enum { N = 3, H = 24, W = 31, COUNT = N * H * W };
 
 static wf_status make_input(wf_context *ctx, const char *path)
 {
-    wf_array *line = wf_arange(ctx, WF_F32, COUNT, 0, 1), *stack = wf_view_reshape(line, WF_SHAPE(N, H, W));
+    wf_array *line = wf_array_arange(ctx, WF_F32, COUNT, 0, 1), *stack = wf_view_reshape(line, WF_SHAPE(N, H, W));
     wf_meta meta = { .size = sizeof meta, .is_stack = true, .spacing = { 1.25, 1.25, 1.25 } };
     wf_status status = wf_text(ctx, "stack = 100 + 7*sin(0.1*stack) + 0.001*stack", stack);
     if (status == WF_OK)
@@ -39,7 +40,7 @@ static wf_status make_input(wf_context *ctx, const char *path)
     return status;
 }
 
-/* Whether the file holds what it should. */
+/* Sets *good to 1 if values, shape and meta data of the file are right, else to 0. */
 static wf_status test_output(wf_context *ctx, const char *path, int *good)
 {
     static float value[COUNT];
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
         remove(to);
     }
     if (status != WF_OK)
-        fprintf(stderr, "%s: %s\n", argv[0], wf_message(ctx));
+        fprintf(stderr, "%s: %s\n", argv[0], wf_last_message(ctx));
     wf_context_free(ctx);
     return !(status == WF_OK && good);
 }

@@ -1,4 +1,4 @@
-/* The caller's memory without copying, and a view of it: Weft computes in place and gives the memory back once. */
+/* An array in the caller's memory, and views of it: Weft computes in place, and gives the memory back once. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +40,11 @@ int main(void)
         for (int k = 0; k < H * W; ++k)
             wrong += data[k] != (float)k * (k % W < W / 2 ? 2.f : 1.f);
     } else {
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     }
     wf_release(a);
     wf_release(left);
-    wrong += released != 0; /* the other view still uses it */
+    wrong += released != 0; /* the other view still uses the memory */
     wf_release(flipped);
     wrong += released != 1;
     wf_context_free(ctx);

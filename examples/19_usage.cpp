@@ -1,4 +1,4 @@
-// C++17 with operators: a convolution and a masked mean, the same calls underneath.
+// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations.
 #include "weft/weft.hpp"
 #include <cmath>
 #include <cstddef>
@@ -24,7 +24,7 @@ static wf_status mean_of_positive(wf_context *ctx, const wf_array *array, wf_arr
 {
     graph g(ctx, reduce_all);
     val x = g.in(array), positive = x > 0;
-    var sum = g.reduced(WF_F64, 0, WF_ADD), n = g.reduced(WF_I64, 0, WF_ADD);
+    var sum = g.reduced(WF_F64, 0, WF_JOIN_ADD), n = g.reduced(WF_I64, 0, WF_JOIN_ADD);
     sum += select(positive, sqrt(abs(x)), 0);
     n += select(positive, 1, cast(0, WF_I64));
     g.post();
@@ -32,7 +32,7 @@ static wf_status mean_of_positive(wf_context *ctx, const wf_array *array, wf_arr
     return g.run();
 }
 
-// One step of Newton's method for sin x = 0 at every x: how many end near 0, within a limit, and which of them below it.
+// One step of Newton's method for sin x = 0 at every x: counts those that end within a limit of 0, and marks those below 0.
 static wf_status find_roots(wf_context *ctx, wf_array *x, const wf_array *limit, wf_array *near, wf_array *below)
 {
     graph g(ctx, wf_array_shape(x));
@@ -41,7 +41,7 @@ static wf_status find_roots(wf_context *ctx, wf_array *x, const wf_array *limit,
     at /= 2;
     at *= 2;
     g.out(x, at);
-    g.atomic_if(hypot(at, 0.0) < g.read(limit), WF_INC, near, 0); // arrays of rank 0 have no index
+    g.atomic_if(hypot(at, 0.0) < g.read(limit), WF_JOIN_INC, near, 0); // arrays of rank 0 have no index
     g.write_if(signbit(at), below, 1, g.index(0));
     return g.run();
 }
@@ -73,14 +73,14 @@ int main()
 
     context ctx;
     array img = ctx.wrap(image.data(), { H, W }), ker = ctx.wrap(window.data(), { K, K });
-    // Where there is a GPU, the mean is in memory that its kernels and the processor's share.
+    // With a GPU, the mean is in memory that the GPU and the processor share.
     wf_memory memory = ctx.device_count() > 0 ? WF_MEMORY_PINNED : WF_MEMORY_DEVICE;
     array out = ctx.wrap(result.data(), { H, W }), mean = ctx.empty(WF_F64, { 1 }, WF_CPU, memory);
     wf_device_info here = ctx.device_info(WF_CPU);
     stream background(ctx);
     wf_status status = WF_OK;
     {
-        stream_scope here(ctx, background); // what is recorded in this block is queued
+        stream_scope here(ctx, background); // recordings of this block are queued in the stream
         status = convolve(ctx, img, ker, out);
         if (status == WF_OK)
             status = mean_of_positive(ctx, img, mean);
@@ -89,12 +89,12 @@ int main()
     if (status == WF_OK)
         status = done.sync();
     if (status == WF_OK)
-        status = background.sync(); // reports what failed
+        status = background.sync(); // reports the first error
     double got = 0;
     if (status == WF_OK)
         status = wf_download(mean, &got, sizeof got);
     if (status != WF_OK)
-        std::fprintf(stderr, "%s\n", wf_message(ctx));
+        std::fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK || !here.name || here.processors < 1, n = 0;
     double want = 0;

@@ -1,5 +1,5 @@
-/* Work in the background: the host makes the next frame while two streams compute. The first smooths each frame; the
- * second measures what the first has smoothed, and waits for it by events. */
+/* Work in the background: the host makes the next frame while two streams compute. The first stream smooths each frame. The
+ * second one waits for an event of the first, and measures the smoothed frame. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@ static wf_status smooth(wf_context *ctx, wf_stream *stream, const wf_array *from
         for (int x = -1; x <= 1; ++x)
             sum = wf_add(sum, wf_read_border(g, from, WF_BORDER_CLAMP, 0, wf_add(i, y), wf_add(j, x)));
     wf_out(g, to, wf_div(sum, 9));
-    return wf_run(g); /* queued: the graph and, after wf_release, the arrays live on as long as needed */
+    return wf_run(g); /* queues; the queue keeps the graph and the arrays, also after wf_release */
 }
 
 static wf_array *mean(wf_context *ctx, wf_stream *stream, const wf_array *array)
 {
     wf_graph *g = wf_begin(ctx, .name = "mean", .stream = stream);
     wf_array *result = wf_keep(wf_div(wf_sum(wf_cast(wf_in(g, array), WF_F64), WF_ALL_AXES), H * W));
-    return wf_run(g) == WF_OK ? result : NULL; /* WF_LAZY until it has been computed */
+    return wf_run(g) == WF_OK ? result : NULL; /* queued, too */
 }
 
 int main(void)
@@ -47,16 +47,16 @@ int main(void)
         wf_release(raw);
         wf_release(smoothed);
 
-        for (int k = 0; k < 9 * H * W; ++k) { /* meanwhile, the same in C */
+        for (int k = 0; k < 9 * H * W; ++k) { /* meanwhile computes the expected value in C */
             int i = k / 9 / W + k % 9 / 3 - 1, j = k / 9 % W + k % 3 - 1;
             want[f] += (double)image[i < 0 ? 0 : i < H ? i : H - 1][j < 0 ? 0 : j < W ? j : W - 1] / (9 * H * W);
         }
     }
     wf_event *end = wf_event_record(second);
-    wf_status status = wf_sync(ctx); /* all mistakes and failures end here */
+    wf_status status = wf_sync(ctx); /* the first error of all calls and launches */
     double seconds = 0;
     if (status == WF_OK)
-        status = wf_check(ctx);
+        status = wf_last_status(ctx);
     if (status == WF_OK)
         status = wf_event_elapsed(begin, end, &seconds);
     int wrong = status != WF_OK;
@@ -66,7 +66,7 @@ int main(void)
         wf_release(means[f]);
     }
     if (wrong)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     printf("streams: %d frames in %.2g ms, %d wrong\n", FRAMES, seconds * 1e3, wrong);
     wf_event_free(begin);
     wf_event_free(end);

@@ -1,6 +1,6 @@
-/* A program that uses CUDA itself: its device memory is an array, its stream takes Weft's launches, in order with
- * its own copies. A CUDA program would include cuda.h; this one finds the few functions that it needs, so that it is
- * built without. `22_cuda_program cuda` needs a GPU; without an argument nothing is done. */
+/* A program that uses CUDA itself: an array wraps its device memory, and its stream runs Weft's launches in order with its
+ * own copies. The program loads the few CUDA functions that it needs, so that it builds without cuda.h.
+ * `22_cuda_program cuda` needs a GPU; without an argument the program does nothing. */
 #include "weft/weft.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,9 +64,9 @@ int main(int argc, char **argv)
     wf_graph *g = wf_begin(ctx, .stream = s);
     wf_val v = wf_in(g, a);
     wf_out(g, a, wf_add(wf_mul(v, v), 1));
-    wf_status status = wf_run(g); /* in the stream: after the copy there, before the copy back */
+    wf_status status = wf_run(g); /* in the stream, between the copies to and from the device */
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     cuMemcpyDtoHAsync_v2(x, memory, sizeof x, stream);
     cuStreamSynchronize(stream);
     printf("%g %g %g ... %g\n", (double)x[0], (double)x[1], (double)x[2], (double)x[N - 1]);

@@ -43,12 +43,13 @@ static wf_kernel *line_kernel(wf_context *ctx, int number)
 
 static void within(wf_context *ctx, size_t in_use)
 {
-    size_t bytes = 0;
-    uint32_t n = 0;
-    for (const wf__plan_entry *e = ctx->launcher->plans.oldest; e; e = e->newer, ++n)
+    const wf__lru *plans = &ctx->launcher->plans.lru;
+    size_t bytes = 0, n = 0;
+    for (const wf__lru_entry *e = plans->oldest; e; e = e->newer, ++n)
         bytes += e->bytes;
-    assert_int_equal(n, ctx->launcher->plans.n);
-    assert_int_equal(bytes, ctx->launcher->plans.bytes);
+    assert_int_equal(n, plans->count);
+    assert_int_equal(n, plans->ordered);
+    assert_int_equal(bytes, plans->bytes);
     assert_true(bytes <= PLANS);
     assert_true(n >= 3);
     assert_true(wf__engine_count_code(ctx->engine) <= n + in_use + CODE / LEAST);

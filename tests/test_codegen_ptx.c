@@ -61,7 +61,7 @@ static void make_first(const test_case *t, const test_memory *memory, wf__stage 
 static void make_second(const test_case *t, wf__stage *stage)
 {
     wf__ir *ir = &stage->body;
-    wf__ir_init(ir, 1, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < t->ir.param_n; ++i)
         wf__param(ir, t->ir.param[i]);
     wf__ref index = wf__index(ir, 0);
@@ -110,7 +110,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
               t, &f);
         base[i] = i < slots ? at[i] + (memory[i].mem.base - (char *)memory[i].at) : at[i];
     }
-    wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .gpu = 1 };
+    wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .target = WF__GPU };
     plan.params = t->ir.param_n;
     plan.most_reds = reds;
     check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, &(wf__limits){ 0 }, NULL, &f), t, &f);

@@ -47,7 +47,7 @@ static int64_t border_index(wf_border border, int64_t i, int64_t n)
 {
     if (border == WF_BORDER_CLAMP)
         return i < 0 ? 0 : i >= n ? n - 1 : i;
-    while (i < 0 || i >= n) { /* step by step, as the drawing in weft.h says */
+    while (i < 0 || i >= n) { /* step by step, as the drawing in record.h says */
         if (border == WF_BORDER_PERIODIC)
             i += i < 0 ? n : -n;
         else if (border == WF_BORDER_MIRROR)
@@ -240,7 +240,7 @@ static void test_in_place_without_a_copy(void **state)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(6, 7), 4);
     char text[4096];
     size_t n;
-    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1:"));
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", a))));
     float *y = contents(a);
@@ -254,7 +254,7 @@ static void test_in_place_without_a_copy(void **state)
 static void test_exchange(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 100, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 100, 0, 1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(50));
     wf_val i = wf_mul(wf_index(g, 0), 2), j = wf_add(i, 1), x = wf_read(g, a, i), y = wf_read(g, a, j);
     wf_write(g, a, y, i);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a micrograph, works on it with weft calc, and leaves pictures of before and after in demo/. `make demo` runs it.
+# Makes a micrograph, processes it by weft calc, and writes pictures of each step to demo/. `make demo` runs this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 WEFT=${WEFT:-$PWD/build/weft}
@@ -9,7 +9,7 @@ cd demo
 begin=$(date +%s)
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-run() { # shows the command and runs it; long texts are cut
+run() { # shows the command, with long texts shortened, and runs it
     local shown="weft" argument
     for argument; do
         argument=${argument//$'\n'/; }
@@ -35,7 +35,7 @@ taps() {
 }
 gauss=$(awk 'BEGIN { for (i = -9; i <= 9; i++) s += exp(-i*i/24.5); for (i = -9; i <= 9; i++) printf "%.4f ", exp(-i*i/24.5) / s }')
 equal=$(awk 'BEGIN { for (i = 0; i < 25; i++) printf "0.04 " }')
-near='(abs(@ - a) < 0.1*a ? @ : a)' # what differs too much does not count
+near='(abs(@ - a) < 0.1*a ? @ : a)' # neighbours that differ too much are replaced by the pixel itself
 
 say "1. This machine"
 run info
@@ -51,13 +51,13 @@ run view micrograph.mrc -o 1-before.png --size 1024
     run calc --time "$(taps x 1 @ $gauss)" a=micrograph.mrc -o rows.mrc
     run calc --time "$(taps y 1 @ $gauss)" a=rows.mrc -o smooth.mrc
 
-    say "4. The background: means over 217 x 217 pixels, leaving out what lies across the edge of the carbon"
+    say "4. The background: means over 217 x 217 pixels that lie on the same side of the carbon's edge"
     run calc --time "$(taps x 9 "$near" $equal)" a=smooth.mrc -o rows.mrc
     run calc --time "$(taps y 9 "$near" $equal)" a=rows.mrc -o background.mrc
     run view background.mrc -o 2-background.png --size 1024
 }
 
-say "5. What is left: the particles, as contrast against the background; and their edges"
+say "5. The particles, as contrast against the background, and their edges"
 run calc --time 'a / b - 1' a=smooth.mrc b=background.mrc -o contrast.mrc
 run stats contrast.mrc
 run view contrast.mrc -o 3-after.png --size 1024 --sigma 3.5
@@ -81,10 +81,10 @@ run calc "$(taps y 1 @ $gauss)" a=rows.mrcs -o smooth.mrcs
 run view particles.mrcs -o 7-particles.png --columns 10 --sigma 3
 run view smooth.mrcs -o 8-particles-smoothed.png --columns 10 --sigma 3 --each
 
-say "7. What became of the gradient: recorded, fused into one kernel, compiled"
+say "7. The stages of the gradient: recorded, fused into one kernel, compiled"
 run dump "$gradient" a=f32[2048,2048] --trace
-printf '  $ weft dump ... --passes | tail\n'
-"$WEFT" dump "$gradient" 'a=f32[2048,2048]' --passes 2>&1 | tail -n 30 | sed 's/^/    /'
+printf '  $ weft dump ... --plan | tail\n'
+"$WEFT" dump "$gradient" 'a=f32[2048,2048]' --plan 2>&1 | tail -n 30 | sed 's/^/    /'
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     printf '  $ weft dump ... --asm: the instructions of the inner loops, counted\n'
     "$WEFT" dump "$gradient" 'a=f32[2048,2048]' --asm | grep -oE '^[[:space:]]+v[a-z0-9]+' | sort | uniq -c | sort -rn |

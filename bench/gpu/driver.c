@@ -1,4 +1,4 @@
-/* driver.c - the driver's copy from device memory to device memory, and the library of kernels by hand. */
+/* driver.c - opens the CUDA driver, for its copy within device memory, and the library of kernels written by hand. */
 #include "gpu.h"
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool find(void *library, const char *name, void *function, size_t size)
 }
 #define FIND(name, field) find(library, name, &d->field, sizeof d->field)
 
-/* The device's primary context, which is Weft's and the CUDA runtime's, stays current in this thread. */
+/* Makes the device's primary context, which Weft and the CUDA runtime use, current in this thread. */
 gpu_driver *gpu_driver_open(wf_device device)
 {
     const char *own = getenv("WEFT_CUDA");

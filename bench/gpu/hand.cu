@@ -1,4 +1,4 @@
-/* hand.cu - the library's table, stream and room. */
+/* hand.cu - the library's table of ways, its stream and its memory for temporaries. */
 #include "hand_cuda.h"
 #include <cstdio>
 #include <cub/version.cuh>

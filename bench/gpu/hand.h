@@ -1,5 +1,5 @@
-/* hand.h - CUDA kernels written by hand, and CUB's, as a library that weft-bench-gpu opens (bench/gpu/build_hand makes
- * it, with nvcc). They work on Weft's arrays: addresses in the memory of the device's primary context.
+/* hand.h - the library of CUDA kernels written by hand, and of CUB's, which weft-bench-gpu opens. bench/gpu/build_hand
+ * builds it by nvcc. The kernels work on Weft's arrays: addresses in the memory of the device's primary context.
  */
 #ifndef BENCH_GPU_HAND_H
 #define BENCH_GPU_HAND_H
@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 
-/* What a row works on. in and out: as the row's functions say; n: elements; side: of a square, or length of a row;
- * m: targets, bins, records. */
+/* The data of a row. in, out: arrays in the order of the row's functions; n: elements; side: of a square, or the length of
+ * a row; m: targets, bins or records. */
 typedef struct hand_args {
     const void *in[3];
     void *out[2];
     int64_t n, side, m;
 } hand_args;
 
-/* One way to do a row. call: gives work to the device; the CUDA error, 0 for none, HAND_CANNOT where it is no way for
- * these sizes. */
+/* One way to do a row. call: queues the work on the device. Returns the CUDA error, 0 = none, HAND_CANNOT = not for these
+ * sizes. */
 #define HAND_CANNOT (-1)
 typedef struct hand_way {
     const char *row, *how;
@@ -32,7 +32,7 @@ typedef struct hand_library {
     hand_way way[96]; /* ends with row == NULL */
 } hand_library;
 
-/* The one symbol: const hand_library *weft_hand_library(void) */
+/* The exported symbol: const hand_library *weft_hand_library(void) */
 #define HAND_SYMBOL "weft_hand_library"
 const hand_library *weft_hand_library(void);
 

@@ -8,7 +8,7 @@ enum { BINS = 128, THREADS = 256, MANY = 1024, SHARED = 200 * 1024 };
 
 static __device__ int bin_of(float x) { return static_cast<int>((x + 1) * 0.5f * BINS); }
 
-/* A block counts part blockIdx.x of row blockIdx.y in `copies` private histograms, of one warp in `copies` each. */
+/* A block counts part blockIdx.x of row blockIdx.y in `copies` private histograms; warp w uses histogram w % copies. */
 template <int copies>
 __global__ void count_rows(const float4 *__restrict__ x, int64_t width, int *histogram)
 {
@@ -70,7 +70,7 @@ struct values {
 static ones values_of(const hand_args *, unsigned) { return {}; }
 static values values_of(const hand_args *a, float) { return { static_cast<const float *>(a->in[1]) }; }
 
-/* 4 keys a thread */
+/* Each thread adds for 4 keys. */
 template <typename V>
 __global__ void add_direct(const uint4 *__restrict__ keys, V v, typename V::type *out, int64_t n)
 {
@@ -82,12 +82,12 @@ __global__ void add_direct(const uint4 *__restrict__ keys, V v, typename V::type
     atomicAdd(out + k.z, v(4 * i + 2)), atomicAdd(out + k.w, v(4 * i + 3));
 }
 
-/* The lanes of a warp that meet join their values, and one of them adds. */
+/* The sum over the lanes `peers` of a warp, which have the same key; one of them adds the sum. */
 static __device__ unsigned joined(unsigned peers, unsigned) { return static_cast<unsigned>(__popc(peers)); }
 static __device__ float joined(unsigned peers, float mine)
 {
     float sum = 0;
-    for (unsigned lane = 0; lane < 32; ++lane) { /* every lane gives its own to those that ask */
+    for (unsigned lane = 0; lane < 32; ++lane) { /* broadcasts the value of each lane */
         float other = __shfl_sync(0xffffffffu, mine, static_cast<int>(lane));
         sum += peers >> lane & 1 ? other : 0;
     }
@@ -107,7 +107,7 @@ __global__ void add_by_warp(const unsigned *__restrict__ keys, V v, typename V::
     }
 }
 
-/* A private array for each block; where it is small one for each of `copies` lanes, interleaved. */
+/* A private array for each block; `copies` interleaved ones if it is small, so that neighbouring lanes use different ones. */
 template <typename V>
 __global__ void add_in_shared(const uint4 *__restrict__ keys, V v, typename V::type *out, int64_t n, int m, int copies)
 {

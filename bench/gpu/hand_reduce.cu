@@ -1,4 +1,4 @@
-/* hand_reduce.cu - sums, all axes and some, the largest element, variance. */
+/* hand_reduce.cu - sums over all axes and over some, the largest element, the variance. */
 #include "hand_cuda.h"
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -46,7 +46,8 @@ static __device__ double block_sum(double v)
     return v;
 }
 
-/* Part blockIdx.x of row blockIdx.y: 16 bytes a thread, four under way, added in f32 by four and then in f64. */
+/* Sums part blockIdx.x of row blockIdx.y. A thread has four loads of 16 bytes in flight; four values are added in f32, then
+ * in f64. */
 __global__ void rows_of(const float4 *__restrict__ x, int64_t width, float *sums, double *parts)
 {
     const float4 *row = x + blockIdx.y * width;
@@ -99,8 +100,8 @@ static int sum_in_rows(const hand_args *a, int64_t rows, int64_t width)
 static int rows(const hand_args *a) { return sum_in_rows(a, a->m, a->side); }
 static int all(const hand_args *a) { return sum_in_rows(a, 1, a->n); }
 
-/* Columns 4 threadIdx.x and on of rows `first` and on: a thread has four columns and every blockDim.y-th row, eight of
- * which are under way together and added in f32. */
+/* Sums four columns from 4 * threadIdx.x on, in every blockDim.y-th row from `first` on. Loads of eight rows are in flight
+ * and added in f32. */
 __global__ void columns_of(const float4 *__restrict__ x, int64_t height, int64_t wide, int64_t high, double *parts)
 {
     __shared__ double4_16a joined[THREADS];

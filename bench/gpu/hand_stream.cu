@@ -15,7 +15,7 @@ static T *out(const hand_args *a, int k)
     return static_cast<T *>(a->out[k]);
 }
 
-/* 16 bytes a thread at a time, `turns` of them under way together. */
+/* A thread copies 16 bytes at a time, with `turns` loads in flight. */
 template <int turns>
 __global__ void copy16(const float4 *__restrict__ x, float4 *__restrict__ y, int64_t n)
 {
@@ -39,7 +39,7 @@ static int copy(const hand_args *a)
     return cudaGetLastError();
 }
 
-/* 4 bytes a thread at a time */
+/* A thread copies 4 bytes at a time. */
 template <int turns>
 __global__ void copy4(const float *__restrict__ x, float *__restrict__ y, int64_t n)
 {
@@ -107,7 +107,7 @@ static int math(const hand_args *a)
     return cudaGetLastError();
 }
 
-/* Tiles of `size` x `size` through shared memory, whose rows are one element longer than they need be. */
+/* Transposes tiles of `size` x `size` in shared memory, whose rows have one more element against bank conflicts. */
 template <int size>
 __global__ void turn(const float *__restrict__ x, float *__restrict__ y, int64_t side)
 {
@@ -177,7 +177,7 @@ static int ten(const hand_args *a)
     return cudaGetLastError();
 }
 
-/* CUB's element-wise function, which picks bulk copies into shared memory or vectors by itself. */
+/* For CUB's element-wise function, which chooses bulk copies into shared memory or vectors. */
 struct same {
     __device__ float operator()(float x) const { return x; }
 };

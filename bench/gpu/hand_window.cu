@@ -1,5 +1,5 @@
-/* hand_window.cu - the 11 x 11 convolution, zero outside: a block's window in shared memory, and in registers 4 columns
- * and some rows of results a thread, so that a row of the window is read once for all rows of results. */
+/* hand_window.cu - the 11 x 11 convolution, zero outside. Shared memory holds the window of a block, registers 4 columns
+ * and some rows of results for each thread, so that all rows of results use a row of the window after one read. */
 #include "hand_cuda.h"
 
 enum { K = 11, HALO = K / 2, ACROSS = 32, WIDE = 4 * ACROSS, PITCH = WIDE + 12 }; /* of which 138 columns are used */

@@ -1,5 +1,5 @@
-/* main.c - weft-bench-gpu: Weft on one GPU, beside the driver's own copy and kernels written by hand. tools/bench_gpu
- * runs it, with other systems, and makes the report. */
+/* main.c - weft-bench-gpu: measures Weft on one GPU, beside the driver's own copy and kernels written by hand.
+ * tools/bench_gpu runs this program and other systems, and makes the report. */
 #include "gpu.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: weft-bench-gpu [--device cuda:0] [--side 16384] [--budget SECONDS] [--json FILE]\n"
             "                      [--hand LIBRARY] [--cache FOLDER] [--rows NAME,PART OF A NAME] [--list]\n"
-            "                      [--after NAME: goes on behind this row, which lost the device or did not end]\n");
+            "                      [--after NAME: starts after this row, which lost the device or did not end]\n");
     return 2;
 }
 
@@ -71,7 +71,7 @@ static bool is_chosen(const char *rows, const char *name)
     return false;
 }
 
-/* The clocks rise, and what the driver's copy moves is measured: half a second at least, then twice with the rows. */
+/* The row of the driver's copy, which also lets the clocks rise: measured twice before the other rows and once after. */
 static void measure_copy(gpu_case *c)
 {
     int64_t n = c->b->n;
@@ -83,8 +83,8 @@ static void measure_copy(gpu_case *c)
     gpu_by_driver(c, (hand_args){ .in = { gpu_at(c, from) }, .out = { gpu_at(c, to) }, .n = n });
 }
 
-/* A kernel that fails takes the device from its process; one that never ends, or a mistake of the host's, the process.
- * The rest of the rows is left to another one, which --after tells where. */
+/* A kernel that fails makes the device unusable for its process. A kernel that never ends, or an error of the host, ends
+ * the process. Another process does the remaining rows, from the row that --after names. */
 static const char *volatile running = "";
 enum { TOO_LONG = 100 };
 
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     const int ends[] = { SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGABRT };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)
         signal(ends[i], on_signal);
-    setenv("CUDA_CACHE_DISABLE", "1", 1); /* what is compiled cold shall be */
+    setenv("CUDA_CACHE_DISABLE", "1", 1); /* cold rows measure the driver's compiler */
     b->n = b->side * b->side;
     b->cache = o.cache;
     b->json = o.json ? fopen(o.json, o.after ? "a" : "w") : NULL;

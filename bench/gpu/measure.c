@@ -1,83 +1,19 @@
-/* measure.c - contenders in turns, then medians. */
+/* measure.c - measures contenders in turns, and evaluates medians. */
 #include "gpu.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define TURN 8e-3     /* seconds that a turn takes, about */
-#define SLOW 12       /* times slower than another one of the same name: one turn is enough */
-enum { CALLS = 500 }; /* of a turn at most: the driver queues about a thousand */
+#define TURN 8e-3     /* seconds of a turn, about */
+#define SLOW 12       /* a contender so many times slower than another of its name gets one turn */
+enum { CALLS = 500 }; /* greatest number of calls of a turn; the driver queues about a thousand */
 
 double gpu_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-bool gpu_fail(gpu_case *c, const char *why)
-{
-    if (!c->error[0])
-        snprintf(c->error, sizeof c->error, "%s", why);
-    return false;
-}
-
-bool gpu_ok(gpu_case *c, wf_status status)
-{
-    if (status != WF_OK) {
-        gpu_fail(c, wf_message(c->b->ctx));
-        wf_clear(c->b->ctx);
-    }
-    return status == WF_OK;
-}
-
-static gpu_contender *add(gpu_case *c, const char *who, const char *how)
-{
-    if (c->n == GPU_CONTENDERS)
-        abort();
-    gpu_contender *x = &c->at[c->n++];
-    x->who = who;
-    x->how = how;
-    return x;
-}
-
-static void add_launches(gpu_case *c, const char *who, const char *how, wf_kernel *kernel, wf_args args)
-{
-    gpu_contender *x = add(c, who, how);
-    if (!kernel)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
-    x->kernel = kernel;
-    x->args = args.n;
-    for (size_t i = 0; i < args.n && i < GPU_ARGS; ++i)
-        x->arg[i] = args.at[i];
-}
-
-void gpu_launches(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
-{
-    add_launches(c, "weft", how, kernel, args);
-}
-void gpu_aside(gpu_case *c, const char *how, wf_kernel *kernel, wf_args args)
-{
-    add_launches(c, "aside", how, kernel, args);
-}
-void gpu_calls(gpu_case *c, const char *how, bool (*call)(gpu_case *c)) { add(c, "weft", how)->call = call; }
-void gpu_figures(gpu_case *c, const char *how, double (*figure)(gpu_case *c)) { add(c, "weft", how)->figure = figure; }
-
-void gpu_by_hand(gpu_case *c, const char *row, hand_args args)
-{
-    for (const hand_way *way = c->b->hand ? c->b->hand->way : NULL; way && way->row; ++way)
-        if (!strcmp(way->row, row)) {
-            gpu_contender *x = add(c, "hand", way->how);
-            x->way = way;
-            x->to = args;
-        }
-}
-
-void gpu_by_driver(gpu_case *c, hand_args args)
-{
-    if (c->b->driver)
-        add(c, "driver", "cuMemcpyDtoDAsync")->to = args;
 }
 
 static bool once(gpu_case *c, const gpu_contender *x)
@@ -103,7 +39,7 @@ static bool wait(gpu_case *c, const gpu_contender *x)
     return code == 0 || gpu_fail(c, c->b->hand->error(code));
 }
 
-/* Seconds of one of so many calls; NaN: failed. */
+/* Seconds per call of a turn; NaN = failed. */
 static double turn(gpu_case *c, const gpu_contender *x, int64_t calls)
 {
     if (x->figure)
@@ -115,7 +51,7 @@ static double turn(gpu_case *c, const gpu_contender *x, int64_t calls)
     return wait(c, x) ? (gpu_now() - start) / (double)calls : NAN;
 }
 
-/* What is there before a checked call: no result of another contender. */
+/* Removes the result of the previous contender before a checked call. */
 static bool spoil(gpu_case *c)
 {
     wf_release(c->made);
@@ -126,7 +62,7 @@ static bool spoil(gpu_case *c)
     return gpu_ok(c, wf_array_fill(c->result, value)) && gpu_ok(c, wf_sync(c->b->ctx));
 }
 
-/* One checked call, then the number of calls that fill a turn. */
+/* Checks one call, then finds the number of calls that fill a turn. */
 static bool prepare(gpu_case *c, gpu_contender *x)
 {
     if (!c->figures && (!spoil(c) || isnan(turn(c, x, 1)) || !gpu_right(c)))
@@ -135,7 +71,7 @@ static bool prepare(gpu_case *c, gpu_contender *x)
     x->calls = 1;
     x->cost = gpu_now() - start;
     for (int k = 0; k < 3 && !x->figure && took < TURN / 2 && !isnan(took);
-         ++k) { /* the first ones are slow: in steps */
+         ++k) { /* in steps, as first calls are slow */
         double calls = TURN / took;
         x->calls = calls < 1 ? 1 : calls > CALLS ? CALLS : (int64_t)calls;
         took = turn(c, x, x->calls);
@@ -187,7 +123,7 @@ static void take_turns(gpu_case *c)
                 continue;
             double took = turn(c, x, x->calls);
             if (isnan(took))
-                x->calls = 0; /* and c->error says why */
+                x->calls = 0; /* c->error is set */
             else
                 x->seconds[x->rounds++] = took;
         }
@@ -198,7 +134,7 @@ static void take_turns(gpu_case *c)
 
 static void end(gpu_case *c)
 {
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
     c->b->lost = wf_sync(c->b->ctx) != WF_OK;
     wf_frozen_free(c->frozen);
     wf_stream_free(c->stream);
@@ -208,7 +144,7 @@ static void end(gpu_case *c)
     while (c->kept_n)
         wf_release(c->kept[--c->kept_n]);
     free(c->data);
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
 }
 
 static void say(gpu_case *c, const gpu_contender *x)
@@ -218,7 +154,7 @@ static void say(gpu_case *c, const gpu_contender *x)
     const char *who = x ? x->who : "the row", *how = x ? x->how : "";
     fprintf(stderr, "weft-bench-gpu: %s: %s%s%s: %s\n", c->row->name, who, *how ? ", " : "", how, c->error);
     if (c->b->json) {
-        for (char *at = c->error; *at; ++at) /* as JSON has it */
+        for (char *at = c->error; *at; ++at) /* a text that JSON needs no escapes for */
             *at = *at == '"' ? '\'' : *at == '\\' || (unsigned char)*at < ' ' ? ' ' : *at;
         fprintf(c->b->json, "{\"row\":\"%s\",\"who\":\"%s\",\"how\":\"%s\",\"error\":\"%s\"}\n", c->row->name, who, how,
                 c->error);

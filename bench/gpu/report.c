@@ -1,4 +1,4 @@
-/* report.c - a line for each row, and in JSON for each contender; table.py makes the table, with other systems. */
+/* report.c - prints a line for each row, and writes a JSON line for each contender, of which table.py makes tables. */
 #include "gpu.h"
 #include <string.h>
 

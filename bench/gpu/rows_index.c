@@ -1,18 +1,18 @@
-/* rows_index.c - where indices decide what is read and written: histograms, sums by key, records. */
+/* rows_index.c - reads and writes by index: histograms, sums by key, records. */
 #include "gpu.h"
 #include "../kernels.h"
 #include <stdlib.h>
 
 enum { BINS = HISTOGRAM_BINS, INDICES = 100000000 };
 
-/* ---- histograms of [rows, side]: one for each row, or (rows == 1) one of all --------------------------------------- */
+/* ---- histograms of each row of an array [rows, side], or of the whole array (rows == 1) ---------------------------- */
 
-/* f32 in [-1, 1): multiples of 2^-20, which no rounding moves to another bin. */
+/* Element i: f32 in [-1, 1), a multiple of 2^-20, so that rounding moves none to another bin. */
 static double point(int64_t i) { return (double)(gpu_random_at(i, 0) >> 11) * 0x1p-20 - 1; }
 static int64_t bin_at(int64_t i) { return (int64_t)((point(i) + 1) * 0.5 * BINS); }
 static wf_val bin_of(wf_val x) { return wf_cast(wf_mul(wf_mul(wf_add(x, 1), 0.5), BINS), WF_I32); }
 
-/* Of one row after the other: counted once each. data: its counts, and before them which it is. */
+/* The expected count. Counts one row at a time: c->data holds the counts of a row, after its number. */
 static double counted(const gpu_case *c, int64_t i)
 {
     int64_t *counts = c->data, row = i / BINS, width = c->b->n / c->m;
@@ -30,7 +30,7 @@ static wf_kernel *accumulated(gpu_case *c, int64_t rows, int64_t width)
 {
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .name = "histogram");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
-    wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), bin_of(wf_in(g, in)));
+    wf_accumulate(g, WF_JOIN_ADD, hist, 1, wf_index(g, 0), bin_of(wf_in(g, in)));
     return wf_compile(g);
 }
 
@@ -39,12 +39,12 @@ static wf_kernel *in_scratch(gpu_case *c, int64_t rows, int64_t width)
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .reduce = WF_AXES(1), .name = "histogram in scratch");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), true);
-    wf_accumulate(g, WF_ADD, mine, 1, bin_of(wf_in(g, in)));
-    wf_section(g, WF_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, bin_of(wf_in(g, in)));
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     wf_val i;
     WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
-        wf_accumulate(g, WF_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
+        wf_accumulate(g, WF_JOIN_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
     }
     WF_END(g);
     return wf_compile(g);
@@ -92,7 +92,7 @@ static bool sum_by_key(gpu_case *c, int64_t count, bool is_float)
     return sums != NULL || gpu_fail(c, "no memory");
 }
 
-/* keys, and signs of dtype f32 if asked for */
+/* Random keys below c->m. */
 static wf_array *make_keys(gpu_case *c, int64_t count)
 {
     wf_array *random = gpu_random(c, count, 1), *keys = gpu_empty(c, WF_U32, WF_SHAPE(count));
@@ -117,26 +117,26 @@ static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, int mode)
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(count), .name = "scatter_add");
     wf_array *key = wf_formal(g, "keys", WF_U32, 1), *out = wf_formal(g, "out", is_float ? WF_F32 : WF_U32, 1);
     wf_val v = is_float ? wf_in(g, wf_formal(g, "signs", WF_F32, 1)) : WF_V(1);
-    wf_accumulate(g, WF_ADD | mode, out, v, wf_in(g, key));
+    wf_accumulate_mode(g, WF_JOIN_ADD, mode, out, v, wf_in(g, key));
     return wf_compile(g);
 }
 
-/* of: the number of targets; negative: of f32 */
+/* `of`: the number of targets; negative = values are f32. */
 static void scatter_add(gpu_case *c)
 {
     static const struct {
         const char *name;
         int mode;
-    } modes[] = { { "direct", WF_DIRECT }, { "local", WF_LOCAL }, { "expand", WF_EXPAND } };
+    } modes[] = { { "direct", WF_MODE_DIRECT }, { "local", WF_MODE_LOCAL }, { "expand", WF_MODE_EXPAND } };
     bool is_float = c->row->of < 0;
     int64_t count = c->b->n < INDICES ? c->b->n : INDICES;
     c->m = is_float ? -c->row->of : c->row->of;
     if (c->m > 100 * count)
-        return; /* tiny, on the emulator: the row is left out */
+        return; /* too small for the row, as on the emulator */
     wf_array *keys = make_keys(c, count), *signs = is_float ? make_signs(c, count) : NULL;
     wf_array *out = gpu_empty(c, is_float ? WF_F32 : WF_U32, WF_SHAPE(c->m));
     const wf_args args = is_float ? WF_NAMED(keys, signs, out) : WF_NAMED(keys, out);
-    gpu_launches(c, "", adding(c, count, is_float, WF_AUTO), args);
+    gpu_launches(c, "", adding(c, count, is_float, WF_MODE_AUTO), args);
     for (size_t k = 0; k < sizeof modes / sizeof *modes; ++k)
         gpu_aside(c, modes[k].name, adding(c, count, is_float, modes[k].mode), args);
     gpu_by_hand(
@@ -161,7 +161,7 @@ static int64_t place_of(int64_t i, int64_t records)
 }
 static int64_t place_to(int64_t place, int64_t records) /* its inverse */
 {
-    uint64_t inverse = SPREAD; /* modulo powers of two; each step doubles the bits that are right */
+    uint64_t inverse = SPREAD; /* modulo 2^64, by Newton's method: each step doubles the number of right bits */
     for (int k = 0; k < 5; ++k)
         inverse *= 2 - SPREAD * inverse;
     return (int64_t)((uint64_t)place * inverse & (uint64_t)(records - 1));
@@ -198,7 +198,7 @@ static wf_kernel *moving(gpu_case *c)
             wf_write(g, out, wf_read(g, in, i, k), place, k);
             break;
         default:
-            wf_accumulate(g, WF_ADD, out, wf_read(g, in, i, k), place, k);
+            wf_accumulate(g, WF_JOIN_ADD, out, wf_read(g, in, i, k), place, k);
         }
     return wf_compile(g);
 }

@@ -1,4 +1,4 @@
-/* rows_launch.c - what a small kernel costs: launched in every way, recorded, compiled, found on disk. */
+/* rows_launch.c - the cost of a small kernel: launched in every way, recorded, compiled, found on disk. */
 #include "gpu.h"
 #include "../program.h"
 #include <math.h>
@@ -17,7 +17,7 @@ static void launch(gpu_case *c)
     c->waits = c->row->of;
 }
 
-/* ---- ten operations: kept are a, b, c and out ---------------------------------------------------------------------- */
+/* ---- ten operations; c->kept is a, b, c and out -------------------------------------------------------------------- */
 
 static double tenfold(const gpu_case *c, int64_t i)
 {
@@ -63,12 +63,12 @@ static void replay(gpu_case *c)
     if (gpu_ok(c, wf_freeze_begin(c->b->ctx, (wf_arrays){ c->kept, 4 })) && traced(c)) {
         c->frozen = wf_freeze_end(c->b->ctx);
         if (!c->frozen)
-            gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
+            gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_ARG);
     }
     gpu_calls(c, "", replayed);
 }
 
-/* Seconds of one recording of several that go into a stream of Weft's. `whole`: until the stream is done. */
+/* Seconds per recording of several in a stream of Weft. `whole`: until the stream is done, else until the calls return. */
 static double queue(gpu_case *c, bool whole)
 {
     wf_set_stream(c->b->ctx, c->b->device, c->stream);
@@ -88,24 +88,24 @@ static double queue_only(gpu_case *c) { return queue(c, false); }
 static void queued(gpu_case *c)
 {
     make_ten(c);
-    c->n = 0; /* nobody else has such a queue */
+    c->n = 0; /* other contenders have no such queue */
     c->stream = wf_stream_new(c->b->ctx, c->b->device);
     if (!c->stream)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_DEVICE);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_DEVICE);
     c->figures = true;
     gpu_figures(c, "", c->row->of ? queue_only : queue_and_wait);
 }
 
 /* ---- the first run of a recording ----------------------------------------------------------------------------------- */
 
-/* Seconds from wf_begin until the device is done, in a new context; salt: makes another program. */
+/* Seconds from wf_begin until the device is done, in a new context. Another `salt` is another program. */
 static double first_run(gpu_case *c, int ops, double salt, const char *cache, bool from_disk)
 {
     wf_config config = { .size = sizeof config, .device = c->b->device, .cache_dir = cache };
-    config.flags_on = cache ? 0 : WF_NO_DISK_CACHE;
+    config.flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE;
     wf_context *ctx = wf_context_new(&config);
-    wf_array *x = wf_arange(ctx, WF_F32, SMALL, 0.5, 1.0 / SMALL),
-             *y = wf_arange(ctx, WF_F32, SMALL, 1.5, -1.0 / SMALL), *out = wf_like(x);
+    wf_array *x = wf_array_arange(ctx, WF_F32, SMALL, 0.5, 1.0 / SMALL),
+             *y = wf_array_arange(ctx, WF_F32, SMALL, 1.5, -1.0 / SMALL), *out = wf_like(x);
     static float got[SMALL];
     wf_info before = { .size = sizeof before }, after = { .size = sizeof after };
     wf_sync(ctx);
@@ -118,7 +118,7 @@ static double first_run(gpu_case *c, int ops, double salt, const char *cache, bo
     wf_get_info(ctx, false, &after);
     good = good && wf_download(out, got, sizeof got) == WF_OK;
     if (!good)
-        gpu_fail(c, wf_message(ctx));
+        gpu_fail(c, wf_last_message(ctx));
     if (after.compiled - before.compiled != !from_disk || after.disk_hits - before.disk_hits != from_disk)
         good = gpu_fail(c, from_disk ? "it was not found on disk" : "it was not compiled");
     for (int i = 0; i < SMALL && good; ++i) {
@@ -147,14 +147,14 @@ static void first_from_disk(gpu_case *c)
 {
     c->figures = true;
     if (!c->b->cache)
-        return; /* no --cache: the row is left out */
+        return; /* without --cache there is no disk row */
     first_run(c, (int)c->row->of, 0, c->b->cache, false);
     gpu_figures(c, "", from_disk);
 }
 
-/* ---- text: what wf_kernel_dump does, without the driver -------------------------------------------------------------- */
+/* ---- PTX text by wf_kernel_dump, without the driver ------------------------------------------------------------------ */
 
-/* Seconds for the PTX of a kernel of a thousand operations, each time another one. Again: it is planned already. */
+/* Seconds for the PTX of a new kernel of a thousand operations. `again`: the kernel is planned already. */
 static double generate(gpu_case *c, bool again)
 {
     wf_graph *g = GPU_RECORD(c, .name = "long");
@@ -175,7 +175,7 @@ static double generate(gpu_case *c, bool again)
     }
     wf_kernel_free(kernel);
     if (isnan(seconds))
-        gpu_fail(c, wf_message(c->b->ctx));
+        gpu_fail(c, wf_last_message(c->b->ctx));
     return seconds;
 }
 static double plan_and_text(gpu_case *c) { return generate(c, false); }

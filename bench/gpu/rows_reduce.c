@@ -1,10 +1,10 @@
-/* rows_reduce.c - reductions, all axes and some; cumulative sums and sorting. */
+/* rows_reduce.c - reductions over all axes and over some; cumulative sums; sorting. */
 #include "gpu.h"
 #include <math.h>
 
-enum { THIN = 16 }; /* columns, or rows, of long arrays */
+enum { THIN = 16 }; /* short extent of long arrays */
 
-/* Sums of [rows, columns] over one axis or both, accumulated in f64 by Weft. */
+/* The parameters of a row: sums of [rows, columns] over one axis or both. */
 typedef struct sums {
     int64_t rows, columns;
     wf_axes axes;
@@ -63,7 +63,7 @@ static bool made(gpu_case *c, wf_array *result)
 {
     wf_release(c->made);
     c->made = result;
-    return result != NULL || gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_MEMORY);
+    return result != NULL || gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_MEMORY);
 }
 
 static bool weft_argmax(gpu_case *c) { return made(c, wf_array_argmax(c->kept[0], WF_ALL_AXES)); }
@@ -127,7 +127,7 @@ static double norm_of(const gpu_case *c, int64_t i)
     return sqrt((whole * (n - 1) * n * (2 * n - 1) + (rest - 1) * rest * (2 * rest - 1)) / 6);
 }
 
-/* `of` 1: of an expression, and what is made of it, too: no pass over memory of its own. */
+/* `of` 1: the input and the use of the sums are expressions fused with the scan. */
 static void scan(gpu_case *c)
 {
     int64_t n = c->b->n;
@@ -135,7 +135,7 @@ static void scan(gpu_case *c)
     wf_array *a = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
     wf_graph *g = GPU_RECORD(c, .name = c->row->name);
     wf_array *in = wf_formal(g, "a", WF_F32, 1), *to = wf_formal(g, "out", WF_F32, 1);
-    wf_val x = wf_in(g, in), running = wf_scan(WF_ADD, fused ? wf_mul(x, x) : x, 0, false, false);
+    wf_val x = wf_in(g, in), running = wf_scan(WF_JOIN_ADD, fused ? wf_mul(x, x) : x, 0, false, false);
     wf_out(g, to, fused ? wf_sqrt(running) : running);
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
     gpu_by_hand(c, c->row->name, (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = n });
@@ -145,7 +145,7 @@ static void scan(gpu_case *c)
     c->bytes = 8 * (double)n;
 }
 
-/* The numbers below m, a power of two up to 2^24, each as often, in an order that looks like chance. */
+/* The expected element: the input has each number below m, a power of two up to 2^24, equally often. */
 static double sorted(const gpu_case *c, int64_t i) { return (double)(i / (wf_array_count(c->result) / c->m)); }
 
 static void sort(gpu_case *c)

@@ -1,4 +1,4 @@
-/* rows_stream.c - one pass over memory: copies, arithmetic on elements, a transposition. And a loop. */
+/* rows_stream.c - one pass over memory: copies, arithmetic on elements, a transposition; a loop at each element. */
 #include "gpu.h"
 #include "../program.h"
 #include <math.h>
@@ -22,7 +22,7 @@ static double shifted(const gpu_case *c, int64_t i)
     return gpu_number(i + 1);
 }
 
-/* From 4 bytes past an aligned address, to an aligned one or (of) to 4 bytes past one, too. */
+/* A copy from 4 bytes past an aligned address to an aligned address, or (`of` 1) to 4 bytes past one. */
 static void copy_odd(gpu_case *c)
 {
     int64_t n = c->b->n;
@@ -130,7 +130,7 @@ static void mandelbrot(gpu_case *c)
     c->result = count;
     c->expected = escape;
     c->looked_at = 1 << 18;
-    c->allowed = 0.02; /* where a compiler contracts, the border of the set moves by a few points */
+    c->allowed = 0.02; /* contracted a*b + c changes the count of a few points at the border of the set */
 }
 
 const gpu_row gpu_stream_rows[] = {

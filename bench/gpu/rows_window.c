@@ -1,5 +1,5 @@
-/* rows_window.c - the 11 x 11 convolution with an array of weights, zero outside: by index, and by windows in scratch
- * memory that the threads of a block share. */
+/* rows_window.c - the 11 x 11 convolution with an array of weights, zero outside: by index, and by windows in the scratch
+ * memory of a block. */
 #include "gpu.h"
 #include "../kernels.h"
 
@@ -40,8 +40,8 @@ static wf_kernel *by_index(gpu_case *c)
     return wf_compile(g);
 }
 
-/* A block of 32 points along x and `high` along y, of which each does `rows` pixels, one below the other by the height
- * of the block: what two of them read is read once from scratch. */
+/* A block has 32 points along x and `high` along y. Each point computes `rows` pixels, `high` apart along y. A value that
+ * several of them use is read from scratch once. */
 static wf_kernel *in_scratch(gpu_case *c, int high, int rows)
 {
     enum { WIDE = 32 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes tables of what weft-bench-gpu and gpu_peer.py wrote: table.py FILE.jsonl ...
+"""Makes tables from the output of weft-bench-gpu and gpu_peer.py: table.py FILE.jsonl ...
 
-Times are medians; "of copy" is the share of what the driver's own copy moves, read and written.
-What Weft does faster when it is asked for stands behind its time.
+Times are medians. "of copy" is the throughput as a share of the driver's own copy, read and written. Faster ways of Weft
+that need an option follow its time.
 """
 import json
 import sys
@@ -26,7 +26,7 @@ def named(line):
 
 
 def goal_of(line, share, ratio):
-    """In words, and whether it is met: True, False or None."""
+    """The goal in words, and True or False if it is met or not, None if it is unknown."""
     kind, limit = line["goal"], line["limit"]
     if kind == "copy":
         return f"{100 * limit:.0f} % of copy", None if share is None else share >= limit

@@ -1,4 +1,4 @@
-"""CuPy, JAX, PyTorch and Dr.Jit for gpu_peer.py: how each makes arrays, waits, and does the rows of gpu_rows.py."""
+"""CuPy, JAX, PyTorch and Dr.Jit for gpu_peer.py: how each makes arrays, waits, and computes the rows of gpu_rows.py."""
 from gpu_rows import BINS, K, LIMIT, chain, common
 
 
@@ -143,7 +143,7 @@ class Jax:
         return self.jax.vmap(escape)(at)
 
     def accumulator(self, m, is_float):
-        def bind(keys, signs):  # in place: what comes out goes in again
+        def bind(keys, signs):  # in place: the result of a call is the input of the next
             out = self.np.zeros(m, "float32" if is_float else "uint32")
             step = self.jax.jit(lambda o, k, v: o.at[k].add(1 if v is None else v), donate_argnums=0)
             held = [out]

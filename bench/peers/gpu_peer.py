@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""The rows of weft-bench-gpu in CuPy, JAX, PyTorch or Dr.Jit; without one of weft-bench-gpu's where there is no natural
-way to write it.
+"""The rows of weft-bench-gpu in CuPy, JAX, PyTorch or Dr.Jit. A system lacks the rows that it has no natural way to write.
 
     gpu_peer.py NAME [--side 16384] [--budget SECONDS] [--seconds ALL] [--rows NAME,PART] [--json FILE] [--list] [--host]
 
-NAME: cupy, jax, torch or drjit. A missing package is said and is no failure. --seconds: rows that would begin after so
-many are left out, and named. --host: on the processor (not CuPy), for checks of this file where there is no GPU.
+NAME: cupy, jax, torch or drjit. A missing package is reported and is no failure. --seconds: rows that would begin later
+are skipped and reported. --host: runs on the processor (not CuPy), to check this file without a GPU.
 
-As weft-bench-gpu does, a turn is some calls given to the device and one wait, by the host's clock; results are checked
-first; the median and the least of the turns count.
+As in weft-bench-gpu, a turn queues some calls on the device and waits once, by the host's clock. Results are checked
+first. The median and the minimum of the turns are reported.
 """
 import argparse
 import json
@@ -65,7 +64,7 @@ def main():
     try:
         lib = LIBRARIES[options.name](Sizes(options.side), options.host)
         rows = lib.rows()
-    except Exception as error:  # whatever a package does where its device is missing
+    except Exception as error:  # packages differ in what they raise without a device
         text = f"{type(error).__name__}: {error}".split("\n")[0]
         print(f"{options.name}: not here ({text})")
         say(missing=text)

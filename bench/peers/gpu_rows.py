@@ -1,11 +1,11 @@
-"""The rows of weft-bench-gpu: what they work on and what they must come to, for any array library (gpu_peer.py)."""
+"""The rows of weft-bench-gpu for any array library: inputs, expected results and calls (gpu_peer.py)."""
 import functools
 
 PERIOD, BINS, LIMIT, K = 251, 128, 256, 11
 
 
 class Sizes:
-    """What weft-bench-gpu's rows work on, as arrays of the host, which nobody changes."""
+    """The inputs of the rows of weft-bench-gpu, as constant arrays of the host."""
 
     def __init__(self, side):
         import numpy as np
@@ -66,7 +66,7 @@ class Sizes:
         np = self.np
         return ((np.arange(K * K) * 31 % 17 + 1) / 17).astype(np.float32).reshape(K, K)
 
-    # what is expected: all, or at some places only
+    # expected results: of all elements, or of some
     def close(self, got, want, tolerance=1e-5):
         np = self.np
         got, want = np.asarray(got, dtype=np.float64), np.asarray(want, dtype=np.float64)
@@ -75,11 +75,11 @@ class Sizes:
         assert not (off > 0).any() and not np.isnan(got).any(), f"off by {float(np.max(np.abs(got - want))):g}"
 
 
-# A row is a function of no arguments that prepares, checks, and returns call(): one unit of work, given to the device.
-# Each library: a class with `wait`, `version` and rows().
+# A row is a function without arguments that prepares, checks, and returns call(), which queues one unit of work.
+# A library is a class with `wait`, `version` and rows().
 
 def common(lib, s):
-    """Rows of what all array libraries have; lib gives arrays and the functions by name."""
+    """The rows that need functions of all array libraries only; `lib` has arrays and functions by name."""
     rows = {}
 
     def row(name, make):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The rows of weft-bench in Dr.Jit, numexpr or NumPy.
 
-Started by weft-bench --peers as `peer.py NAME THREADS SCRATCH`; it then takes one order per line (see bench/peers.c), so
-that its turns alternate with everyone else's. On its own, `peer.py NAME THREADS SCRATCH --json FILE [ROW...]` measures
-the rows (all it has) and writes medians and minima in seconds.
+weft-bench --peers starts `peer.py NAME THREADS SCRATCH`, which takes one order per line (bench/peers.c), so that its turns
+alternate with those of the other contenders. `peer.py NAME THREADS SCRATCH --json FILE [ROW...]` measures rows (default:
+all) by itself, and writes medians and minima in seconds.
 
-Dr.Jit: results are waited for (dr.eval, then dr.sync_thread once after all calls of a turn, which is kinder than waiting
-each time). Its disk cache is in SCRATCH.
+Dr.Jit evaluates each call (dr.eval) and waits once after all calls of a turn (dr.sync_thread), which favours it. Its disk
+cache is in SCRATCH.
 """
 import json
 import os
@@ -71,8 +71,8 @@ def math_reference(x):
     return np.cos(x / 1.5 + 0.3) + np.exp(-x * x) * np.sqrt(x)
 
 
-# A row is a function that prepares and returns (call, finish): call() does one unit of work; finish() waits for all.
-# Or (None, figure): figure() does one and returns its seconds.
+# A row is a function that prepares and returns (call, finish): call() does one unit of work, finish() waits for all of
+# them. Or it returns (None, figure): figure() does one unit of work and returns its seconds.
 nothing = lambda: None
 
 
@@ -129,7 +129,7 @@ def numpy_rows():
         x, = inputs(1, 1 << 26, 0.5, 1.5)
         x = x.reshape(8, 64, 256, 512).transpose(order)
         want = x.sum(axis=over, dtype=np.float64)
-        out = np.empty(want.shape, dtype=np.float32)  # in C order, as for everyone
+        out = np.empty(want.shape, dtype=np.float32)  # in C order, as for all contenders
         call = lambda: x.sum(axis=over, out=out)  # in f32
         check(call(), want, 1e-5)
         return call, nothing
@@ -397,7 +397,7 @@ def run(prepared, calls):
     call, finish = prepared
     if call is None:
         return sum(finish() for _ in range(calls)) / calls
-    if calls > 1:  # one that does not count, as for everyone
+    if calls > 1:  # an untimed call, as for all contenders
         call()
         finish()
     start = now()
@@ -413,13 +413,13 @@ def serve(rows, orders, answers):
         word, _, rest = line.strip().partition(" ")
         try:
             if word == "prepare":
-                prepared = None  # frees the row before
+                prepared = None  # frees the previous row
                 if rest in rows:
                     prepared = rows[rest]()
                 print("ok" if prepared else "no such row", file=answers, flush=True)
             else:
                 print(repr(run(prepared, int(rest))), file=answers, flush=True)
-        except Exception as error:  # told to whoever gave the order
+        except Exception as error:  # the answer to the order
             prepared = None
             text = f"{type(error).__name__}: {error}".splitlines()[0]
             print("error" if word != "prepare" else "failed", text, file=answers, flush=True)
@@ -440,7 +440,7 @@ def alone(rows, path, wanted):
 
 
 def main():
-    answers = os.fdopen(os.dup(1), "w")  # whatever a library prints on its own goes to stderr
+    answers = os.fdopen(os.dup(1), "w")  # other output, as of libraries, goes to stderr
     os.dup2(2, 1)
     module = __import__(NAME)
     rows = {"numpy": numpy_rows, "numexpr": numexpr_rows, "drjit": drjit_rows}[NAME]()

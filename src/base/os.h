@@ -1,7 +1,7 @@
-/* os.h - the only door to the operating system: threads, clock, dynamic libraries, pages, folders and files.
+/* os.h - the operating system: threads, machine, pages, dynamic libraries, folders and files.
  *
- * Thin on purpose: Linux first, other POSIX systems where a plain equivalent exists. Nothing here keeps state.
- * Functions that can fail return false (or NULL, or -1) with errno set where libc set it; nothing prints or aborts.
+ * Linux comes first; other POSIX systems get a plain equivalent where there is one. The functions keep no state. Those
+ * that can fail return false, NULL or -1, with errno as libc set it. None prints or aborts.
  */
 #ifndef WEFT_OS_H
 #define WEFT_OS_H
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-/* ---- threads: the names of pthread, shortened; errors of lock and unlock are our own bugs ---- */
+/* ---- threads (os_thread.c): shorter names of pthread. Lock and unlock fail only by a bug of the caller ---- */
 typedef pthread_t wf__thread;
 typedef pthread_mutex_t wf__mutex;
 typedef pthread_cond_t wf__cond;
@@ -18,7 +18,7 @@ typedef pthread_cond_t wf__cond;
 bool wf__mutex_init(wf__mutex *m);
 void wf__mutex_free(wf__mutex *m);
 void wf__mutex_lock(wf__mutex *m);
-bool wf__mutex_try(wf__mutex *m); /* true: now locked */
+bool wf__mutex_try(wf__mutex *m); /* false: another thread holds the lock */
 void wf__mutex_unlock(wf__mutex *m);
 bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);
@@ -26,15 +26,15 @@ void wf__cond_wait(wf__cond *c, wf__mutex *m);
 void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 
-/* Starts a thread that receives no signals (they stay with the threads of the program). */
+/* Starts a thread that receives no signals. */
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
-void wf__thread_name(const char *name); /* of the calling thread, for debuggers; at most 15 characters */
+void wf__thread_name(const char *name); /* names the calling thread, for debuggers; at most 15 characters */
 void wf__thread_join(wf__thread t);
 static inline wf__thread wf__thread_this(void) { return pthread_self(); }
 static inline bool wf__thread_is_this(wf__thread t) { return pthread_equal(t, pthread_self()) != 0; }
 void wf__yield(void);
 
-/* Tells the core that this is a spinning loop. */
+/* A hint to the core that the caller spins. */
 static inline void wf__pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -44,79 +44,80 @@ static inline void wf__pause(void)
 #endif
 }
 
-/* Asks for a cache line that will be written. */
+/* Prefetches a cache line that the caller will write. */
 static inline void wf__prefetch_write(void *p)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin would mean a read, but for -mprfchw */
+    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* without -mprfchw, the builtin prefetches for a read */
 #else
     __builtin_prefetch(p, 1);
 #endif
 }
 
-/* ---- machine ---- */
+/* ---- the machine and the process (os_machine.c) ---- */
 double wf__now(void);         /* monotonic seconds */
-int64_t wf__wall_clock(void); /* nanoseconds since 1970, as files are stamped */
-int wf__cpu_count(void);      /* cores this process may use: affinity and cgroup quota respected; >= 1 */
-int wf__this_cpu(void);       /* that the calling thread is on; -1: unknown */
-void wf__leave_cpu(int cpu);  /* moves the calling thread to another one that it may use, if there is one */
-uint64_t wf__ram_bytes(void); /* memory this process may use: installed, or the cgroup's limit if that is less */
-size_t wf__page_size(void);
+int64_t wf__wall_clock(void); /* nanoseconds since 1970, the clock of file times */
+int wf__cpu_count(void);      /* cores this process may use, by affinity and cgroup quota; >= 1 */
+int wf__this_cpu(void);       /* the core of the calling thread; -1 = unknown */
+void wf__leave_cpu(int cpu);  /* moves the calling thread to another core that it may use, if there is one */
+uint64_t wf__ram_bytes(void); /* memory this process may use: the lesser of installed memory and cgroup limit */
 int64_t wf__process_id(void);
 uint64_t wf__random64(void);                                      /* for file names, not for secrets */
-const char *wf__errno_text(int error, char *buffer, size_t size); /* what strerror says, from any thread */
-const char *wf__getenv(const char *name); /* NULL if unset or empty, or in a set-user-id program */
+const char *wf__errno_text(int error, char *buffer, size_t size); /* strerror for any thread */
+const char *wf__getenv(const char *name);                         /* NULL = unset, empty, or a set-user-id program */
 
-/* ---- pages ---- */
+/* ---- pages (os_memory.c) ---- */
 #define WF__HUGE_PAGE ((size_t)2 << 20)
-/* Zeroed pages straight from the system, aligned to WF__HUGE_PAGE, huge pages asked for. `bytes` is any size > 0 and
- * the same for the release. NULL when there are none. */
+size_t wf__page_size(void);
+/* Zeroed pages from the system, aligned to WF__HUGE_PAGE, preferably huge. `bytes` > 0 is the same for the release.
+ * NULL = out of memory. */
 void *wf__pages_alloc(size_t bytes);
 void wf__pages_free(void *p, size_t bytes);
 
-/* ---- dynamic libraries: NULL and a message appended to `error` (which may be NULL) on failure ---- */
-void *wf__dl_open(const char *name, wf__str *error); /* NULL name: this program itself */
+/* ---- dynamic libraries (os_library.c): a failure returns NULL and appends to `error`, which may be NULL ---- */
+void *wf__dl_open(const char *name, wf__str *error); /* name NULL = the program itself */
 void *wf__dl_symbol(void *library, const char *name, wf__str *error);
 void wf__dl_close(void *library);
-/* Appends the folder, with a last '/', of the library or program that this code is in. false: unknown, or no memory. */
+/* Appends the folder of the library or program that contains this code, with a final '/'. Returns false if the folder
+ * is unknown or memory ran out. */
 bool wf__dl_own_folder(wf__str *out);
 
-/* ---- folders and files: `dir` is a folder handle, or WF__CWD for names relative to the working folder ---- */
+/* ---- folders and files (os_file.c): `dir` is a folder handle, or WF__CWD for the working folder ---- */
 #define WF__CWD AT_FDCWD
 
-/* Creates a folder and its parents with mode 0700; existing ones are fine. */
+/* Creates a folder and its parents with mode 0700, as far as they are missing. */
 bool wf__make_dirs(const char *path);
-int wf__dir_open(const char *path); /* -1: errno says why */
+int wf__dir_open(const char *path); /* -1 = failure, in errno */
 void wf__fd_close(int fd);
 
 /* One entry of a folder. */
 typedef struct wf__dir_entry {
-    const char *name; /* borrowed during the call */
+    const char *name; /* valid during the call */
     uint64_t size;
     int64_t mtime; /* on wf__wall_clock */
-    bool regular;  /* an ordinary file (links are not followed) */
-    bool own;      /* it belongs to this user, and nobody else may write it */
+    bool regular;  /* an ordinary file; links are not followed */
+    bool own;      /* a file of this user that no other user may write */
 } wf__dir_entry;
-/* Calls `each` for every entry but "." and ".."; stops early when it returns false. */
+/* Calls `each` for every entry but "." and "..", until `each` returns false. */
 bool wf__dir_list(int dir, bool (*each)(void *user, const wf__dir_entry *entry), void *user);
-bool wf__dir_writable(int dir);  /* may this user make files in it? If not, errno says why */
-bool wf__owns(const char *path); /* does this path (links followed) belong to this user? */
+bool wf__dir_writable(int dir);  /* true if this user may create files in the folder; else the reason is in errno */
+bool wf__owns(const char *path); /* true if the path, links followed, belongs to this user */
 bool wf__unlink(int dir, const char *name);
 
-/* Opens a file for reading only if it is an ordinary file of this user that nobody else may write; never follows a link
- * in the last part of the name, never blocks. -1 otherwise. `info->name` is not set. */
+/* Opens an ordinary file of this user, that no other user may write, for reading. Follows no link in the last part of
+ * the name, and never blocks. -1 = failure. Leaves `info->name` unset. */
 int wf__open_own(int dir, const char *name, wf__dir_entry *info);
-/* Reads exactly n bytes from the current place. */
+/* Reads exactly n bytes from the current offset. */
 bool wf__read_exact(int fd, void *at, size_t n);
-bool wf__touch_fd(int fd); /* modified now */
+bool wf__touch_fd(int fd); /* sets the modification time to now */
 
 typedef struct wf__piece {
     const void *at;
     size_t n;
 } wf__piece;
-/* Writes the pieces, one after the other, as a new file `name` (mode 0600) that appears whole or not at all: a
- * temporary file in the same folder, then a rename over whatever `name` was. `durable`: synced to disk first. No
- * signal is raised at a file size limit. */
+/* Writes the pieces in their order as the file `name` (mode 0600), which appears whole or not at all: a temporary file
+ * in the same folder is renamed over `name`. `durable`: syncs the file to disk before the rename. Raises no signal at a
+ * file size limit. */
 bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, bool durable);
-#define WF__TEMP_PREFIX ".tmp-" /* of temporary files that a killed process may leave */
+#define WF__TEMP_PREFIX ".tmp-" /* prefix of temporary files, which a killed process may leave */
 #endif

@@ -1,4 +1,4 @@
-/* version.c - which Weft this is: part of every key of the kernel cache. */
+/* version.c - the version of Weft, a part of every key of the kernel cache. */
 #include "weft/weft.h"
 
 #ifndef WEFT_VERSION

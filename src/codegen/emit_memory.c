@@ -61,11 +61,10 @@ void wf__emit_load(wf__instance *in, wf__ref r)
  * leave cache lines half full, which is slow. */
 static bool stores_past_cache(const wf__instance *in, const wf__node *n)
 {
-    enum { LEAST = 16, HALF_LINE = 32, MOST_ROWS = 12 };
     const wf__slot *s = &in->ir->slot[n->a];
     int bytes = in->g->width * (int)wf__size(s->dtype);
     return in->g->options->nontemporal && in->kind != WF__BORDER && !n->d && (s->element || s->rows) &&
-           bytes >= (in->kernel->stores > MOST_ROWS ? HALF_LINE : LEAST);
+           bytes >= (in->kernel->stores > WF__STREAMED_ROWS ? WF__STREAMED_VECTOR_OF_ROWS : WF__STREAMED_VECTOR);
 }
 
 void wf__emit_store(wf__instance *in, const wf__node *n)

@@ -35,7 +35,6 @@ static val get_lane(wf__gen *g, const lane_values *x, val l)
 
 /* Updates of lanes that are written out are fastest. But LLVM's time grows with the square of the number of accesses in
  * one basic block. So a large kernel has loops over the lanes after the first updates. */
-enum { MOST_WRITTEN_OUT = 256 };
 typedef struct lane_loop {
     bb before, body;
     val lane;
@@ -99,7 +98,7 @@ static void update_each_lane(const wf__update_op *u, wf__ref r)
 {
     wf__instance *in = u->in;
     wf__gen *g = in->g;
-    bool result = u->n->op != WF__ACCUM, loop = in->kernel->serial_lanes >= MOST_WRITTEN_OUT;
+    bool result = u->n->op != WF__ACCUM, loop = in->kernel->serial_lanes >= WF__MANY_UPDATES_WRITTEN;
     val where = wf__spill_lanes(in, 0, wf__lane_addresses(u->in, u->dtype, &u->at, u->mask));
     prefetch_lines(u, where, loop);
     lane_values value = get_lanes(in, u->value, 1), expected = { .scalar = NULL };
@@ -242,7 +241,7 @@ void wf__emit_update(wf__instance *in, wf__ref r)
     if (joins && slot->spread && wf__update_private(&u))
         return;
     u.at = wf__make_address(in, n->a, n->b, NULL, NULL);
-    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_MIN && u.join != WF_MAX;
+    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_JOIN_MIN && u.join != WF_JOIN_MAX;
     if (!joins)
         update_each_lane(&u, r);
     else if (u.at.pattern == WF__ONE_ELEMENT)

@@ -4,8 +4,6 @@
 #include "codegen/instance.h"
 #include "ir/pass/pass.h"
 
-enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32 };
-
 bool wf__tuple_varies(const wf__ir *ir, const wf__vary *vary, uint32_t tuple)
 {
     for (uint32_t k = 0; k < wf__tuple_len(ir, tuple); ++k)
@@ -62,7 +60,7 @@ static bool set_levels(wf__instance *in)
     uint8_t *wanted = wf__alloc0(ir->n);
     if (!wanted)
         return false;
-    bool many = count_uniform_vectors(in, wanted) > MOST_UNIFORM_VECTORS;
+    bool many = count_uniform_vectors(in, wanted) > WF__MOST_UNIFORM_VECTORS;
     for (uint32_t i = 1; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
         uint8_t level = in->vary[i].level;
@@ -118,8 +116,8 @@ bool wf__init_instance(wf__instance *in, wf__kernel_emitter *kernel, const wf__i
             in->order[in->order_n++] = i;
         bordered += ir->node[i].op == WF__LOAD && ir->node[i].aux != WF_BORDER_NONE;
     }
-    in->spills_masks = bordered > MOST_MASKED;
-    in->constants_in_memory = count_constants(in) > MOST_CONSTANTS;
+    in->spills_masks = bordered > WF__MOST_MASKED_LOADS;
+    in->constants_in_memory = count_constants(in) > WF__MOST_HELD_CONSTANTS;
     return true;
 }
 

@@ -4,6 +4,7 @@
  * targets are registered once per process. LLVM must neither print nor end the process: a handler takes its
  * diagnostics, and its fatal errors jump back to the compilation, which fails.
  */
+#include "base/code_log.h"
 #include "base/os.h"
 #include "codegen/phases.h"
 #include "ir/pass/pass.h"
@@ -330,8 +331,10 @@ static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_o
 {
     wf__bytes bytes = { 0 };
     bool ok = compile_body(cg, body, options, OBJECT, &bytes, NULL, error);
-    if (ok)
+    if (ok) {
+        wf__log_code("object", bytes.at, bytes.n);
         *out = bytes;
+    }
     return ok;
 }
 

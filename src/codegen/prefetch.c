@@ -12,7 +12,7 @@
 #include "codegen/phases.h"
 #include "ir/pass/pass.h"
 
-enum { POINTS_AHEAD = 64, MOST_PREFETCHES = 8, MOST_NODES = 16, LINE = 64, MOST_LINES = 4 };
+enum { LINE = 64 };
 
 typedef struct slicer {
     const wf__ir *in;
@@ -71,7 +71,7 @@ static bool add_prefetch(slicer *s, const wf__node *n)
     const wf__slot *slot = &s->in->slot[n->a];
     wf__ref index[WF_MAX_RANK];
     uint32_t rank = wf__tuple_len(s->in, n->b);
-    s->left = MOST_NODES;
+    s->left = WF__PREFETCH_NODES;
     for (uint32_t k = 0; k < rank; ++k) {
         wf__ref r = wf__tuple_at(s->in, n->b)[k];
         bool last = k + 1 == rank;
@@ -92,7 +92,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
     int prefetches = 0;
     for (uint32_t i = 0; i < body->slot_n; ++i)
         far = far || body->slot[i].far;
-    wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     if (!far || body->loops)
         return true;
     slicer s = { .in = body, .out = out };
@@ -105,7 +105,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
         wf__mark_read(body, read);
     }
     s.vary = vary;
-    for (wf__ref r = 1; ok && r < body->n && prefetches < MOST_PREFETCHES; ++r) {
+    for (wf__ref r = 1; ok && r < body->n && prefetches < WF__PREFETCH_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
         if (wf__op_is_access(n->op) && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
             prefetches += add_prefetch(&s, n);
@@ -118,7 +118,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
 
 void wf__set_prefetch_index(wf__instance *in, val lane, val last)
 {
-    in->index[in->kernel->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, POINTS_AHEAD)), last);
+    in->index[in->kernel->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, WF__PREFETCH_POINTS)), last);
 }
 
 /* True if the records of all lanes are close together: then the processor prefetches them itself. */
@@ -152,9 +152,9 @@ void wf__emit_prefetch(wf__instance *in, wf__ref r)
     g->L->BuildCondBr(g->b, are_close(g, pointer, bytes), after, ask);
     wf__gen_at(g, ask);
     for (int l = 0; l < g->width; ++l) {
-        for (unsigned k = 0; k < lines && k < MOST_LINES; ++k)
+        for (unsigned k = 0; k < lines && k < WF__PREFETCH_LINES; ++k)
             prefetch_line(g, pointer[l], (int64_t)k * LINE);
-        if (crosses && lines < MOST_LINES)
+        if (crosses && lines < WF__PREFETCH_LINES)
             prefetch_line(g, pointer[l], bytes - 1);
     }
     g->L->BuildBr(g->b, after);
@@ -164,7 +164,6 @@ void wf__emit_prefetch(wf__instance *in, wf__ref r)
 
 void wf__prefetch_row(wf__instance *in, const wf__node *load, const wf__address *at)
 {
-    enum { BYTES_AHEAD = 4096 };
     int axis;
     int64_t offset = 0;
     uint32_t rank = wf__tuple_len(in->ir, load->b);
@@ -174,5 +173,5 @@ void wf__prefetch_row(wf__instance *in, const wf__node *load, const wf__address 
     if (rank && !wf__as_offset(in->ir, wf__tuple_at(in->ir, load->b)[rank - 1], &axis, &offset))
         return;
     if (offset % in->g->width == 0) /* other offsets lie in the same lines or their neighbours */
-        prefetch_line(in->g, at->base, BYTES_AHEAD);
+        prefetch_line(in->g, at->base, WF__PREFETCH_ROW_BYTES);
 }

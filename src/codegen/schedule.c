@@ -13,6 +13,7 @@
  * Requirement: accesses may change order only if none may alias, which may_reorder tests.
  */
 #include "codegen/phases.h"
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
 
 enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE = not a varying value of the loop */
@@ -38,11 +39,10 @@ typedef struct sorter {
 
 bool wf__emits_by_column(const wf__gen *g, const wf__ir *body)
 {
-    enum { FEW = 16 };
     uint32_t nodes = 0;
     for (wf__ref r = 1; r < body->n; r++)
         nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
-    return g->options->nontemporal && nodes <= FEW;
+    return g->options->nontemporal && nodes <= WF__POINT_BY_POINT_NODES;
 }
 
 /* ---- heaps ---- */
@@ -277,11 +277,6 @@ static uint32_t uniform_vectors(const wf__instance *in)
 }
 
 /* ---- divisions and roots ---- */
-static bool is_long(const wf__node *n)
-{
-    return (n->op == WF__OP_div || n->op == WF__OP_sqrt) && wf__is_float(n->dtype);
-}
-
 /* Moves each division and root up, right behind the last of its operands and of the divisions and roots before it.
  * place: [ir.n], zeros at first; becomes 1 + the position, in the old order, of the unmoved node that each node
  * follows. */
@@ -292,7 +287,7 @@ static void raise_long_nodes(const wf__instance *in, uint32_t *raised, uint32_t 
     for (uint32_t i = 0; i < in->order_n; i++) {
         wf__ref r = in->order[i];
         place[r] = i + 1;
-        if (!is_long(wf__at(in->ir, r)) || in->vary[r].kind != WF__VARYING)
+        if (!wf__cost_of(wf__at(in->ir, r))->is_long || in->vary[r].kind != WF__VARYING)
             continue;
         for (uint32_t count = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < count; k++)
             busy = place[operand[k]] > busy ? place[operand[k]] : busy;
@@ -316,7 +311,7 @@ static void raise_if_room(wf__instance *in, uint32_t limit, uint32_t *last)
 {
     bool any = false;
     for (uint32_t i = 0; i < in->order_n && !any; i++)
-        any = is_long(wf__at(in->ir, in->order[i]));
+        any = wf__cost_of(wf__at(in->ir, in->order[i]))->is_long;
     if (!any)
         return;
     uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);

@@ -64,15 +64,15 @@ static val make_updater(wf__gen *g, unsigned join, unsigned dtype)
 /* LLVM's operation for a join that processors do atomically; -1 = none. */
 static int native_operation(unsigned join, unsigned dtype)
 {
-    if (join == WF_EXCH)
+    if (join == WF_JOIN_EXCH)
         return LLVMAtomicRMWBinOpXchg;
     if (!wf__is_int(dtype))
         return -1;
-    return join == WF_ADD   ? LLVMAtomicRMWBinOpAdd
-           : join == WF_AND ? LLVMAtomicRMWBinOpAnd
-           : join == WF_OR  ? LLVMAtomicRMWBinOpOr
-           : join == WF_XOR ? LLVMAtomicRMWBinOpXor
-                            : -1;
+    return join == WF_JOIN_ADD   ? LLVMAtomicRMWBinOpAdd
+           : join == WF_JOIN_AND ? LLVMAtomicRMWBinOpAnd
+           : join == WF_JOIN_OR  ? LLVMAtomicRMWBinOpOr
+           : join == WF_JOIN_XOR ? LLVMAtomicRMWBinOpXor
+                                 : -1;
 }
 
 val wf__update_atomically(wf__gen *g, unsigned join, unsigned dtype, val p, val value)
@@ -96,8 +96,8 @@ val wf__update_element(wf__gen *g, unsigned join, unsigned dtype, val p, val val
 {
     val old = wf__load_element(g, dtype, p);
     wf__store_element(g, dtype, p,
-                      join == WF_EXCH ? wf__to_memory(g, dtype, 1, value)
-                                      : wf__join_values(g, join, dtype, 1, old, value));
+                      join == WF_JOIN_EXCH ? wf__to_memory(g, dtype, 1, value)
+                                           : wf__join_values(g, join, dtype, 1, old, value));
     return old;
 }
 

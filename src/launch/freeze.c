@@ -52,7 +52,7 @@ struct wf_frozen {
     int64_t
         *apart;  /* of each two inputs, in the order of pair_of: bytes from one to the other; APART: no common ones */
     bool bound;  /* calls and addresses hold for these */
-    bool turned; /* the latest replay was, see wf__engine_run_prepared */
+    bool turned; /* the latest replay was, see wf__cpu_run_prepared */
     uint32_t array_n, array_cap, inputs;
     alias *alias;
     uint32_t alias_n, alias_cap;
@@ -197,7 +197,7 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
             return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: input %u is %s", (unsigned)i,
                              inputs.at[i] ? "another context's" : "NULL");
         if (!wf__array_usable(inputs.at[i], "wf_freeze_begin"))
-            return wf_check(ctx);
+            return wf_last_status(ctx);
     }
     wf_frozen *f = wf__alloc0(sizeof *f);
     uint32_t n = (uint32_t)inputs.n;
@@ -433,7 +433,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is %s", (unsigned)i,
                              a ? "another context's" : "NULL");
         if (!wf__array_usable(a, "wf_frozen_replay"))
-            return wf_check(f->ctx);
+            return wf_last_status(f->ctx);
         wf__array_wait(a); /* what it was to be made of may have been queued just now */
         bool same = a->dtype == was->dtype && a->shape.rank == was->shape.rank &&
                     !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);
@@ -486,8 +486,8 @@ static wf_status run_step(wf_frozen *f, step *s)
 {
     wf__failure failure = { 0 };
     wf_status status = WF_OK;
-    if (!wf__run_on(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, wf__str_get(&s->where), s->base,
-                    s->param, &(wf__limits){ 0 }, s->interpret, NULL, &failure))
+    if (!wf__execute_plan(f->ctx, (wf__gpu_on){ .gpu = s->gpu }, &s->plan->plan, s->name, wf__str_get(&s->where),
+                          s->base, s->param, &(wf__limits){ 0 }, s->interpret, NULL, &failure))
         status = wf__error(f->ctx, failure.status, "wf_frozen_replay: launch %u: %s%s", (unsigned)(s - f->step) + 1,
                            wf__str_get(&failure.text), wf__str_get(&s->where));
     wf__str_free(&failure.text);
@@ -545,7 +545,7 @@ static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
             wf__arrays_end(f->ctx, n, pinned);
             s->call.entry = NULL;
             if (status == WF_OK && run && !sharing && !s->interpret && !s->gpu)
-                wf__prepare(&s->plan->plan, s->base, &s->call);
+                wf__cpu_prepare(&s->plan->plan, s->base, &s->call);
         }
     for (uint32_t i = 0; status == WF_OK && !sharing && i < f->inputs; ++i)
         f->id[i] = inputs.at[i]->id;
@@ -592,7 +592,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {
             step *s = &f->step[k];
             if (s->call.entry)
-                wf__engine_run_prepared(f->ctx->engine, &s->call, s->param, &(wf__limits){ 0 }, f->turned);
+                wf__cpu_run_prepared(f->ctx->engine, &s->call, s->param, &(wf__limits){ 0 }, f->turned);
             else
                 status = run_step(f, s);
         }

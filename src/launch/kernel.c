@@ -1,5 +1,6 @@
 /* kernel.c - prepared kernels: binding by name, launching, looking inside. */
 #include "launch/launch.h"
+#include "ptx/ptx.h"
 #include <stdio.h>
 
 static inline bool same_name(const char *a, const char *b)
@@ -52,7 +53,7 @@ static inline bool fits(const wf_kernel *k, uint32_t object, const wf_array *a)
 {
     return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == k->socket[object].dtype &&
            a->shape.rank == k->socket[object].rank && !a->read_only &&
-           atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
+           atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_STATE_READY;
 }
 
 static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a, const char *function)
@@ -63,7 +64,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' belongs to another context", function, formal->name);
     if (!wf__array_usable(a, function))
-        return wf_check(k->ctx);
+        return wf_last_status(k->ctx);
     char here[32], there[32];
     if (a->device != wf__memory_of(k->program.device))
         return wf__error(k->ctx, WF_ERR_DEVICE, "%s: '%s' is in the memory of %s; the kernel runs on %s", function,
@@ -195,7 +196,7 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     const char *misfit = r.stream ? wf__stream_misfit(r.stream, k->ctx, k->program.device) : NULL;
     if (misfit)
         return wf__error(k->ctx, WF_ERR_DEVICE, "wf_launch: %s", misfit);
-    return wf__program_run(k->ctx, &r);
+    return wf__submit(k->ctx, &r);
 }
 
 /* Says what is wrong with a shape, and what the recorded one is. */
@@ -205,7 +206,7 @@ static wf_status refuse_shape(const wf_kernel *k, const wf_shape *shape, const c
     char given[192], recorded[192], of[256] = "";
     wf__bad_shape_text(shape, given, sizeof given);
     wf__bad_shape_text(&rec->space, recorded, sizeof recorded);
-    if (rec->kind == WF__SPACE)
+    if (rec->options.kind == WF__SPACE)
         snprintf(of, sizeof of, "; the space, recorded as %s, has rank %d", recorded, (int)rec->space.rank);
     return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape %s %s%s", given, why, of);
 }
@@ -214,7 +215,7 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_o
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
-    if (k->program.rec.kind != WF__SPACE)
+    if (k->program.rec.options.kind != WF__SPACE)
         return refuse_shape(k, &opts->shape, "is given, but the recording has no index space");
     if (opts->shape.rank != space.rank)
         return refuse_shape(k, &opts->shape, "has another rank");
@@ -270,11 +271,11 @@ static void dump_trace(const wf_kernel *k, wf__str *out)
     const wf__ir *once[] = { &k->program.rec.init, &k->program.rec.deinit };
     for (int i = 0; i < 2; ++i)
         if (once[i]->n > 1) {
-            wf__str_addf(out, "\n# section %s\n", i ? "WF_DEINIT" : "WF_INIT");
+            wf__str_addf(out, "\n# section %s\n", i ? "WF_SECTION_DEINIT" : "WF_SECTION_INIT");
             wf__print(once[i], out);
         }
     if (k->program.rec.join.n > 1) {
-        wf__str_add(out, "\n# section WF_JOIN\n");
+        wf__str_add(out, "\n# section WF_SECTION_JOIN\n");
         wf__print(&k->program.rec.join, out);
     }
     if (k->program.rec.post.n > 1) {
@@ -302,10 +303,10 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
     const struct {
         const wf__ir *ir;
         const char *id, *title;
-    } more[] = { { &rec->init, "i", "WF_INIT" },
-                 { &rec->deinit, "d", "WF_DEINIT" },
-                 { &rec->join, "j", "WF_JOIN" },
-                 { &rec->post, "p", "WF_POST" } };
+    } more[] = { { &rec->init, "i", "WF_SECTION_INIT" },
+                 { &rec->deinit, "d", "WF_SECTION_DEINIT" },
+                 { &rec->join, "j", "WF_SECTION_JOIN" },
+                 { &rec->post, "p", "WF_SECTION_POST" } };
     wf__str_add(out, "digraph weft {\n  node [shape=box, fontname=\"monospace\"];\n");
     dot_section(k, &rec->ir, "", "", out);
     for (size_t i = 0; i < WF__COUNT(more); ++i)
@@ -319,9 +320,9 @@ static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__st
 {
     wf__str error = { 0 }, join = { 0 };
     arch = arch ? arch : WF__PTX_OLDEST;
-    wf_status status = wf__engine_ptx(plan, stage, arch, false, out, &error);
+    wf_status status = wf__gpu_stage_ptx(plan, stage, arch, false, out, &error);
     if (status == WF_OK)
-        status = wf__engine_ptx(plan, stage, arch, true, &join, &error);
+        status = wf__gpu_stage_ptx(plan, stage, arch, true, &join, &error);
     if (status == WF_OK && join.len)
         wf__str_addf(out, "\n// stage %u of %u: what joins its parts\n%s", (unsigned)(stage - plan->stage) + 1,
                      (unsigned)plan->stage_n, wf__str_get(&join));
@@ -338,7 +339,8 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
 {
     wf__program p = k->program;
     wf__str key = { 0 };
-    p.rec.gpu = 1;
+    p.rec.options.target = WF__GPU;
+    p.rec.options.gpu = 1;
     wf__program_key(&p, &key);
     if (key.failed)
         *status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
@@ -377,7 +379,7 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                      there               ? " (done by the kernel before)"
                      : one_point && !ptx ? " (one point: interpreted)"
                                          : "");
-        if (request->what == WF_DUMP_PASSES) {
+        if (request->what == WF_DUMP_KERNELS) {
             wf__str_add(&request->out, "# after splitting\n");
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
@@ -394,32 +396,65 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     return status;
 }
 
+/* Copies the text out, unless something failed. */
+static wf_status give_text(const wf_kernel *k, wf_status status, wf__str *text, char *buf, size_t cap, size_t *len)
+{
+    if (status == WF_OK && text->failed)
+        status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
+    if (status == WF_OK && cap) {
+        size_t n = text->len < cap ? text->len : cap - 1;
+        memcpy(buf, wf__str_get(text), n);
+        buf[n] = 0;
+    }
+    if (status == WF_OK && len)
+        *len = text->len;
+    wf__str_free(text);
+    return status;
+}
+
+static wf_status dump_passes(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
+{
+    WF__UNUSED(param);
+    return wf__plan_log(k->ctx, &k->program, arrays, user);
+}
+
 wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *buf, size_t cap, size_t *len)
 {
     if (!k)
         return WF_ERR_ARG;
     dump_request request = { .what = what };
     wf_status status = WF_OK;
-    bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PTX || (what & 255) == WF_DUMP_PTX);
+    bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PLAN || (what & 255) == WF_DUMP_PTX);
     if (!known)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump: there is no dump %d", (int)what);
+    wf__pass_log log = { .after = what == WF_DUMP_PLAN ? WF__FINISHED : NULL, .out = &request.out };
     if (what == WF_DUMP_TRACE)
         dump_trace(k, &request.out);
     else if (what == WF_DUMP_DOT)
         dump_dot(k, &request.out);
+    else if (what == WF_DUMP_PASSES || what == WF_DUMP_PLAN)
+        status = with_bindings(k, args, "wf_kernel_dump", dump_passes, &log);
     else
         status = with_bindings(k, args, "wf_kernel_dump", dump_stages, &request);
-    if (status == WF_OK && request.out.failed)
-        status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
-    if (status == WF_OK) {
-        if (cap) {
-            size_t n = request.out.len < cap ? request.out.len : cap - 1;
-            memcpy(buf, wf__str_get(&request.out), n);
-            buf[n] = 0;
-        }
-        if (len)
-            *len = request.out.len;
-    }
-    wf__str_free(&request.out);
-    return status;
+    return give_text(k, status, &request.out, buf, cap, len);
+}
+
+const char *wf_pass_name(size_t i) { return wf__pass_name(i); }
+
+wf_status wf_kernel_dump_after(const wf_kernel *k, wf_args args, const char *pass, char *buf, size_t cap, size_t *len)
+{
+    if (!k)
+        return WF_ERR_ARG;
+    wf__str out = { 0 };
+    wf__pass_log log = { .after = pass ? pass : "", .out = &out };
+    size_t i = 0;
+    while (wf_pass_name(i) && strcmp(wf_pass_name(i), log.after) != 0)
+        ++i;
+    if (!wf_pass_name(i))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump_after: there is no pass '%s'", log.after);
+    wf_status status = with_bindings(k, args, "wf_kernel_dump_after", dump_passes, &log);
+    if (status == WF_OK && !out.len && !out.failed)
+        status = wf__error(k->ctx, WF_ERR_ARG,
+                           "wf_kernel_dump_after: pass '%s' does not apply to this recording on its device", pass);
+    return give_text(k, status, &out, buf, cap, len);
 }

@@ -1,24 +1,23 @@
 /* launch.h - from finished recordings to runs: plans by key, prepared kernels, streams, frozen sequences, history. */
 #ifndef WEFT_LAUNCH_H
 #define WEFT_LAUNCH_H
+#include "base/lru.h"
 #include "record/record.h"
+#include "run/cpu/cpu.h"
 
-typedef struct wf__plan_entry { /* a plan and the key it was made for; lives as long as somebody uses it */
-    struct wf__plan_entry *chain, *newer, *older; /* in the table */
-    uint64_t hash, label;                         /* label: a hash of the recording's, 0: none */
-    size_t bytes;                                 /* of memory, about */
-    size_t key_len, recording_len;                /* the key: a recording's part, then the layouts' part */
+typedef struct wf__plan_entry {    /* a plan and its key; lives as long as it has users */
+    wf__lru_entry lru;             /* the first member */
+    uint64_t label;                /* hash of the recording's label; 0 = none */
+    size_t key_len, recording_len; /* the key: the recording's part, then the layouts' part */
     unsigned char *key;
-    char *why; /* it was made though there was one like it; NULL: unknown */
+    char *why; /* how it differs from the most similar older plan; NULL = unknown */
     wf__plan plan;
     _Atomic uint32_t users; /* the table is one */
 } wf__plan_entry;
 
 typedef struct wf__plan_table {
-    wf__plan_entry **place;
-    uint32_t n, places;              /* places: a power of two, or 0 */
-    wf__plan_entry *newest, *oldest; /* asked for */
-    size_t bytes, most_bytes;        /* most_bytes: 0 for the default */
+    wf__lru lru;       /* all entries are in its order */
+    size_t most_bytes; /* 0 = default */
 } wf__plan_table;
 
 typedef struct wf__history wf__history; /* history.c */
@@ -36,16 +35,17 @@ typedef struct wf__launcher wf__launcher;
 
 /* fill.c: wf_full on a device (0: the context's). */
 wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
-/* wf__engine_run, or on the GPU. What it warns of goes to the log, followed by `where`. */
-bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
-                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure);
+/* Runs a plan on the processor or on a GPU. Warnings go to the log, followed by `where`. */
+bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
+                      char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
+                      wf__note *notes, wf__failure *failure);
 /* Launches with the same arrays as an earlier one find in a memo all that depends on them. A launch that cannot have
  * it at once (another thread is in it) goes the long way. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
 typedef struct wf__hold { /* on a memo: what each launch changes, not beside what workers read */
     _Atomic uint64_t tag; /* of ids and space: a hint, read without holding the memo; 0: empty */
     _Atomic bool held;
-    bool turned; /* the latest launch was, see wf__engine_run_prepared */
+    bool turned; /* the latest launch was, see wf__cpu_run_prepared */
 } wf__hold;
 typedef struct wf__memo {
     uint64_t id[WF__MEMO_ARRAYS];
@@ -100,7 +100,7 @@ void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_
 /* ---- frozen sequences (freeze.c) ---- */
 static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the long way? */
 {
-    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_HISTORY | WF__FREEZING);
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_FLAG_HISTORY | WF__FREEZING);
 }
 bool wf__freezes(wf_context *ctx); /* does this thread? */
 /* If it does: a launch was done; `function` reads the array's contents by the host, or may write them, too (`fills`);
@@ -123,7 +123,8 @@ typedef struct wf__request { /* to run a program */
     wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
     wf__limits limits;
 } wf__request;
-wf_status wf__program_run(wf_context *ctx, const wf__request *r); /* kept arrays are then ready or promised */
+/* Runs a request, or queues it in its stream. Kept arrays are then ready or promised. */
+wf_status wf__submit(wf_context *ctx, const wf__request *r);
 /* run.c: services (object.h) */
 wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
 wf_array *wf__copy_by_launch(const wf_array *from);
@@ -197,6 +198,9 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
                                  wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);
+/* Plans once more, for what planning writes of its passes (plan.h); "plan" as a pass stands for the finished plan. */
+#define WF__FINISHED "plan"
+wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 void wf__memo_free(wf_context *ctx, wf__memo *memo);

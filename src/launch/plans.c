@@ -1,5 +1,5 @@
-/* plans.c - the plans of a context, by recording and layouts. Bounded: a new one makes those leave that were not asked
- * for the longest, and a plan that has left lives on while somebody uses it. All under the context's lock.
+/* plans.c - the plans of a context, by recording and layouts, under the context's lock. The table is bounded: the least
+ * recently used plans leave first. A plan that has left lives on while it has users.
  */
 #include "launch/launch.h"
 
@@ -7,7 +7,7 @@ enum { MOST_PLANS = 4096, MOST_BYTES = 64 << 20 };
 
 static void free_entry(wf_context *ctx, wf__plan_entry *e)
 {
-    wf__plan_free(&e->plan, e->plan.gpu ? wf__gpu_free_stage_code : wf__engine_free_stage_code, ctx->engine);
+    wf__plan_free(&e->plan, e->plan.target == WF__GPU ? wf__gpu_free_stage_code : wf__cpu_free_stage_code, ctx->engine);
     wf__free(e->key);
     wf__free(e->why);
     wf__free(e);
@@ -20,100 +20,36 @@ void wf__plan_release(wf_context *ctx, wf__plan_entry *e)
 }
 
 /* ---- the table ---- */
-static wf__plan_entry **place_of(const wf__plan_table *t, uint64_t hash)
+typedef struct key {
+    const wf__str *recording;
+    const wf__piece *layouts;
+} key;
+
+static bool has_key(const wf__lru_entry *entry, const void *wanted)
 {
-    return &t->place[(uint32_t)hash & (t->places - 1)];
+    const wf__plan_entry *e = (const wf__plan_entry *)entry;
+    const key *k = wanted;
+    size_t len = k->recording->len;
+    return e->recording_len == len && e->key_len == len + k->layouts->n && !memcmp(e->key, k->recording->at, len) &&
+           !memcmp(e->key + len, k->layouts->at, k->layouts->n);
 }
 
-static wf__plan_entry *find(const wf__plan_table *t, uint64_t hash, const wf__str *recording, const wf__piece *layouts)
+static wf__plan_entry *find_entry(const wf__plan_table *t, uint64_t hash, const key *k)
 {
-    wf__plan_entry *e = t->places ? *place_of(t, hash) : NULL;
-    while (e &&
-           (e->hash != hash || e->recording_len != recording->len || e->key_len != recording->len + layouts->n ||
-            memcmp(e->key, recording->at, recording->len) || memcmp(e->key + recording->len, layouts->at, layouts->n)))
-        e = e->chain;
-    return e;
+    return (wf__plan_entry *)wf__lru_find(&t->lru, hash, has_key, k);
 }
 
-static void delist(wf__plan_table *t, wf__plan_entry *e)
+static void release_all(wf_context *ctx, wf__lru_entry *removed)
 {
-    *(e->newer ? &e->newer->older : &t->newest) = e->older;
-    *(e->older ? &e->older->newer : &t->oldest) = e->newer;
-}
-
-static void enlist(wf__plan_table *t, wf__plan_entry *e)
-{
-    e->newer = NULL;
-    e->older = t->newest;
-    *(e->older ? &e->older->newer : &t->oldest) = e;
-    t->newest = e;
-}
-
-static void take_out(wf__plan_table *t, wf__plan_entry *e)
-{
-    wf__plan_entry **at = place_of(t, e->hash);
-    while (*at != e)
-        at = &(*at)->chain;
-    *at = e->chain;
-    delist(t, e);
-    --t->n;
-    t->bytes -= e->bytes;
-}
-
-static bool grow_table(wf__plan_table *t)
-{
-    if (t->n < t->places)
-        return true;
-    uint32_t old_places = t->places, places = old_places ? 2 * old_places : 64;
-    wf__plan_entry **old = t->place, **place = wf__alloc0(places * sizeof(wf__plan_entry *));
-    if (!place)
-        return false;
-    t->place = place;
-    t->places = places;
-    for (uint32_t i = 0; i < old_places; ++i)
-        for (wf__plan_entry *e = old[i], *next; e; e = next) {
-            next = e->chain;
-            e->chain = *place_of(t, e->hash);
-            *place_of(t, e->hash) = e;
-        }
-    wf__free(old);
-    return true;
-}
-
-/* Those that must leave, chained. */
-static wf__plan_entry *shrink(wf__plan_table *t)
-{
-    wf__plan_entry *out = NULL;
-    size_t most = t->most_bytes ? t->most_bytes : MOST_BYTES;
-    while (t->bytes > most || t->n > MOST_PLANS) {
-        wf__plan_entry *e = t->oldest;
-        take_out(t, e);
-        e->chain = out;
-        out = e;
-    }
-    return out;
-}
-
-static void release_all(wf_context *ctx, wf__plan_entry *gone)
-{
-    for (wf__plan_entry *next; gone; gone = next) {
-        next = gone->chain;
-        wf__plan_release(ctx, gone);
+    for (wf__lru_entry *next; removed; removed = next) {
+        next = removed->chain;
+        wf__plan_release(ctx, (wf__plan_entry *)removed);
     }
 }
 
-void wf__plans_free(wf_context *ctx)
-{
-    wf__plan_table *t = &ctx->launcher->plans;
-    while (t->oldest) {
-        wf__plan_entry *e = t->oldest;
-        take_out(t, e);
-        wf__plan_release(ctx, e);
-    }
-    wf__free(t->place);
-}
+void wf__plans_free(wf_context *ctx) { release_all(ctx, wf__lru_empty(&ctx->launcher->plans.lru)); }
 
-/* ---- making one ---- */
+/* ---- making a plan ---- */
 static size_t ir_bytes(const wf__ir *ir)
 {
     return ir->node_cap * sizeof *ir->node + ir->table_cap * sizeof *ir->table + ir->tuple_cap * sizeof *ir->tuple +
@@ -121,7 +57,7 @@ static size_t ir_bytes(const wf__ir *ir)
            ir->shape_cap * sizeof *ir->shape;
 }
 
-/* What an entry holds in memory, code aside, of which a page at least is counted. */
+/* Approximate memory of an entry. Each stage counts 4096 bytes for its code. */
 static size_t entry_bytes(const wf__plan_entry *e)
 {
     size_t bytes = sizeof *e + e->key_len;
@@ -134,8 +70,9 @@ static size_t entry_bytes(const wf__plan_entry *e)
 }
 
 static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_array *const *arrays,
-                      const wf_shape *space)
+                      const wf_shape *space, const wf__pass_log *log)
 {
+    wf__str why = { 0 };
     wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
     if (!bind) {
         wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory for a plan");
@@ -146,16 +83,33 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     wf__name_arrays(p, bind);
     wf__recording rec = p->rec;
     rec.space = *space;
+    rec.log = log;
+    rec.why = log ? &why : NULL;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
     rec.team_memory = gpu ? wf__gpu_team_memory(gpu) : 0;
     bool ok = wf__plan_make(plan, &rec, bind);
+    if (ok && log && log->after && !strcmp(log->after, WF__FINISHED))
+        wf__plan_print(plan, bind, log->out);
     wf__free(bind);
+    wf__str_free(&why);
     return ok;
 }
 
-static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
-                                  uint64_t hash, const wf__str *recording, const wf__piece *layouts, wf_status *status)
+wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log)
 {
+    wf__plan plan = { 0 };
+    wf_status status = WF_OK;
+    if (!make_plan(ctx, &plan, p, arrays, &p->rec.space, log))
+        status = wf__program_error(ctx, p, plan.status, plan.error, plan.section, &plan.about);
+    wf__plan_free(&plan, NULL, NULL);
+    return status;
+}
+
+static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
+                                  const key *k, wf_status *status)
+{
+    const wf__str *recording = k->recording;
+    const wf__piece *layouts = k->layouts;
     wf__plan_entry *e = wf__alloc0(sizeof *e);
     if (e)
         e->key = wf__alloc(recording->len + layouts->n);
@@ -164,28 +118,27 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
         *status = wf__error(ctx, WF_ERR_MEMORY, "out of memory for a plan");
         return NULL;
     }
-    e->hash = hash;
     e->recording_len = recording->len;
     e->key_len = recording->len + layouts->n;
     memcpy(e->key, recording->at, recording->len);
     memcpy(e->key + recording->len, layouts->at, layouts->n);
     atomic_init(&e->users, 1);
-    if (make_plan(ctx, &e->plan, p, arrays, space))
+    if (make_plan(ctx, &e->plan, p, arrays, space, NULL))
         return e;
     *status = wf__program_error(ctx, p, e->plan.status, e->plan.error, e->plan.section, &e->plan.about);
     free_entry(ctx, e);
     return NULL;
 }
 
-/* ---- why there is no plan ---- */
+/* ---- why a plan was made ---- */
 static uint64_t label_of(const wf__program *p) { return p->name ? wf__hash64(p->name, strlen(p->name), 1) : 0; }
 
-/* In what the recording differs from the one most like it: the same recording for other arrays, else the latest one
- * of the same label, else the latest one with as many nodes. NULL: nobody listens, or there is none. */
-static char *explain(wf_context *ctx, const wf__program *p, const wf__str *recording, const wf__piece *layouts)
+/* How the recording differs from the most similar plan: the same recording for other arrays, else the latest one of the
+ * same label, else the latest one with a key of the same length. NULL = no log and no history, or no such plan. */
+static char *explain(wf_context *ctx, const wf__program *p, const key *k)
 {
     enum { MOST = 512 };
-    wf__plan_table *t = &ctx->launcher->plans;
+    const wf__str *recording = k->recording;
     if (!ctx->log && !wf__has_history(ctx))
         return NULL;
     uint64_t label = label_of(p);
@@ -193,7 +146,9 @@ static char *explain(wf_context *ctx, const wf__program *p, const wf__str *recor
     int best_rank = 0, left = MOST;
     wf__str text = { 0 };
     wf__mutex_lock(&ctx->lock);
-    for (const wf__plan_entry *e = t->newest; e && best_rank < 3 && left-- > 0; e = e->older) {
+    const wf__lru_entry *at = ctx->launcher->plans.lru.newest;
+    for (; at && best_rank < 3 && left-- > 0; at = at->older) {
+        const wf__plan_entry *e = (const wf__plan_entry *)at;
         bool like = e->recording_len == recording->len;
         bool same = like && !memcmp(e->key, recording->at, recording->len);
         int rank = same ? 3 : label && e->label == label ? 2 : like && !label && !e->label;
@@ -202,7 +157,7 @@ static char *explain(wf_context *ctx, const wf__program *p, const wf__str *recor
             best = e;
         }
     }
-    bool known = best && wf__why_another(best, p, recording, layouts, &text);
+    bool known = best && wf__why_another(best, p, recording, k->layouts, &text);
     wf__mutex_unlock(&ctx->lock);
     if (!known || text.failed)
         wf__str_free(&text);
@@ -214,37 +169,35 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
                                  wf_status *status)
 {
     wf__plan_table *t = &ctx->launcher->plans;
+    const key k = { recording, layouts };
     uint64_t hash = wf__hash64(layouts->at, layouts->n, wf__hash64(recording->at, recording->len, 0));
     wf__mutex_lock(&ctx->lock);
-    wf__plan_entry *e = find(t, hash, recording, layouts), *gone = NULL;
+    wf__plan_entry *e = find_entry(t, hash, &k);
     if (e) {
         atomic_fetch_add(&e->users, 1);
-        if (e != t->newest) {
-            delist(t, e);
-            enlist(t, e);
+        if (&e->lru != t->lru.newest) {
+            wf__lru_delist(&t->lru, &e->lru);
+            wf__lru_enlist(&t->lru, &e->lru);
         }
     }
     wf__mutex_unlock(&ctx->lock);
     if (e)
         return e;
-    e = make_entry(ctx, p, arrays, space, hash, recording, layouts, status);
+    e = make_entry(ctx, p, arrays, space, &k, status);
     if (!e)
         return NULL;
     *made = true;
     e->label = label_of(p);
-    e->why = explain(ctx, p, recording, layouts);
+    e->why = explain(ctx, p, &k);
+    wf__lru_entry *removed = NULL;
     wf__mutex_lock(&ctx->lock);
-    if (!find(t, hash, recording, layouts) && grow_table(t)) { /* else ours serves this launch only */
-        e->bytes = entry_bytes(e);
-        e->chain = *place_of(t, hash);
-        *place_of(t, hash) = e;
-        enlist(t, e);
+    if (!find_entry(t, hash, &k) && wf__lru_add(&t->lru, &e->lru, hash)) { /* else e serves this launch only */
+        e->lru.bytes = entry_bytes(e);
+        wf__lru_enlist(&t->lru, &e->lru);
         atomic_fetch_add(&e->users, 1);
-        ++t->n;
-        t->bytes += e->bytes;
-        gone = shrink(t);
+        removed = wf__lru_shrink(&t->lru, t->most_bytes ? t->most_bytes : MOST_BYTES, MOST_PLANS);
     }
     wf__mutex_unlock(&ctx->lock);
-    release_all(ctx, gone);
+    release_all(ctx, removed);
     return e;
 }

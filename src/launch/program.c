@@ -1,10 +1,10 @@
-/* program.c - from a finished recording and its arrays to a run: plans are found by what they depend on, or made.
+/* program.c - from a finished recording and its arrays to a run. Plans are found by everything they depend on, or made.
  */
 #include "launch/launch.h"
 
 enum { FEW = 12 };
 
-/* The plan of the kernel's latest launch, if it fits this one too; retained. */
+/* The plan of the kernel's latest launch, used, if it fits these layouts; else NULL. */
 static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
     wf__mutex_lock(&k->lock);
@@ -27,7 +27,7 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
     wf__plan_release(k->ctx, old);
 }
 
-/* The long way: by layouts. The plan, used; NULL: *status says why. */
+/* Finds or makes the plan by the arrays' layouts. Returns it used; NULL = failure, in *status. */
 static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                                  wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, bool *made,
                                  wf_status *status)
@@ -64,13 +64,13 @@ void wf__memo_free(wf_context *ctx, wf__memo *m)
     wf__prepared_free(&m->call);
 }
 
-static bool take_memo(wf__hold *h)
+static bool lock_memo(wf__hold *h)
 {
     return !atomic_load_explicit(&h->held, memory_order_relaxed) &&
            !atomic_exchange_explicit(&h->held, true, memory_order_acquire);
 }
 
-static void give_memo(wf__hold *h) { atomic_store_explicit(&h->held, false, memory_order_release); }
+static void unlock_memo(wf__hold *h) { atomic_store_explicit(&h->held, false, memory_order_release); }
 
 static uint64_t memo_tag(wf_array *const *arrays, uint32_t n, const wf_shape *space)
 {
@@ -94,49 +94,52 @@ static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, co
 
 static wf__memo *memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
 
-/* Of a launch with these arrays; NULL: there is none, or it is in use. */
+/* Locks the memo of an earlier launch with these arrays. NULL = none, or another thread holds it. */
 static wf__hold *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
 {
     for (int i = 0; i < WF__MEMOS; ++i) {
         wf__hold *h = &k->hold[i];
-        if (atomic_load_explicit(&h->tag, memory_order_relaxed) != tag || !take_memo(h))
+        if (atomic_load_explicit(&h->tag, memory_order_relaxed) != tag || !lock_memo(h))
             continue;
         if (memo_fits(&k->memo[i], arrays, n, space))
             return h;
-        give_memo(h);
+        unlock_memo(h);
     }
     return NULL;
 }
 
-static void fill_memo(wf_kernel *k, wf_array *const *arrays, char *const *base, const wf_shape *space, uint64_t tag,
-                      wf__plan_entry *e)
+static void fill_memo(wf_kernel *k, wf_array *const *arrays, const wf_shape *space, uint64_t tag, wf__plan_entry *e)
 {
     uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed) % WF__MEMOS;
     wf__hold *h = &k->hold[at];
     wf__memo *m = &k->memo[at];
-    if (!take_memo(h))
+    if (!lock_memo(h))
         return;
     wf__plan_entry *old = m->entry;
     m->entry = e;
     atomic_fetch_add(&e->users, 1);
-    for (uint32_t i = 0; i < k->program.object_n; ++i)
+    char *base[WF__MEMO_ARRAYS];
+    for (uint32_t i = 0; i < k->program.object_n; ++i) {
         m->id[i] = arrays[i]->id;
+        base[i] = arrays[i]->base;
+    }
     memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
     if (k->program.device == WF_INTERP || wf__is_gpu(k->program.device))
         m->call.entry = NULL;
     else
-        wf__prepare(&e->plan, base, &m->call);
+        wf__cpu_prepare(&e->plan, base, &m->call);
     atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
-    give_memo(h);
+    unlock_memo(h);
     wf__plan_release(k->ctx, old);
 }
 
 /* ---- running ---- */
-bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where, char *const *base,
-                const uint64_t *param, const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *failure)
+bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
+                      char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
+                      wf__note *notes, wf__failure *failure)
 {
     bool ok = on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
-                     : wf__engine_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+                     : wf__cpu_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
     if (failure->warning.len && ctx->log) {
         wf__str_add(&failure->warning, where);
         ctx->log(1, wf__str_get(&failure->warning), ctx->log_user);
@@ -145,7 +148,8 @@ bool wf__run_on(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *labe
     return ok;
 }
 
-static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry *e, char *const *base, wf__note *notes)
+/* Runs the plan with the request's addresses, and reports a failure. */
+static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan_entry *e, wf__note *notes)
 {
     const wf__program *p = r->program;
     wf__failure failure = { 0 };
@@ -153,38 +157,48 @@ static wf_status run_plan(wf_context *ctx, const wf__request *r, wf__plan_entry 
     wf_status status = WF_OK;
     wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
     if (wf__is_gpu(p->device) && !on.gpu)
-        return wf_check(ctx);
-    wf__gpu_use *few[FEW], **use = few;
-    if (r->stream) { /* one of the program's */
-        on = r->stream->cuda;
-        if (p->object_n > FEW && !(use = wf__alloc(p->object_n * sizeof(wf__gpu_use *))))
-            return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        return wf_last_status(ctx);
+    char *few_base[FEW], **base = few_base;
+    wf__gpu_use *few_use[FEW], **use = few_use;
+    bool many = p->object_n > FEW, cuda_stream = r->stream != NULL; /* wf__submit queues for Weft's own streams */
+    if (many && (!(base = wf__alloc(p->object_n * sizeof *base)) ||
+                 (cuda_stream && !(use = wf__alloc(p->object_n * sizeof(wf__gpu_use *)))))) {
+        wf__free(base);
+        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    }
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        base[i] = r->arrays[i]->base;
+    if (cuda_stream) {
         for (uint32_t i = 0; i < p->object_n; ++i)
             use[i] = &r->arrays[i]->buffer->use;
+        on = r->stream->cuda;
         on.use = use;
     }
-    if (p->rec.ir.flags & WF_DEBUG)
+    if (p->rec.ir.flags & WF_FLAG_DEBUG)
         wf__add_where(p, &where);
-    if (!wf__run_on(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits, p->device == WF_INTERP,
-                    notes, &failure))
-        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_CALL, NULL);
+    if (!wf__execute_plan(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits,
+                          p->device == WF_INTERP, notes, &failure))
+        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_SECTION_CALL, NULL);
     wf__str_free(&failure.text);
     wf__str_free(&where);
-    if (use != few)
+    if (use != few_use)
         wf__free(use);
+    if (base != few_base)
+        wf__free(base);
     return status;
 }
 
-/* Elements, not extents alone. */
+/* True if the program loads elements of the object. */
 static bool reads(const wf__program *p, uint32_t object)
 {
-    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (wf__ref r = 1; r < section[i]->n; ++r) {
-            const wf__node *n = &section[i]->node[r];
-            if (n->op == WF__LOAD && section[i]->slot[n->a].object == object)
+    for (int k = 0; k < WF__SECTIONS; ++k) {
+        const wf__ir *section = &p->rec.section[k];
+        for (wf__ref r = 1; r < section->n; ++r) {
+            const wf__node *n = &section->node[r];
+            if (n->op == WF__LOAD && section->slot[n->a].object == object)
                 return true;
         }
+    }
     return false;
 }
 
@@ -195,14 +209,14 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
         char called[WF__CALLED];
         if (wait)
             wf__array_wait(a);
-        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
+        if (wf__array_promised(a) == WF_STATE_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
             return wf__error(ctx, WF_ERR_ARG, "%s was never computed: queued work failed",
                              wf__array_called(r->program, r->program->object[i].array, a, called));
     }
     return WF_OK;
 }
 
-/* What was written is whole again. */
+/* Written arrays are complete again after an earlier failure. */
 static void note_whole(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
@@ -213,15 +227,15 @@ static void note_whole(const wf__request *r)
 void wf__note_written(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (atomic_load(&r->arrays[i]->state) == WF_LAZY && wf__program_writes(r->program, i))
-            atomic_store(&r->arrays[i]->state, WF_READY);
+        if (atomic_load(&r->arrays[i]->state) == WF_STATE_LAZY && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->state, WF_STATE_READY);
 }
 
 static void note_kept(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->kept_n; ++i) {
         atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
-        atomic_store(&r->kept[i]->state, WF_READY);
+        atomic_store(&r->kept[i]->state, WF_STATE_READY);
     }
 }
 
@@ -233,7 +247,7 @@ static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_sha
 static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf__limits *limits)
 {
     h->turned = !h->turned;
-    wf__engine_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
+    wf__cpu_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
 }
 
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
@@ -247,11 +261,11 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
     if (done)
         run_memo(k, hold, param, &k->program.limits);
     if (hold)
-        give_memo(hold);
+        unlock_memo(hold);
     return done;
 }
 
-/* What history and log want to know of a run; stage NULL: nothing. */
+/* Prepares the note of a run for history and log. note->stage stays NULL if neither needs it. */
 static bool begin_note(wf_context *ctx, const wf__request *r, const wf__plan_entry *e, bool made, double plan_s,
                        wf__launch_note *note)
 {
@@ -281,7 +295,7 @@ wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__laun
     if (hold) {
         e = memo_of(r->kernel, hold)->entry;
         atomic_fetch_add(&e->users, 1);
-        give_memo(hold);
+        unlock_memo(hold);
         return e;
     }
     e = find_plan(ctx, r->program, r->recording_key, r->arrays, r->space, r->kernel, &made, status);
@@ -300,38 +314,26 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
     note->stage = NULL;
 }
 
-/* Without a memo that has it all. */
-static wf_status run_planned(wf_context *ctx, const wf__request *r, const wf__memo *memo, uint64_t tag)
+/* Finds or makes the plan, runs it, and fills a memo if `tag` is not 0. */
+static wf_status plan_and_execute(wf_context *ctx, const wf__request *r, uint64_t tag)
 {
-    const wf__program *p = r->program;
-    char *few[FEW], **base = few;
+    wf__launch_note note;
     wf_status status = WF_OK;
-    if (p->object_n > FEW && !(base = wf__alloc(p->object_n * sizeof *base)))
-        return wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        base[i] = r->arrays[i]->base;
-    if (memo)
-        status = run_plan(ctx, r, memo->entry, base, NULL);
-    else {
-        wf__launch_note note;
-        wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
-        if (e) {
-            status = run_plan(ctx, r, e, base, note.stage);
-            wf__note_run(ctx, e, &note);
-            if (status == WF_OK)
-                wf__freeze_note(ctx, p, e, r->arrays, r->param);
-            if (tag && status == WF_OK)
-                fill_memo(r->kernel, r->arrays, base, r->space, tag, e);
-        }
-        wf__plan_release(ctx, e);
-    }
-    if (base != few)
-        wf__free(base);
+    wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
+    if (!e)
+        return status;
+    status = execute_request(ctx, r, e, note.stage);
+    wf__note_run(ctx, e, &note);
+    if (status == WF_OK)
+        wf__freeze_note(ctx, r->program, e, r->arrays, r->param);
+    if (tag && status == WF_OK)
+        fill_memo(r->kernel, r->arrays, r->space, tag, e);
+    wf__plan_release(ctx, e);
     return status;
 }
 
-/* On this thread, once arrays that share memory until it is written have what they need. */
-static wf_status run_now(wf_context *ctx, const wf__request *r)
+/* Runs a request on this thread, with as much as a memo has of it. */
+static wf_status run_request(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
@@ -339,14 +341,16 @@ static wf_status run_now(wf_context *ctx, const wf__request *r)
     const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
         run_memo(r->kernel, hold, r->param, &r->limits);
+    else if (memo)
+        status = execute_request(ctx, r, memo->entry, NULL);
     else
-        status = run_planned(ctx, r, memo, tag);
+        status = plan_and_execute(ctx, r, tag);
     if (hold)
-        give_memo(hold);
+        unlock_memo(hold);
     return status;
 }
 
-/* While there are arrays that share memory until it is written. */
+/* Runs a request while there are copies on write. */
 static wf_status run_sharing(wf_context *ctx, const wf__request *r)
 {
     const wf__program *p = r->program;
@@ -360,7 +364,7 @@ static wf_status run_sharing(wf_context *ctx, const wf__request *r)
         for (uint32_t i = 0; i < n; ++i)
             written[i] = wf__program_writes(p, i);
         if (wf__arrays_begin(ctx, r->arrays, n, written, pinned, p->name ? p->name : "a launch"))
-            status = run_now(ctx, r);
+            status = run_request(ctx, r);
         wf__arrays_end(ctx, n, pinned);
     }
     wf__free(pinned);
@@ -368,7 +372,7 @@ static wf_status run_sharing(wf_context *ctx, const wf__request *r)
     return status;
 }
 
-wf_status wf__program_run(wf_context *ctx, const wf__request *r)
+wf_status wf__submit(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
     wf__request given;
@@ -384,7 +388,7 @@ wf_status wf__program_run(wf_context *ctx, const wf__request *r)
         if (status != WF_OK)
             return status;
     }
-    status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_now(ctx, r);
+    status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_request(ctx, r);
     if (status == WF_OK && streaming)
         note_whole(r);
     if (status == WF_OK && r->kept_n)

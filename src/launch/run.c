@@ -17,15 +17,15 @@ static wf_status run_recorded(wf_graph *g)
     for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
         b.param[i] = p->param[i].initial;
     if (status == WF_OK)
-        status = wf__program_run(g->ctx, &(wf__request){ .program = p,
-                                                         .recording_key = &g->key,
-                                                         .arrays = b.arrays,
-                                                         .param = b.param,
-                                                         .space = &p->rec.space,
-                                                         .kept = g->kept,
-                                                         .kept_n = g->kept_n,
-                                                         .stream = g->stream,
-                                                         .limits = p->limits });
+        status = wf__submit(g->ctx, &(wf__request){ .program = p,
+                                                    .recording_key = &g->key,
+                                                    .arrays = b.arrays,
+                                                    .param = b.param,
+                                                    .space = &p->rec.space,
+                                                    .kept = g->kept,
+                                                    .kept_n = g->kept_n,
+                                                    .stream = g->stream,
+                                                    .limits = p->limits });
     wf__bound_end(&b);
     return status;
 }
@@ -50,9 +50,8 @@ wf_status wf_run(wf_graph *g)
 /* It is to run often. */
 static void compile_for_good(wf__recording *rec)
 {
-    wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        section[i]->flags &= ~(uint32_t)WF_TIERED;
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        rec->section[k].flags &= ~(uint32_t)WF_FLAG_TIERED;
 }
 
 wf_kernel *wf_compile(wf_graph *g)
@@ -99,14 +98,14 @@ wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *ar
     wf__program_key(part, &g->key);
     if (g->key.failed)
         return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    return wf__program_run(g->ctx, &(wf__request){ .program = part,
-                                                   .recording_key = &g->key,
-                                                   .arrays = arrays,
-                                                   .param = param,
-                                                   .space = &part->rec.space,
-                                                   .kept = g->kept,
-                                                   .kept_n = g->kept_n,
-                                                   .stream = g->stream });
+    return wf__submit(g->ctx, &(wf__request){ .program = part,
+                                              .recording_key = &g->key,
+                                              .arrays = arrays,
+                                              .param = param,
+                                              .space = &part->rec.space,
+                                              .kept = g->kept,
+                                              .kept_n = g->kept_n,
+                                              .stream = g->stream });
 }
 
 wf_array *wf__copy_by_launch(const wf_array *a)

@@ -118,8 +118,8 @@ static void run(wf__work *work, bool dropped)
     wf__failure failure = { 0 };
     wf__gpu_on on = work->stream->cuda;
     on.use = q->use;
-    bool done = !dropped && wf__run_on(ctx, on, &q->plan->plan, q->name, q->where, q->base, q->param, &q->limits,
-                                       q->interpret, q->note.stage, &failure);
+    bool done = !dropped && wf__execute_plan(ctx, on, &q->plan->plan, q->name, q->where, q->base, q->param, &q->limits,
+                                             q->interpret, q->note.stage, &failure);
     if (!dropped)
         wf__note_run(ctx, q->plan, &q->note);
     if (!done && !dropped) {
@@ -175,7 +175,7 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
         free_launch(ctx, q);
     }
     for (uint32_t i = 0; status == WF_OK && i < r->kept_n; ++i)
-        atomic_store(&r->kept[i]->state, WF_READY); /* as soon as it has come */
+        atomic_store(&r->kept[i]->state, WF_STATE_READY); /* as soon as it has come */
     if (status == WF_OK)
         wf__note_written(r);
     return status;

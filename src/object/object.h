@@ -66,7 +66,7 @@ wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) 
 uint64_t wf__this_thread(void); /* a number that no other thread has or had */
 static inline bool wf__has_history(const wf_context *ctx)
 {
-    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_HISTORY;
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_FLAG_HISTORY;
 }
 enum { WF__FREEZING = 1 << 30 };                          /* a flag of the context: some thread notes its launches */
 static inline bool wf__is_freezing(const wf_context *ctx) /* some thread does */
@@ -129,7 +129,7 @@ void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
-/* Without memory, WF_FORMAL: plans find it a place. */
+/* Without memory, WF_STATE_FORMAL: plans find it a place. */
 wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                             wf_device device);
 /* Whose memory a device works in: WF_CPU, or a GPU. */
@@ -140,16 +140,7 @@ static inline int wf__gpu_number(wf_device device)
 {
     return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
 }
-static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
-{
-    int n = wf__gpu_number(device);
-    return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
-}
-static inline void wf__set_place(wf__recording *rec, wf_device device) /* whose plans it needs */
-{
-    rec->gpu = wf__gpu_mark(device);
-    rec->cpu = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
-}
+void wf__set_target(wf__recording *rec, wf_device device);    /* device.c: whose plans the recording needs */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);

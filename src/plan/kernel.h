@@ -9,6 +9,7 @@
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
 #include "ir/ir.h"
+#include "ir/thresholds.h"
 
 /* Reductions: lane j of a row (j: its index along the lane axis) accumulates in virtual accumulator j % WF__LANES,
  * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined
@@ -89,8 +90,9 @@ typedef struct wf__target {
 } wf__target;
 
 /* `long_rows` promises that each box has at least WF__LONG_ROW points along the lane axis, and that the extent of this
- * axis is at most WF__LONGEST_ROW. No step of an inner loop is longer than WF__LONG_ROW, except in tests. */
-enum { WF__LONG_ROW = 128, WF__LONGEST_ROW = 1 << 24 };
+ * axis is at most WF__LONGEST_ROW. No step of an inner loop is longer than WF__LONG_ROW, unless options.columns says
+ * so. */
+enum { WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
     /* Stores to WF__STEP_UNIT slots with `element` or `rows` go past the cache. The caller promises that their

@@ -9,7 +9,7 @@ wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, c
     bool number;
     if (!wf__is_recording(g))
         return 0;
-    if (g->program.rec.kind != WF__ARRAYS) {
+    if (g->program.rec.options.kind != WF__ARRAYS) {
         wf__poison(g, WF_ERR_ARG, "%s: only in array graphs%s", function, elsewhere);
         return 0;
     }
@@ -115,9 +115,9 @@ wf_val(wf_reshape)(wf_val v, wf_shape shape)
     return with_shape(v, WF__VIEW_RESHAPE, &shape, "wf_reshape", "does not have the elements of");
 }
 
-wf_val(wf_broadcast_to)(wf_val v, wf_shape shape)
+wf_val(wf_broadcast)(wf_val v, wf_shape shape)
 {
-    return with_shape(v, WF__VIEW_BROADCAST, &shape, "wf_broadcast_to", "does not broadcast to");
+    return with_shape(v, WF__VIEW_BROADCAST, &shape, "wf_broadcast", "does not broadcast to");
 }
 
 wf_val(wf_tile)(wf_val v, wf_shape times)
@@ -281,13 +281,13 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
         wf_shape one = all;
         for (size_t d = 0; fits && d < vectors.n; ++d)
             one.dim[d] = d == k ? all.dim[d] : 1;
-        out[k] = fits ? (wf_broadcast_to)((wf_reshape)(vectors.at[k], one), all) : g ? wf__no_value(g) : vectors.at[k];
+        out[k] = fits ? (wf_broadcast)((wf_reshape)(vectors.at[k], one), all) : g ? wf__no_value(g) : vectors.at[k];
     }
 }
 
 wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double last)
 {
-    if (wf__is_recording(g) && g->program.rec.kind != WF__ARRAYS)
+    if (wf__is_recording(g) && g->program.rec.options.kind != WF__ARRAYS)
         wf__poison(g, WF_ERR_ARG, "wf_linspace: only in array graphs; in an index space compute it from wf_index");
     else if (n < 0)
         wf__poison(g, WF_ERR_SHAPE, "wf_linspace: there are no arrays of %lld elements", (long long)n);

@@ -1,21 +1,20 @@
-/* engine.c - code for bodies: looked up in memory, then on disk, then compiled. The compiler library is opened only
- * when both caches miss; without one, everything is interpreted, and the log says so once.
+/* engine.c - code of bodies, from memory, else from disk, else compiled. The compiler library opens when both caches
+ * miss. Without a compiler everything is interpreted, and the log says so once.
  */
 #include "run/engine.h"
 #include "base/os.h"
 #include "run/engine_internal.h"
-#include "run/gpu/launch.h"
 #include "run/cache/llvm_find.h"
 #include "run/memory/loader.h"
 #include <limits.h>
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
-#include <weft_code_id.h> /* made by the build: a hash of everything that decides what code is generated */
+#include <weft_code_id.h> /* generated: a hash of the sources that decide which code is generated */
 #else
 #define WEFT_CODE_ID "unknown"
 #endif
 
-/* Code that no plan uses any more is kept up to this, for plans made again. */
+/* The default bound on code that no plan uses. */
 #define IDLE_CODE_BYTES ((size_t)32 << 20)
 
 /* ---- life ---- */
@@ -53,7 +52,8 @@ void wf__engine_free(wf__engine *e)
 {
     if (!e)
         return;
-    wf__engine_close_gpus(e);
+    if (e->close_gpus)
+        e->close_gpus(e);
     wf__pool_free(e->pool);
     wf__map_free(e->code);
     wf__disk_close(e->disk);
@@ -89,7 +89,7 @@ void wf__engine_log(wf__engine *e, int level, const char *text)
 void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object)
 {
     if (!e->use_disk || wf__disk_store(e->disk, key->at, key->len, object->at, object->n) ||
-        !*wf__disk_problem(e->disk) || atomic_exchange(&e->told_disk, true))
+        !*wf__disk_problem(e->disk) || atomic_exchange(&e->warned_disk, true))
         return;
     wf__str text = { 0 };
     wf__str_addf(&text, "compiled kernels are not kept for the next run: %s%s%s; WEFT_CACHE=folder names one",
@@ -99,7 +99,8 @@ void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object)
 }
 
 /* ---- the compiler library ---- */
-static void find_llvm(wf__engine *e) /* under the lock */
+/* Under the lock. */
+static void find_llvm(wf__engine *e)
 {
     if (e->searched)
         return;
@@ -114,7 +115,8 @@ static void find_llvm(wf__engine *e) /* under the lock */
     wf__llvm_list_free(&list);
 }
 
-static wf__codegen *open_llvm(wf__engine *e) /* under the lock */
+/* Under the lock. NULL = no compiler. */
+static wf__codegen *open_llvm(wf__engine *e)
 {
     find_llvm(e);
     if (e->codegen || e->open_failed)
@@ -152,10 +154,10 @@ int wf__engine_llvm_major(wf__engine *e, bool open)
     return c ? e->codegen_ops->major(c) : 0;
 }
 
-/* ---- keys: everything that code depends on ---- */
+/* ---- keys, which hold everything that code depends on ---- */
 static void add(wf__str *key, const void *p, size_t n) { wf__str_addn(key, p, n); }
 
-static void body_key(const wf__ir *ir, wf__str *key)
+static void add_body_key(const wf__ir *ir, wf__str *key)
 {
     uint32_t head[] = { (uint32_t)ir->rank | (uint32_t)ir->kept << 8 | (uint32_t)ir->kept_lane << 16,
                         ir->n,
@@ -191,12 +193,12 @@ static void body_key(const wf__ir *ir, wf__str *key)
     if (ir->param_n)
         add(key, ir->param, ir->param_n);
     if (ir->joiner)
-        body_key(ir->joiner, key);
+        add_body_key(ir->joiner, key);
 }
 
 enum { HEAD_BYTES = 3 * sizeof(uint32_t) };
-/* Returns where the body's part begins. */
-static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
+/* Writes the key of code. Returns the offset of the body's part. */
+static size_t write_code_key(wf__engine *e, const wf__ir *body, const wf__code_options *how, wf__str *key)
 {
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = {
         how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->single_thread << 2 |
@@ -213,12 +215,12 @@ static size_t code_key(wf__engine *e, const wf__ir *body, const wf__code_options
     add(key, head, sizeof head);
     add(key, &e->llvm_identity, sizeof e->llvm_identity);
     size_t prefix = key->len;
-    body_key(body, key);
+    add_body_key(body, key);
     return prefix;
 }
 
 /* ---- code ---- */
-static wf__executable *load(const wf__bytes *object, const wf__code_options *how, wf__str *error)
+static wf__executable *load_object(const wf__bytes *object, const wf__code_options *how, wf__str *error)
 {
     wf__executable *x = wf__alloc0(sizeof *x);
     wf__code *code = x ? wf__code_load(object->at, object->n, error) : NULL;
@@ -232,13 +234,13 @@ static wf__executable *load(const wf__bytes *object, const wf__code_options *how
     return x;
 }
 
-static wf__executable *from_disk(wf__engine *e, const wf__code_options *how, const wf__str *key)
+static wf__executable *load_from_disk(wf__engine *e, const wf__code_options *how, const wf__str *key)
 {
     wf__bytes object = { 0 };
     wf__str ignored = { 0 };
     wf__executable *x = NULL;
     if (e->use_disk && wf__disk_load(e->disk, key->at, key->len, &object))
-        x = load(&object, how, &ignored);
+        x = load_object(&object, how, &ignored);
     if (x)
         atomic_fetch_add(&e->disk_hits, 1);
     wf__free(object.at);
@@ -246,8 +248,8 @@ static wf__executable *from_disk(wf__engine *e, const wf__code_options *how, con
     return x;
 }
 
-static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code_options *how, const wf__str *key,
-                               wf__str *error)
+static wf__executable *compile_body(wf__engine *e, const wf__ir *body, const wf__code_options *how, const wf__str *key,
+                                    wf__str *error)
 {
     wf__mutex_lock(&e->lock);
     wf__codegen *codegen = open_llvm(e);
@@ -259,7 +261,7 @@ static wf__executable *compile(wf__engine *e, const wf__ir *body, const wf__code
     options.target = e->target;
     wf__executable *x = NULL;
     if (e->codegen_ops->object(codegen, body, &options, &object, error))
-        x = load(&object, how, error);
+        x = load_object(&object, how, error);
     if (x) {
         atomic_fetch_add(&e->compiled, 1);
         wf__engine_keep(e, key, &object);
@@ -279,9 +281,9 @@ bool wf__engine_tile(const wf__engine *e, const wf__ir *body, const wf__code_opt
     return e->codegen_ops && e->codegen_ops->tile(body, &options, rows, columns, lanes);
 }
 
-/* ---- why there was nothing on disk ---- */
-/* The two keys have one body; `old` ends before it. What else a key holds stands in the order of code_key. */
-static const char *difference(const wf__str *old, const char *now)
+/* ---- why the disk had no code ---- */
+/* How two keys of the same body differ, by the order of write_code_key. `old` ends before the body's part. */
+static const char *describe_difference(const wf__str *old, const char *now)
 {
     static const char *const what[] = { "",
                                         "another version of the library",
@@ -309,32 +311,31 @@ static void explain_miss(wf__engine *e, const wf__str *key, size_t prefix, wf__n
     else if (wf__disk_damaged(e->disk, key->at, key->len))
         why = "the object in the cache on disk was damaged";
     else if (wf__disk_kin(e->disk, key->at, key->len, prefix, &old) && old.len == prefix)
-        why = difference(&old, key->at);
+        why = describe_difference(&old, key->at);
     if (why)
         snprintf(note->why, sizeof note->why, old.len ? "the object on disk is for %s" : "%s", why);
     wf__str_free(&old);
 }
 
-/* What is looked up or made: a body's code of one kind. */
-typedef struct sought {
+typedef struct request { /* for the code of a body, by options */
     const wf__ir *body;
     const wf__code_options *how;
     wf__str key;
-    size_t prefix; /* of the key, before the body's part */
+    size_t prefix; /* bytes of the key before the body's part */
     wf__hash128 hash;
-} sought;
+} request;
 
-static bool seek(wf__engine *e, const wf__ir *body, const wf__code_options *how, sought *out)
+static bool make_request(wf__engine *e, const wf__ir *body, const wf__code_options *how, request *out)
 {
-    *out = (sought){ .body = body, .how = how };
-    out->prefix = code_key(e, body, how, &out->key);
+    *out = (request){ .body = body, .how = how };
+    out->prefix = write_code_key(e, body, how, &out->key);
     if (!out->key.failed)
         out->hash = wf__hash_128(out->key.at, out->key.len);
     return !out->key.failed;
 }
 
-/* What the map has for it from now on: x, which becomes the map's, or what another thread has put there. */
-static wf__held *keep(wf__engine *e, const sought *s, wf__executable *x)
+/* Gives x to the map. Returns the map's code: x, or the code that another thread has put there. */
+static wf__held *keep_code(wf__engine *e, const request *s, wf__executable *x)
 {
     wf__held *code = wf__map_put(e->code, s->hash, s->key.at, s->key.len, x, sizeof *x + wf__code_size(x->code));
     if (!code || wf__held_value(code) != x)
@@ -342,7 +343,7 @@ static wf__held *keep(wf__engine *e, const sought *s, wf__executable *x)
     return code;
 }
 
-static wf__held *find(wf__engine *e, const sought *s, wf__note *note)
+static wf__held *find_code(wf__engine *e, const request *s, wf__note *note)
 {
     wf__held *code = wf__map_get(e->code, s->hash, s->key.at, s->key.len);
     note->hash = s->hash.lo;
@@ -351,27 +352,27 @@ static wf__held *find(wf__engine *e, const sought *s, wf__note *note)
         atomic_fetch_add(&e->memory_hits, 1);
         return code;
     }
-    wf__executable *x = from_disk(e, s->how, &s->key);
+    wf__executable *x = load_from_disk(e, s->how, &s->key);
     note->code = WF_CODE_DISK;
-    return x ? keep(e, s, x) : NULL;
+    return x ? keep_code(e, s, x) : NULL;
 }
 
-static wf__held *make(wf__engine *e, const sought *s, wf__note *note, wf__str *error)
+static wf__held *make_code(wf__engine *e, const request *s, wf__note *note, wf__str *error)
 {
     note->hash = s->hash.lo;
     if (note->explain)
         explain_miss(e, &s->key, s->prefix, note);
-    wf__executable *x = compile(e, s->body, s->how, &s->key, error);
+    wf__executable *x = compile_body(e, s->body, s->how, &s->key, error);
     note->code = x ? WF_CODE_COMPILED : WF_CODE_NONE;
-    return x ? keep(e, s, x) : NULL;
+    return x ? keep_code(e, s, x) : NULL;
 }
 
-wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
-                          const wf__code_options *instead, wf__note *note, wf__str *error)
+wf__held *wf__engine_get_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
+                              const wf__code_options *instead, wf__note *note, wf__str *error)
 {
     if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
         wf__mutex_lock(&e->lock);
-        open_llvm(e); /* says why, once */
+        open_llvm(e); /* logs the reason, once */
         wf__mutex_unlock(&e->lock);
         return NULL;
     }
@@ -379,15 +380,15 @@ wf__held *wf__engine_code(wf__engine *e, const wf__ir *body, const wf__code_opti
     find_llvm(e);
     wf__mutex_unlock(&e->lock);
     wf__note unseen = { 0 };
-    sought wanted, other = { 0 };
+    request wanted, other = { 0 };
     note = note ? note : &unseen;
     wf__held *code = NULL;
-    if (seek(e, body, how, &wanted)) {
-        code = find(e, &wanted, note);
-        if (!code && instead && seek(e, body, instead, &other))
-            code = find(e, &other, note);
+    if (make_request(e, body, how, &wanted)) {
+        code = find_code(e, &wanted, note);
+        if (!code && instead && make_request(e, body, instead, &other))
+            code = find_code(e, &other, note);
         if (!code)
-            code = make(e, &wanted, note, error);
+            code = make_code(e, &wanted, note, error);
     }
     wf__str_free(&other.key);
     wf__str_free(&wanted.key);
@@ -408,29 +409,4 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *
     wf__code_options options = *how;
     options.target = e->target;
     return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
-}
-
-wf_status wf__engine_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
-                         wf__str *error)
-{
-    if (join && !wf__gpu_joins(stage))
-        return WF_OK;
-    wf__ptx_code *code = wf__alloc0(sizeof *code);
-    wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
-    wf_status status = WF_ERR_MEMORY;
-    for (uint32_t s = 0; mem && s < stage->body.slot_n; ++s) {
-        memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
-        memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
-    }
-    if (code && mem) {
-        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
-        status = wf__ptx_emit(&stage->body, &how, code, error);
-        if (status == WF_OK)
-            wf__str_addn(out, wf__str_get(&code->text), code->text.len);
-        wf__ptx_free(code);
-    } else
-        wf__str_add(error, "out of memory for PTX");
-    wf__free(mem);
-    wf__free(code);
-    return status;
 }

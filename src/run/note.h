@@ -1,17 +1,17 @@
-/* note.h - what became of one stage in one run: for the history of a context (src/launch/history.c). */
+/* note.h - how one stage ran once, for the history of a context (src/launch/history.c). */
 #ifndef WEFT_NOTE_H
 #define WEFT_NOTE_H
 #include "weft/weft.h"
 
 typedef struct wf__note {
-    bool explain; /* in: also where finding out takes a while */
-    bool ran;     /* else it has no points, or memory ran out before */
+    bool explain; /* input: set `why`, although that takes time */
+    bool ran;     /* false = the stage has no points, or memory ran out before it */
     wf_code_from code;
     uint64_t hash; /* of the code's key */
     double compile_s, run_s;
-    int threads, copies; /* copies: of arrays that are accumulated into; 0: none */
+    int threads, copies; /* copies: private copies of arrays that are accumulated into; 0 = none */
     int rows, columns, lanes;
     bool nontemporal, single_thread, baseline, fused;
-    char why[200]; /* of a compilation; "" */
+    char why[200]; /* reason of a compilation; "" = unknown */
 } wf__note;
 #endif

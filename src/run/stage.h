@@ -1,9 +1,26 @@
-/* stage.h - what running a stage takes on any device (launch.c). */
+/* stage.h - what running a stage takes on any device: limits, failures, the memory of slots and temporaries. */
 #ifndef WEFT_STAGE_H
 #define WEFT_STAGE_H
 #include "plan/plan.h"
+#include "run/note.h"
 
-/* The slots of a stage, from the addresses of all objects. */
+/* How many threads a launch may use. Results do not depend on it. */
+typedef struct wf__limits {
+    int32_t threads;       /* at most; 0 = all of the context */
+    int64_t serial_below;  /* a kernel with fewer points runs on one thread; 0 = decided by its work */
+    int32_t block_threads; /* threads of a GPU's block; 0 = by occupancy */
+} wf__limits;
+
+static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
+
+typedef struct wf__failure {
+    wf_status status;
+    wf__str text;
+    wf__str warning; /* findings of debug mode in a run that did not fail */
+} wf__failure;
+
+bool wf__out_of_memory(wf__failure *failure, const char *what); /* sets the failure; returns false */
+/* The memory of a stage's slots. base: addresses of all objects. */
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem);
-size_t wf__temp_bytes(const wf__temp *t); /* SIZE_MAX: too many */
+size_t wf__temp_bytes(const wf__temp *temp); /* SIZE_MAX = overflow */
 #endif

@@ -1,4 +1,4 @@
-/* text.c - operator text: the public interface. It is in operators.h; the language: docs/text.md. */
+/* text.c - operator text: the public interface. It is in weft/text.h; the language: docs/text.md. */
 #include "text/record.h"
 #include "launch/launch.h"
 #include "ir/pass/pass.h"

@@ -1,4 +1,4 @@
-# Command lines that used to be taken for something else: texts that begin with '-', numbers, outputs, the environment.
+# Command lines: texts that begin with '-', numbers, outputs, the environment.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 # --- a text that begins with '-'
@@ -53,7 +53,7 @@ refuses 1 'nowhere/two.npy: there is no such folder, or no way to it' "$WEFT" ca
 refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff)' "$WEFT" calc a a=in.mrc -o out.tiif
 refuses 2 'out: the suffix names no format' "$WEFT" sample -o out
 refuses 2 '-o -: results go to files' "$WEFT" calc a a=in.mrc -o -
-# where nothing can be written, it is said before the work is done
+# an output that cannot be written is refused before the work begins
 mkdir folder.mrc
 mkfifo pipe.mrc
 for bad in 'folder.mrc: this is a folder' 'pipe.mrc: this is not a regular file'; do
@@ -69,7 +69,7 @@ fi
 refuses 2 '--dtype float: no such type in files; there are bool i8 .* u4$' "$WEFT" calc a a=in.mrc --dtype float -o a.mrc
 [ ! -e out.tiif ] && [ ! -e ./- ] || die 'a refused output is there'
 
-# --- pictures are PNG, and never take the place of what they show
+# --- pictures are PNG, and never replace the file that they show
 cp in.mrc same.mrc
 refuses 2 'would replace the file that is shown' "$WEFT" view in.mrc -o ./in.mrc
 refuses 2 'in2.mrc: give a .png' "$WEFT" view in.mrc -o in2.mrc

@@ -1,4 +1,4 @@
-# Help, version, exit codes, info, stats, dump, bench: that they work and say what they should.
+# Help, version, exit codes, info, stats and dump: results and messages.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 "$WEFT" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+$' || die '--version'
@@ -12,7 +12,7 @@ for command in calc stats view sample info dump bench; do
     grep -q "weft $command" "$WEFT_SOURCE/cli/weft.1" || die "$command is not in the man page"
     ! grep -nE '^\.' "$WEFT_SOURCE/cli/weft.1" | grep -vE ':\.([A-Z][A-Z]?|nf|fi|br|\\")( |$)' ||
         die "the man page begins a line with a dot that is no macro"
-    # every option that the help names is taken, and no other
+    # the command takes every option that its help names
     for option in $(grep -oE '^  (-[a-z], )?--[a-z-]+' one | grep -oE '\-\-[a-z-]+' | sort -u); do
         "$WEFT" "$command" "$option" none none none > out 2> err < /dev/null || true
         ! grep -q 'no such option' err || die "$command $option is in the help only"
@@ -48,7 +48,7 @@ head -c 1500 v.mrc > short.mrc
 refuses 1 'short.mrc' "$WEFT" info short.mrc
 refuses 1 'short.mrc' "$WEFT" stats short.mrc
 
-# --- a cache folder that cannot be used is named, by info and once where kernels are compiled; results are the same
+# --- info names a cache folder that cannot be used; commands that compile warn once; results are the same
 echo > file
 WEFT_CACHE=$work/file/below "$WEFT" info | grep -q "^cache     $work/file/below: .*; WEFT_CACHE=folder names one" || die 'info of the cache'
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
@@ -59,7 +59,7 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     done
 fi
 
-# --- stats: against sums that are known exactly; a large mean costs no digits; values that are not finite
+# --- stats: sums that are known exactly, a large mean, values that are not finite
 "$WEFT" calc 'f64(x)' --shape 101 -o x.npy
 "$WEFT" stats x.npy | grep -q 'min 0  max 100  mean 50  std 29.15476' || die stats
 "$WEFT" calc 'x + 1e9' --shape 101 -o big.npy
@@ -80,7 +80,20 @@ refuses 2 'no file' "$WEFT" stats
 
 # --- dump: declared arrays, files, numbers
 "$WEFT" dump 'out = a*b + gain' a=f32[64,64] b=f32[64,64] gain=2 | grep -q fma\\\|mul || die 'dump --trace'
-[ "$("$WEFT" dump 'a + 1' a=x.npy --trace --passes | grep -c '^---- ')" = 2 ] || die 'dump: headings'
+[ "$("$WEFT" dump 'a + 1' a=x.npy --trace --kernels | grep -c '^---- ')" = 2 ] || die 'dump: headings'
+# every pass has a name, and can be looked at where it applies
+"$WEFT" dump --passes > passes
+[ "$(grep -c . passes)" -gt 15 ] || die 'dump: names of passes'
+for pass in $(cat passes); do
+    "$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --after "$pass" > of-arrays 2>&1 ||
+        "$WEFT" dump 'out = a[y,x+1]' 'a=f32[8,8]' --after "$pass" > of-space 2>&1 ||
+        grep -q 'does not apply' of-space || die "dump --after $pass: $(cat of-space)"
+done
+"$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --after layout | grep -q '^%1 = index i64 0' || die 'dump --after layout'
+"$WEFT" dump 's = sum(a); out = a/s' 'a=f32[8,8]' --passes | grep -q '^    split: ' || die 'dump --passes: reasons'
+"$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --plan | grep -q '^plan for cpu: ' || die 'dump --plan'
+! "$WEFT" dump 'out = a' 'a=f32[8]' --after nothing 2> error || die 'dump: a pass that is none'
+grep -q "there is no pass 'nothing'" error || die 'dump: a pass that is none is named'
 refuses 1 'unknown name' "$WEFT" dump 'a + c' a=f32[4]
 refuses 2 'name=f32' "$WEFT" dump 'a' f32[4]
 "$WEFT" dump 'a + 1' a=f32[4096] --ptx | grep -q '^\.target sm_70' || die 'dump --ptx'
@@ -91,20 +104,4 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     "$WEFT" dump 'a + 1' a=f32[4096] --asm | grep -q 'wf_kernel' || die 'dump --asm'
 fi
 
-# --- bench: rows are computed and compared
-"$WEFT" bench --quick --json > rows
-[ "$(grep -c '"weft_ms"' rows)" -ge 5 ] || die bench
-"$WEFT" bench scatter --count 30000 --most 1000 > table
-[ "$(grep -c '^ *10* ' table)" = 4 ] || die "bench scatter"
-grep -q '<line .*#d62728' scatter.svg || die "scatter.svg"
-"$WEFT" info scatter.png | grep -q '[0-9] x [0-9]* x 3' || die "scatter.png"
-"$WEFT" bench packet --count 4000 > table
-[ "$(grep -c '^ *24 ' table)" = 5 ] || die "bench packet"
-grep -q '<line .*#d62728' packet.svg || die "packet.svg"
-"$WEFT" info packet.png > /dev/null || die "packet.png"
-refuses 2 'not a number of additions' "$WEFT" bench scatter --count no
-refuses 2 '--count is an option of scatter and packet' "$WEFT" bench --count 5
-refuses 2 '--python is an option of scatter and packet' "$WEFT" bench --python python3
-refuses 2 '--most is an option of scatter' "$WEFT" bench packet --most 5
-refuses 2 '--json: scatter and packet print tables only' "$WEFT" bench scatter --json
 echo ok

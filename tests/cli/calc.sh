@@ -1,4 +1,4 @@
-# weft calc: numbers and files in, files and numbers out; formats, stored types, meta data, what is refused.
+# weft calc: numbers and files as inputs and outputs; formats, stored types, meta data, refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 # --- as a calculator
@@ -7,7 +7,7 @@ prints 0.5 "$WEFT" calc 'out = 1/2'
 prints 3 "$WEFT" calc 'a = 1; b = a + 1; c = a + b'
 prints 5.5 "$WEFT" calc 'gain * x' gain=2.2 x=2.5
 
-# --- programs: done at every point of the shape
+# --- programs, which run at every point of the shape
 prints '0 1 7 2 5 8 16 3' "$WEFT" calc --shape 8 \
     'i32 n = x + 1, c; while (n != 1) { if (n % 2) n = 3*n + 1; else n /= 2; c++ } out = c'
 prints '0 3 6' "$WEFT" calc 'f32 s; for (k = -1; k <= 1; k++) s += x + k
@@ -22,12 +22,12 @@ refuses 1 'shape' "$WEFT" calc 'int k = 1; out = k'
 "$WEFT" dump 'sqrt(a*a + 1)' 'a=f32[8]' --dot > graph.dot
 grep -q '^digraph weft {$' graph.dot && grep -q 'label="sqrt' graph.dot && grep -q -e '->' graph.dot || die 'dump: no graph'
 
-# --- what ran
+# --- the history of kernels
 "$WEFT" calc 'f32(x) * 2 - 2 + x*0' --shape 64 --history -o history.npy 2> history.txt
 grep -q '^launch  kernel  hash' history.txt || die 'history: no table'
 grep -Eq '^ *[0-9]+ +1 of 1 +[0-9a-f]{16} .* 64  new ' history.txt || die 'history: no kernel'
 
-# --- arrays from coordinates; every format gives back what was put in
+# --- arrays from coordinates; every format keeps the values
 "$WEFT" calc 'x + 10*y' --shape 7,9 -o ramp.npy
 prints '[7,9]' json_value shape ramp.npy
 prints '"i64"' json_value dtype ramp.npy
@@ -79,13 +79,13 @@ prints 62 "$WEFT" calc 'argmax(a)' a=ramp.npy
 "$WEFT" calc 'a + r' a=ramp.npy r=row.npy -o sum.npy
 prints '[7,9]' json_value shape sum.npy
 
-# --- a shape alone decides no dtypes; one that is too large is said to be
+# --- a shape without inputs leaves the dtype to the text; a shape that is too large is an error
 "$WEFT" calc pi --shape 3 -o pi.npy
 prints '"f64"' json_value dtype pi.npy
 refuses 1 'too many elements' "$WEFT" calc x --shape 4000000000,4000000000
 refuses 1 'too much memory' "$WEFT" calc x --shape 3000000000,3000000000
 
-# --- a file that grows beyond what the process may write is an error, not the end
+# --- a file that grows beyond the limit of the process is an error with a message
 refuses 1 'file too large' bash -c 'ulimit -f 8; "$0" calc "x * 0.5" --shape 100000 -o large.npy' "$WEFT"
 [ ! -e large.npy ] || die 'a cut file'
 
@@ -108,7 +108,7 @@ cmp one.npy two.npy && cmp one.npy three.npy || die 'devices differ'
 "$WEFT" calc --time 'a + 1' a=ramp.npy -o t.npy 2> times
 grep -q '^compute .* ms' times || die '--time'
 
-# --- texts of any length and beginning
+# --- long texts, a byte order mark, a NUL byte, comments
 for i in $(seq 2000); do echo "t$i = a*$i;"; done > long.txt
 timeout 20 "$WEFT" calc -f long.txt a=2 -o t2=x2.npy -o t7=x7.npy || die 'a long text'
 prints 14 "$WEFT" calc a a=x7.npy
@@ -123,12 +123,12 @@ prints 10 "$WEFT" calc 't = a; u = t +
  a; u <= t ? u : u + 2;' a=4
 prints '0+2i' "$WEFT" calc 'complex(0, 1) * a' a=2
 
-# --- neighbours beyond all bounds: the sanitizer's build sees an overflow here
+# --- neighbours whose index overflows, which the sanitizers would find
 far=9223372036854775807
 prints 0 "$WEFT" calc "sum(abs(a[y, x+$far])) + sum(abs(a[y-$far, x+1]))" a=f32.npy
 prints 0 "$WEFT" calc "max(a[y, x-$far; clamp] - a[y, 0*x])" a=f32.npy
 
-# --- what does not work, and how it is said
+# --- errors and their messages
 refuses 1 "number of an axis, not 'x'" "$WEFT" calc 'sum(a; x)' a=ramp.npy
 refuses 1 '^  sum(a; x)$' "$WEFT" calc 'sum(a; x)' a=ramp.npy
 refuses 1 'not the end of the text' "$WEFT" calc 't = a; t +' a=ramp.npy

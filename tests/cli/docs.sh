@@ -1,6 +1,6 @@
-# What docs/cli.md and docs/text.md show works: every command of the one, every text of the other. docs/guide.md begins
-# with an example; all other C in README.md, docs/guide.md and docs/gpu.md compiles. Every function and every
-# environment variable is on its page, and every function in weft.hpp.
+# Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first example,
+# and all other C in README.md, docs/guide.md and docs/gpu.md compiles. Pages name every function and every environment
+# variable, and weft.hpp has every function.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
@@ -33,14 +33,14 @@ awk '/^```/ { inside = $0 ~ /^```weft-program$/; n += inside; next } inside { pr
 for program in program*; do
     weft calc -f "$program" a=a.npy b=b.npy > /dev/null || die "docs/text.md: $(cat "$program")"
 done
-# the guide shows the first example, which is built and run, as it is
+# docs/guide.md shows the first example word for word
 awk '/^```/ { inside = $0 == "```c" && !n++; next } inside' "$WEFT_SOURCE/docs/guide.md" > first.c
 sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md: not examples/00_first.c'
-# other C: bodies of functions, with names that the text around them explains. Lines with ... are for the reader.
+# other C: bodies of functions. before.h declares the names that the text explains; lines with ... are left out.
 cat > before.h << 'END'
 #include <math.h>
 #include <stdio.h>
-#include <weft/array.h>
+#include <weft/functions.h>
 #include <weft/io.h>
 #include <weft/traced.h>
 extern wf_context *ctx;
@@ -67,7 +67,7 @@ if command -v cc > cc.path; then
         done
     done
 fi
-# every environment variable that the library, the tool and the tests look at is on a page
+# a page names every environment variable that the library, the tool and the tests read
 variables() { (cd "$WEFT_SOURCE" && grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@") | tr -d '"' | sort -u; }
 variables src emu cli > for_users
 variables tests fuzz bench examples > for_tests
@@ -79,7 +79,7 @@ while read -r v; do
     grep -qw "$v" "$WEFT_SOURCE/docs/environment.md" "$WEFT_SOURCE/CONTRIBUTING.md" ||
         die "CONTRIBUTING.md does not name $v"
 done < for_tests
-# every function that the page names is there, and every function of the tool's table is named
+# docs/text.md names all functions of the op table, and no others
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
     weft calc "$f()" 2> err || true

@@ -1,4 +1,4 @@
-# Real files, where WEFT_TEST_DATA names a folder that has them (EMDB maps, particle stacks); skipped otherwise.
+# Real files (EMDB maps, particle stacks) in the folder WEFT_TEST_DATA; skipped without it.
 . "$(dirname "$0")/lib.bash" || exit 1
 data=${WEFT_TEST_DATA-}
 if [ -z "$data" ] || [ ! -e "$data/EMD-3197.map" ]; then
@@ -13,7 +13,7 @@ for file in "$data"/*.map "$data"/*.mrc "$data"/*.mrcs; do
     "$WEFT" view "$file" -o view.png
     "$WEFT" calc 'a*2 - a' a="$file" -o copy.npy
     prints 0 "$WEFT" calc 'max(a != b)' a="$file" b=copy.npy
-    # statistics: those of the copy in another format, and of the interpreter
+    # statistics equal those of the copy in another format
     for value in min max mean std; do
         near "$(json_value $value "$file")" json_value $value copy.npy
     done
@@ -23,7 +23,7 @@ for file in "$data"/*.map "$data"/*.mrc "$data"/*.mrcs; do
     count=$((count + 1))
 done
 
-# shapes and kinds that are known
+# known shapes and kinds
 "$WEFT" info "$data/EMD-3197.map" | grep -q '20 x 20 x 20 f32, volume' || die EMD-3197
 "$WEFT" info "$data/surface_input.mrc" | grep -q '576 x 410 f32' || die surface_input
 "$WEFT" info "$data/sample.mrcs" | grep -q '17 x 200 x 200 f32, stack' || die sample.mrcs

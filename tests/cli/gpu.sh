@@ -1,5 +1,4 @@
-# The tool on GPUs, which here are the PTX emulator: files and numbers as on the processor, what is refused, where the emulator
-# is found.
+# The tool on the PTX emulator: results equal those of the processor; refused devices; places where the emulator is found.
 . "$(dirname "$0")/lib.bash" || exit 1
 emulator=$(dirname "$WEFT")/libweft_cuda_emu.so
 
@@ -28,7 +27,7 @@ refuses 2 'the devices are cpu, interp, cuda:0 and cuda-emu' "$WEFT" calc 1 --de
 refuses 2 'cpu and interp only' "$WEFT" view a.npy -o a.png --device cuda-emu
 refuses 1 'data race: this write at' "$WEFT" calc 'i32 i = x / 2; out[i] = x' --shape 4 --device cuda-emu
 
-# --- beside the tool, and where it is installed
+# --- the emulator beside the tool, and in the folder of an installation
 unset WEFT_CUDA_EMU
 prints 5 "$WEFT" calc 2+3 --device cuda-emu
 mkdir -p tree/bin

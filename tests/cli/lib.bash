@@ -1,4 +1,4 @@
-# Sourced by the tests of the tool: WEFT=build/weft tests/cli/calc.sh. They work in a folder of their own.
+# Sourced by the tests of the tool, which run as WEFT=build/weft tests/cli/calc.sh in a temporary folder.
 set -eu
 WEFT=$(realpath "${WEFT:?the path of the tool}")
 WEFT_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -11,7 +11,7 @@ die() {
     exit 1
 }
 
-# prints EXPECTED COMMAND...: exit code 0 and exactly this on standard output
+# prints EXPECTED COMMAND...: the command succeeds and prints exactly EXPECTED
 prints() {
     local expected=$1 got
     shift
@@ -19,7 +19,7 @@ prints() {
     [ "$got" = "$expected" ] || die "$*: printed '$got', expected '$expected'"
 }
 
-# near EXPECTED COMMAND...: one number, to 6 digits
+# near EXPECTED COMMAND...: the command prints the number EXPECTED, to 6 digits
 near() {
     local expected=$1 got
     shift
@@ -29,7 +29,7 @@ near() {
         die "$*: printed '$got', expected $expected"
 }
 
-# refuses CODE PATTERN COMMAND...: this exit code, and a message on standard error that matches
+# refuses CODE PATTERN COMMAND...: the command exits with CODE, prints nothing, and its message matches PATTERN
 refuses() {
     local code=$1 pattern=$2 status=0
     shift 2
@@ -39,7 +39,7 @@ refuses() {
     [ ! -s refused.out ] || die "$*: printed on standard output although it failed"
 }
 
-# One value of the JSON line of `weft stats --json`: json_value NAME FILE
+# json_value NAME FILE: one value of the JSON line of `weft stats --json`
 json_value() {
     "$WEFT" stats --json "$2" | sed -E "s/.*\"$1\":(\[[^]]*\]|\"[^\"]*\"|[^,}]*).*/\1/"
 }

@@ -1,8 +1,8 @@
-# What is printed: whole numbers exactly, reals with the fewest digits that read back, NaN without a sign; statistics where
-# squares leave the range.
+# Printing: integers exactly, reals with the fewest digits that read back, NaN without a sign; statistics of values whose
+# squares leave the range of f64.
 . "$(dirname "$0")/lib.bash" || exit 1
 
-# --- whole numbers that f64 does not hold
+# --- integers beyond the digits of f64
 "$WEFT" calc '(i64(1) << 53) + 1 + x' --shape 2 -o i.npy
 prints '9007199254740993 9007199254740994' "$WEFT" calc a a=i.npy
 prints 18014398509481987 "$WEFT" calc 'sum(a)' a=i.npy
@@ -27,7 +27,7 @@ prints 1.7976931348623157e+308 "$WEFT" calc '1.7976931348623157e308'
 prints '-0 100000 0.0001' "$WEFT" calc 'x == 0 ? -0.0 : x == 1 ? 1e5 : 1e-4' --shape 3
 prints '0.1-0.2i' "$WEFT" calc 'complex(f32(0.1), f32(-0.2))'
 
-# --- NaN, whatever its sign is
+# --- NaN of either sign
 for device in cpu interp; do
     prints 'nan inf -inf' "$WEFT" calc --device $device 'x == 0 ? inf - inf : x == 1 ? inf : -inf' --shape 3
     prints nan "$WEFT" calc --device $device '-abs(inf - inf)'

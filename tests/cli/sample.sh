@@ -1,4 +1,4 @@
-# weft sample: the same seed gives the same file; sizes; the physics one can check from outside.
+# weft sample: seeds, sizes, and the physics that an image shows.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 small="--size 128 --pixel 3 --particles 3"
@@ -10,7 +10,7 @@ near 0 "$WEFT" calc 'max(abs(a - b))' a=a.mrc b=b.mrc
 "$WEFT" info a.mrc | grep -q 'MRC, 128 x 128 f32' || die size
 "$WEFT" info a.mrc | grep -q 'spacing 3 3 3 A' || die 'pixel size'
 
-# mean counts are dose * pixel^2 (thickness varies by some per cent), and whole numbers
+# counts are integers with the mean dose * pixel^2 (the thickness varies by some per cent)
 "$WEFT" calc 'abs(mean(a) / 360 - 1) < 0.1' a=a.mrc | grep -qx 1 || die 'the mean is the dose'
 prints 0 "$WEFT" calc 'max(a != round(a))' a=a.mrc
 
@@ -21,7 +21,7 @@ inside='(y - ny/2)**2 + (x - nx/2)**2 < 100'
 "$WEFT" calc "sum(($inside) * (a - 1)) < 0" a=under.mrcs | grep -qx 1 || die 'dark at underfocus'
 "$WEFT" calc "sum(($inside) * (a - 1)) > 0" a=over.mrcs | grep -qx 1 || die 'bright at overfocus'
 
-# the particle: its potential in volts, in the middle of the box, D7 symmetric about z (two-fold about x)
+# the particle: its potential in volts, centred in the box, with the symmetry D7 about z (two-fold about x)
 "$WEFT" sample --volume --box 64 --pixel 3 -o v.mrc
 "$WEFT" calc 'abs(sum(v) * 27 / 7e5 - 1) < 0.01' v=v.mrc | grep -qx 1 || die 'all of it is there'
 "$WEFT" calc 'm = sum(v); abs(sum(v * (x - 32)) / m) < 0.1 && abs(sum(v * (z - 32)) / m) < 0.1' v=v.mrc | grep -qx 1 || die centred

@@ -1,4 +1,4 @@
-# weft view: the right pixels, sizes of montages and slices, contrast.
+# weft view: pixels, contrast, sizes of montages and slices.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 pixels() { # pixels FILE: all of them
@@ -19,7 +19,7 @@ prints '0 16 64 143 255' pixels r.png
 prints '0 64 128 191 255' pixels r.png
 "$WEFT" view ramp.npy -o r.png --sigma 1 # 20 +- 14.142
 prints '0 37 128 218 255' pixels r.png
-"$WEFT" calc '1e9 + a' a=ramp.npy -o offset.npy # f64, and whole numbers, that f32 does not hold
+"$WEFT" calc '1e9 + a' a=ramp.npy -o offset.npy # f64 and i32 values beyond the digits of f32
 "$WEFT" view offset.npy -o r.png --percentiles 0,100
 prints '0 64 128 191 255' pixels r.png
 "$WEFT" calc 'i32(1073741824) + i32(10*x)' --shape 1,5 --dtype i32 -o whole.npy
@@ -74,11 +74,11 @@ prints 0 "$WEFT" calc 'max(a != b)' a=c.png b=c2.png
 prints '[8,10,3]' json_value shape c2.png
 "$WEFT" calc 'int d = b[idiv(i0, 2), idiv(i1, 2), i2] != a; d' a=c2.png b=c.png -o twice.npy
 prints 0 "$WEFT" calc 'count(d)' d=twice.npy
-# alpha is not stretched: of 16 bits 65535 is opaque
+# alpha is not stretched: 65535 is opaque in 16 bits
 "$WEFT" calc 'x == 3 ? 257 * 40 : 1000 * y' --shape 5,5,4 --dtype u16 -o alpha.tif
 "$WEFT" view alpha.tif -o alpha.png --range 0,65535
 prints 40 "$WEFT" calc 'max(x == 3 ? a : 0)' a=alpha.png
-# pages of colour are a montage in colour; pages four pixels wide are no channels
+# pages in colour make a montage in colour; an axis of four pixels is no channels
 "$WEFT" calc '50*i0 + 10*i1 + x' --shape 3,5,6,3 --dtype u8 -o pages.tif
 "$WEFT" view pages.tif -o pages.png --range 0,255
 prints '[5,26,3]' json_value shape pages.png

@@ -4,44 +4,43 @@
  * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. What
  * that uncovers is folded by the builder, and found by the next sweep.
  */
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
+#include "ir/thresholds.h"
 
-enum {
-    MOST_TURNS = 256,    /* of a loop that is written out */
-    MOST_WRITTEN = 4096, /* nodes that writing out may lead to */
-    CHEAPER = 24,        /* cost of a condition's body that is done for all lanes */
-    MOST_SWEEPS = 16
-};
+enum { MOST_SWEEPS = 16 };
 
-static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+static wf__ref lower_node(wf__rewriter *w, wf__ref r)
 {
+    const wf__ir *in = w->in;
     const wf__node *n = &in->node[r];
     if (!wf__op_is_pure(n->op))
-        return wf__copy_node(in, r, map, out);
-    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+        return wf__copy_node(in, r, w->map, w->out);
+    wf__ref fast = in->flags & WF_FLAG_FAST_MATH ? wf__fast(in, r, w->map, w->out) : 0;
     if (fast) {
-        wf__copy_label(in, r, out, fast);
+        wf__copy_label(in, r, w->out, fast);
         return fast;
     }
     const wf__ref operand[3] = { n->a, n->b, n->c };
     unsigned arity = wf__op_table[n->op].arity;
     if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
-        return wf__copy_node(in, r, map, out);
+        return wf__copy_node(in, r, w->map, w->out);
     wf__ref x[3] = { 0 };
     for (unsigned i = 0; i < arity; ++i)
-        x[i] = map[operand[i]];
-    wf__ref expanded = wf__expand(out, n->op, n->dtype, x);
-    wf__copy_label(in, r, out, expanded);
+        x[i] = w->map[operand[i]];
+    wf__ref expanded = wf__expand(w->out, n->op, n->dtype, x);
+    wf__copy_label(in, r, w->out, expanded);
     return expanded;
 }
 
 /* ---- loops ---- */
-typedef struct rewriter {
+typedef struct loops {
     const wf__ir *in;
     wf__ir *out;
     const uint8_t *live;
-    wf__rewrite *rewrite;
-    wf__ref *map;   /* [node] */
+    wf__visit *visit; /* of nodes that are no loop */
+    wf__rewriter *rewriter;
+    wf__ref *map;   /* [node] the rewriter's */
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
     uint8_t *fate;  /* [node]: of what a loop may be written out to */
@@ -49,18 +48,16 @@ typedef struct rewriter {
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
     uint64_t size;   /* of the whole, as far as it is known, and of what has been written out */
-} rewriter;
+} loops;
 
-static void copy_range(rewriter *w, wf__ref from, wf__ref to);
-
-static bool known_outside(const rewriter *w, wf__ref r, uint64_t *bits)
+static bool known_outside(const loops *w, wf__ref r, uint64_t *bits)
 {
     const wf__node *n = &w->out->node[w->map[r]];
     *bits = wf__bits(n);
     return n->op == WF__CONST;
 }
 
-static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
+static bool evaluate(loops *w, wf__ref loop, wf__ref r)
 {
     const wf__ir *in = w->in;
     const wf__node *n = &in->node[r];
@@ -97,7 +94,7 @@ static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
 }
 
 /* Do the lanes of an access have places of their own, not side by side? */
-static bool is_scattered(const rewriter *w, const wf__node *n)
+static bool is_scattered(const loops *w, const wf__node *n)
 {
     const wf__slot *slot = &w->in->slot[n->a];
     for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
@@ -109,26 +106,16 @@ static bool is_scattered(const rewriter *w, const wf__node *n)
     return false;
 }
 
-/* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
- * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
-static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf__ref to)
+/* Nodes of compiled code, each of the cheapest kind, that the live nodes of a range come to. LLVM takes minutes for long
+ * code. */
+static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
-    enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
     uint64_t size = 0;
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &w->in->node[r];
-        bool pure = wf__op_is_pure(n->op), memory = n->op == WF__LOAD || n->op == WF__STORE;
-        bool divides = n->op == WF__OP_idiv || n->op == WF__OP_mod;
-        if (!w->live[r] || (fate && fate[r]))
-            continue;
-        if (pure)
-            size += wf__op_table[n->op].flags & WF__EXPAND ? FUNCTION : divides && wf__is_int(n->dtype) ? DIVISION : 1;
-        else if (wf__op_is_update(n->op))
-            size += UPDATE;
-        else if (memory && is_scattered(w, n))
-            size += wf__size(n->dtype) < 4 ? APART_NARROW : APART;
-        else
-            ++size;
+        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
+        if (w->live[r] && !(fate && fate[r]))
+            size += memory && is_scattered(w, n) ? wf__code_apart(n) : wf__cost_of(n)->code;
     }
     return size;
 }
@@ -136,7 +123,7 @@ static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf
 /* What becomes of a node when the loop is written out, as far as this can be seen without doing it. */
 enum { STAYS, MELTS, FIXED }; /* MELTS: folds into its operands in most turns */
 
-static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
+static unsigned fate_of(const loops *w, wf__ref loop, wf__ref r)
 {
     const wf__node *n = &w->in->node[r];
     const wf__ref operand[3] = { n->a, n->b, n->c };
@@ -156,7 +143,7 @@ static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
 }
 
 /* Of all nodes of a body, loops in it included: a state is fixed if what it begins with is, and all it ever becomes. */
-static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     uint64_t bits;
@@ -193,15 +180,15 @@ static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 
 /* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. *all: what that
  * comes to. */
-static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
+static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
 {
     const wf__ir *in = w->in;
     find_fates(w, loop, body, end);
-    uint64_t size = size_of(w, w->fate, body, end);
+    uint64_t size = code_of(w, w->fate, body, end);
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
-    for (int turns = 0; turns <= MOST_TURNS; ++turns) {
-        if (turns > 1 && (uint64_t)turns * size + w->size > MOST_WRITTEN)
+    for (int turns = 0; turns <= WF__MOST_TURNS_WRITTEN; ++turns) {
+        if (turns > 1 && (uint64_t)turns * size + w->size > WF__MOST_CODE_WRITTEN)
             return -1;
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)
@@ -228,25 +215,21 @@ static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uin
     return -1;
 }
 
-/* Is doing it for all lanes cheaper than a branch? */
-static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
+/* Is computing the body of a condition for all lanes cheaper than a branch? */
+static bool is_cheap(const loops *w, wf__ref body, wf__ref end)
 {
     uint32_t cost = 0;
-    for (wf__ref r = body; r < end && cost <= CHEAPER; ++r) {
-        const wf__node *n = &w->in->node[r];
-        if (!w->live[r] || n->op == WF__CONST || n->op == WF__NEXT)
-            continue;
-        if (n->op == WF__LOOP)
+    for (wf__ref r = body; r < end && cost <= WF__MOST_MASKED; ++r) {
+        unsigned masked = w->live[r] ? wf__cost_of(&w->in->node[r])->masked : 0;
+        if (masked == WF__NEVER_MASKED)
             return false;
-        bool slow = n->op == WF__OP_div || n->op == WF__OP_sqrt || n->op == WF__OP_idiv || n->op == WF__OP_mod;
-        bool long_one = wf__op_is_pure(n->op) && wf__op_table[n->op].flags & WF__EXPAND;
-        cost += long_one ? CHEAPER : slow ? 6 : 1;
+        cost += masked;
     }
-    return cost <= CHEAPER;
+    return cost <= WF__MOST_MASKED;
 }
 
 /* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
-static void next_turn(rewriter *w, wf__ref body, wf__ref end)
+static void next_turn(loops *w, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     uint32_t least = UINT32_MAX, most = 0;
@@ -273,7 +256,7 @@ static void next_turn(rewriter *w, wf__ref body, wf__ref end)
 }
 
 /* The body `turns` times, one after the other. */
-static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
+static void write_out(loops *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
 {
     const wf__ir *in = w->in;
     wf__ref first = end;
@@ -284,7 +267,7 @@ static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int 
     for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
         if (t)
             next_turn(w, body, first);
-        copy_range(w, body, first);
+        wf__rewrite_range(w->rewriter, body, first);
         for (wf__ref r = first; r < end; ++r) /* all at once */
             w->map[r] = w->map[in->node[r].b];
         for (wf__ref r = first; r < end; ++r)
@@ -292,15 +275,15 @@ static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int 
     }
 }
 
-static bool is_invariant(const rewriter *w, wf__ref state)
+static bool is_invariant(const loops *w, wf__ref state)
 {
     return !w->in->node[state].aux && w->next[state] && w->in->node[w->next[state]].b == state;
 }
 
-static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+static void keep_loop(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
-    bool simple = in->flags & WF_LOOP_OPT;
+    bool simple = in->flags & WF_FLAG_LOOP_OPT;
     w->map[loop] = wf__loop(w->out, in->node[loop].aux);
     for (wf__ref s = loop + 1; s < body; ++s) {
         bool same = simple && is_invariant(w, s);
@@ -313,7 +296,7 @@ static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
     wf__ref first = end;
     while (in->node[first - 1].op == WF__NEXT)
         --first;
-    copy_range(w, body, first);
+    wf__rewrite_range(w->rewriter, body, first);
     for (wf__ref r = first; r < end; ++r)
         if (w->live[r] && !(simple && is_invariant(w, in->node[r].a)))
             wf__next(w->out, w->map[in->node[r].a], w->map[in->node[r].b]);
@@ -321,12 +304,12 @@ static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 }
 
 /* Returns the loop's END. */
-static wf__ref copy_loop(rewriter *w, wf__ref loop)
+static wf__ref copy_loop(loops *w, wf__ref loop)
 {
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
     uint64_t all = 0;
-    if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
+    if (w->in->flags & WF_FLAG_LOOP_OPT && w->in->flags & WF_FLAG_FOLD) {
         turns = count_turns(w, loop, body, end, &all);
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
@@ -340,25 +323,25 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
     return end;
 }
 
-static void copy_range(rewriter *w, wf__ref from, wf__ref to)
+static wf__ref visit_live(wf__rewriter *rewriter, wf__ref r)
 {
-    for (wf__ref r = from; r < to && w->out->status == WF_OK; ++r) {
-        if (!w->live[r])
-            continue;
-        if (w->in->node[r].op == WF__LOOP)
-            r = copy_loop(w, r);
-        else
-            w->map[r] = w->rewrite(w->in, r, w->map, w->out);
-    }
+    loops *w = rewriter->user;
+    if (rewriter->in->node[r].op != WF__LOOP)
+        return w->visit(rewriter, r);
+    wf__ref end = copy_loop(w, r);
+    rewriter->next = end + 1;
+    return rewriter->map[r];
 }
 
 /* ---- sweeps ---- */
-/* Records the live nodes of `in` again, each by `rewrite`. */
-static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
+/* Records the live nodes of `in` again, each by `visit`. */
+static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__visit *visit)
 {
-    rewriter w = { .in = in, .out = out, .live = live, .rewrite = rewrite };
     uint32_t n = in->loops ? in->n : 1;
-    w.map = wf__alloc0(in->n * sizeof *w.map);
+    loops w = { .in = in, .out = out, .live = live, .visit = visit };
+    wf__rewriter rewriter = { .in = in, .out = out, .visit = visit_live, .user = &w, .live = live };
+    w.rewriter = &rewriter;
+    w.map = rewriter.map = wf__alloc0(in->n * sizeof *w.map);
     w.next = wf__alloc0(n * sizeof *w.next);
     w.known = wf__alloc0(n);
     w.fate = wf__alloc0(n);
@@ -368,12 +351,12 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     if (w.map && w.next && w.known && w.fate && w.bits && w.vary && w.stored) {
         if (in->loops) {
             wf__analyse(in, w.vary);
-            w.size = size_of(&w, NULL, 1, n);
+            w.size = code_of(&w, NULL, 1, n);
         }
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)
                 w.next[in->node[r].a] = r;
-        copy_range(&w, 1, in->n);
+        wf__rewrite_nodes(&rewriter);
     } else
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     wf__free(w.map);
@@ -396,6 +379,8 @@ static void mark(const wf__ir *ir, uint8_t *live)
     wf__mark_live(ir, live);
 }
 
+static wf__ref copy_again(wf__rewriter *w, wf__ref r) { return wf__copy_node(w->in, r, w->map, w->out); }
+
 static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
 {
     uint32_t n = 0;
@@ -406,7 +391,7 @@ static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
 
 bool wf__pass_begin(const wf__ir *in, wf__ir *out)
 {
-    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_init(out, in->rank, in->flags | WF_FLAG_VALUE_NUMBERING);
     wf__ir_reserve(out, in->n);
     out->hidden = in->hidden;
     out->unused = in->unused;
@@ -416,7 +401,7 @@ bool wf__pass_begin(const wf__ir *in, wf__ir *out)
     return wf__copy_tables(in, out);
 }
 
-static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+static bool sweep(const wf__ir *in, wf__ir *out, wf__visit *visit)
 {
     bool ok = wf__pass_begin(in, out);
     uint8_t *live = wf__alloc0(in->n);
@@ -425,7 +410,7 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
     if (ok && live) {
         mark(in, live);
         out->hidden += hidden_stores(in, live);
-        ok = rewrite_live(in, out, live, rewrite);
+        ok = rewrite_live(in, out, live, visit);
     }
     wf__free(live);
     return ok && out->status == WF_OK;
@@ -450,7 +435,7 @@ static bool has_invariant(const wf__ir *ir)
 {
     for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
         if (ir->node[r].op == WF__NEXT && ir->node[r].a == ir->node[r].b && !ir->node[ir->node[r].a].aux)
-            return ir->flags & WF_LOOP_OPT;
+            return ir->flags & WF_FLAG_LOOP_OPT;
     return false;
 }
 
@@ -459,7 +444,7 @@ static bool settle(wf__ir *ir, bool changed)
     bool ok = true;
     for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(ir) || has_invariant(ir)); ++turn) {
         wf__ir before = *ir;
-        ok = sweep(&before, ir, wf__copy_node);
+        ok = sweep(&before, ir, copy_again);
         changed = ir->loops && ir->n != before.n;
         wf__ir_free(&before);
     }
@@ -476,7 +461,7 @@ bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 
 bool wf__pass_is_lowered(const wf__ir *ir)
 {
-    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING) || ir->loops)
+    if (ir->flags & WF_FLAG_FAST_MATH || !(ir->flags & WF_FLAG_VALUE_NUMBERING) || ir->loops)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

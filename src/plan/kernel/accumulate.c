@@ -11,20 +11,10 @@
  */
 #include "plan/kernel/accumulate.h"
 
-enum {
-    SPREAD_BYTES = 16 << 10,  /* of a copy, spread over lanes whose indices vary */
-    SPREAD_UNIFORM = 1 << 20, /* the same where all lanes of a vector meet, which would be a chain otherwise */
-    SPREAD_POINTS = 4,        /* for each element of a spread copy */
-    ELEMENTS_PER_POINT = 4,   /* of a copy: beyond, atomic operations cost less than copies */
-    GROUP_BYTES = 8 << 20,    /* of all copies, as a rule */
-    FEW_GROUPS = 16,
-    MOST_GROUPS = 64,
-    LEAST_GROUPS = 4,     /* of what follows */
-    UPDATES_OF_COPY = 32, /* for each element of all copies, so that clearing and joining them is little beside */
-    ALIGN = 16,           /* of copies in the memory of a block of threads */
-    REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
-};
-static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
+/* Bytes to which copies in the memory of a block of threads are aligned. */
+enum { ALIGN = 16 };
+/* Bytes of the largest copy: offsets in a copy are 32-bit numbers. */
+static const uint64_t most_copy = (uint64_t)1 << 29;
 
 /* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
@@ -85,7 +75,8 @@ typedef struct target {
     uint64_t elements, updates;
 } target;
 
-static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, const wf__bind *bind)
+static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
+                   const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
@@ -94,8 +85,7 @@ static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, 
         if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
             ir->slot[m->a].spread)
             continue;
-        const wf__bind *other = &bind[ir->slot[m->a].object];
-        if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))
+        if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
         t.shared = true;
         t.atomic = t.atomic || m->op != WF__ACCUM;
@@ -118,10 +108,10 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     if (kind == WF__AFFINE || (kind == WF__UNIFORM && exact) || wf__is_complex(n->dtype) ||
         t->bind->rank == WF_MAX_RANK)
         return 1;
-    uint64_t most = kind == WF__UNIFORM ? SPREAD_UNIFORM : SPREAD_BYTES;
-    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_ADD));
+    uint64_t most = kind == WF__UNIFORM ? WF__SPREAD_UNIFORM_BYTES : WF__SPREAD_BYTES;
+    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_JOIN_ADD));
     unsigned spread = WF__MOST_SPREAD;
-    while (spread > 1 && (bytes * spread > most || t->updates < SPREAD_POINTS * t->elements * spread))
+    while (spread > 1 && (bytes * spread > most || t->updates < WF__SPREAD_POINTS * t->elements * spread))
         spread /= 2;
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
 }
@@ -212,8 +202,6 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 }
 
 /* ---- on a GPU ---- */
-enum { FEW = 64 /* elements that lanes of a warp often meet in */ };
-
 /* Can each block of threads have a copy, in the memory that its threads share? */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
@@ -228,10 +216,9 @@ static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__i
 static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned asked,
                        bool fits)
 {
-    enum { FEW_SLOW = 512, UPDATES = 512 /* for each element */ };
     unsigned join = wf__node_join(n);
     bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
-    bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
+    bool slow = whole ? join == WF_JOIN_MUL : join != WF_JOIN_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
     bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
     for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
         same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
@@ -239,9 +226,9 @@ static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, 
         return fits ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (asked != WF__MODE_AUTO)
         return asked;
-    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / UPDATES >= t->elements)
+    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / WF__GPU_UPDATES_OF_COPY >= t->elements)
         return WF__MODE_EXPAND;
-    bool often = same || (!fast && t->elements <= (slow ? FEW_SLOW : FEW));
+    bool often = same || (!fast && t->elements <= (slow ? WF__GPU_FEW_SLOW_TARGETS : WF__GPU_FEW_TARGETS));
     return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
 }
 
@@ -255,7 +242,7 @@ static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const re
     slot->shared = stage->private_bytes + 1;
     stage->private_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
     bool fast = wf__is_int(slot->dtype) && wf__size(slot->dtype) == 4;
-    unsigned mode = fast || t->elements > FEW ? WF__MODE_DIRECT : WF__MODE_LOCAL;
+    unsigned mode = fast || t->elements > WF__GPU_FEW_TARGETS ? WF__MODE_DIRECT : WF__MODE_LOCAL;
     for (uint32_t i = 0; i < rec->n; ++i) {
         wf__node *n = &ir->node[rec->part[i]];
         n->aux = (uint8_t)(wf__node_join(n) | mode << 4);
@@ -263,34 +250,75 @@ static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const re
     return true;
 }
 
+static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__node *n, const target *t, unsigned mode,
+                            bool apart, uint64_t limit)
+{
+    uint64_t bytes = t->elements * wf__size(n->dtype);
+    unsigned asked = wf__node_mode(n);
+    if (apart)
+        return ir->slot[n->a].shared ? "one worker alone has this memory" : "no two points meet";
+    if (asked != WF__MODE_AUTO && asked == mode)
+        return "the recording says so";
+    if (plan->target == WF__GPU)
+        return asked == WF__MODE_EXPAND  ? "blocks of threads have no room for copies"
+               : mode == WF__MODE_EXPAND ? "blocks of threads have room for copies, which get many updates"
+               : mode == WF__MODE_LOCAL  ? "lanes of a warp often meet"
+                                         : "lanes of a warp seldom meet, or the operation is fast";
+    if (t->atomic)
+        return "other operations on this memory are atomic";
+    if (t->repeats)
+        return "elements of the array overlap";
+    if (plan->own.bytes)
+        return "blocks of a chain have no copies";
+    if (mode == WF__MODE_EXPAND)
+        return "there are enough updates for the elements";
+    return bytes > limit || bytes > most_copy ? "copies would take too much memory"
+                                              : "there are few updates for the elements";
+}
+
+static void explain_mode(wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const wf__node *n, const target *t,
+                         unsigned mode, bool apart, uint64_t limit)
+{
+    wf__plan_explain(plan, "accumulate", "slot %u of stage %u, of %llu elements, gets %llu updates by %s: %s",
+                     (unsigned)n->a, wf__stage_number(plan, stage), (unsigned long long)t->elements,
+                     (unsigned long long)t->updates,
+                     apart                     ? "plain code on the array itself"
+                     : mode == WF__MODE_EXPAND ? "plain code on private copies"
+                     : mode == WF__MODE_LOCAL  ? "atomic operations of lanes joined first"
+                                               : "atomic operations",
+                     why_mode(plan, ir, n, t, mode, apart, limit));
+}
+
 static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
                     const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
-    const target t = look(stage, ir, rec, bind);
+    const target t = look(plan, stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->expand_bytes / 2;
-    bool fits = plan->gpu && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
+    bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
-    apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
+    apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
-    else if (plan->gpu)
+    else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
     else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
-        mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+        mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
         mode = WF__MODE_DIRECT;
+    if (plan->why)
+        explain_mode(plan, stage, ir, n, &t, mode, apart, limit);
     for (uint32_t i = 0; i < rec->n; ++i)
         ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
-    if (plan->gpu)
+    if (plan->target == WF__GPU)
         return copy_in_block(plan, stage, ir, rec, &t);
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
@@ -313,12 +341,12 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         points *= (uint64_t)stage->extent[d];
     stage->groups = 0;
     stage->in_order = !exact;
-    if (exact || largest > REPRODUCED)
+    if (exact || largest > WF__REPRODUCED_BYTES)
         return;
-    uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
-    n = n < FEW_GROUPS ? FEW_GROUPS : n > MOST_GROUPS ? MOST_GROUPS : n;
-    uint64_t busy = points * updates / elements / UPDATES_OF_COPY;
-    busy = busy < LEAST_GROUPS ? LEAST_GROUPS : busy;
+    uint64_t n = WF__COPIES_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
+    n = n < WF__FEW_COPIES ? WF__FEW_COPIES : n > WF__MOST_COPIES ? WF__MOST_COPIES : n;
+    uint64_t busy = points * updates / elements / WF__UPDATES_OF_COPY;
+    busy = busy < WF__LEAST_COPIES ? WF__LEAST_COPIES : busy;
     most = busy < most ? busy : most;
     stage->groups = (uint32_t)(n < most ? n : most);
 }
@@ -340,9 +368,12 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
     }
-    if (any && ir->flags & WF_DEBUG)
+    if (any && ir->flags & WF_FLAG_DEBUG) {
+        wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",
+                         wf__stage_number(plan, stage));
         update_directly(stage, ir);
-    if (!any || ir->flags & WF_DEBUG)
+    }
+    if (!any || ir->flags & WF_FLAG_DEBUG)
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
     bool *done = wf__alloc0(ir->n);
@@ -364,5 +395,10 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     wf__free(vary);
     if (ok)
         choose_groups(stage, ir);
+    if (ok && stage->copies_n && plan->target != WF__GPU)
+        wf__plan_because(plan, "accumulate", "copies of stage %u belong to %s", wf__stage_number(plan, stage),
+                         !stage->in_order ? "workers, as joins have one result in any order"
+                         : stage->groups  ? "ranges of boxes, as many for any number of threads"
+                                          : "ranges of boxes, as many as threads, as the array is large");
     return ok;
 }

@@ -1,10 +1,10 @@
-/* disk.c - compiled objects on disk.
+/* disk.c - see disk.h.
  *
  * The folder holds one file per entry, named by the hash of the key:
- *     header | key | object | XXH3-128 of all before
- * Files are published by rename and never written again, so a reader sees a whole file or none; whatever is wrong with
- * one, the entry is a miss, and the next store replaces it. Entries are stamped when they are used (at most hourly);
- * the oldest go first. Only files of this user, with our kind of name, are read, counted or removed.
+ *     header | key | object | XXH3-128 of everything before
+ * Files appear by a rename and never change, so a reader sees a whole file or none. A damaged file is a miss, and the next
+ * store replaces it. A use updates the time of a file, at most hourly, and the oldest files leave first. Only files of
+ * this user with the name of an entry are read, counted or removed.
  */
 #include "run/cache/disk.h"
 #include "base/os.h"
@@ -20,34 +20,34 @@
 #define DEFAULT_BYTES ((uint64_t)256 << 20)
 #define SECOND INT64_C(1000000000)
 #define STAMP_EVERY (3600 * SECOND)
-#define TEMP_LIFE (3600 * SECOND) /* an older temporary file was left by a process that died */
+#define TEMP_LIFE (3600 * SECOND) /* the process of an older temporary file has died */
 enum { NAME = 32 + sizeof SUFFIX, FORMAT = 1, MAX_FAILURES = 3 };
 
 typedef struct header {
     char magic[8];
     uint32_t format;
-    uint32_t order; /* of bytes */
+    uint32_t order; /* byte order: 0x01020304 */
     uint64_t key_len, object_len;
 } header;
 static const char magic[8] = { 'W', 'E', 'F', 'T', 'O', 'B', 'J', '\n' };
 _Static_assert(sizeof(header) == 32, "the file format has no padding");
 
 struct wf__disk {
-    char *dir;    /* NULL: none */
-    bool in_home; /* the default below HOME */
+    char *dir;    /* NULL = none */
+    bool in_home; /* `dir` is the default in HOME */
     uint64_t max_bytes;
-    atomic_int fd;         /* of the folder; -1: not opened yet */
+    atomic_int fd;         /* of the folder; -1 = not open */
     atomic_bool off;       /* there is no usable folder */
-    atomic_bool read_only; /* storing failed for good */
+    atomic_bool read_only; /* stores have failed, and no more are tried */
     atomic_uint_fast64_t hits, misses, stores;
     wf__mutex lock;
-    uint64_t since_scan; /* bytes stored since the folder was last looked through */
-    int failures;        /* stores that failed in a row */
+    uint64_t since_scan; /* bytes stored since the last scan of the folder */
+    int failures;        /* failed stores in a row */
     char problem[512];   /* written once, before has_problem */
     atomic_bool has_problem;
 };
 
-/* Under the lock. The first problem is the one to tell. */
+/* Under the lock. Keeps the first problem. */
 static void set_problem(wf__disk *d, const char *what, int error)
 {
     char text[128];
@@ -58,7 +58,7 @@ static void set_problem(wf__disk *d, const char *what, int error)
     atomic_store_explicit(&d->has_problem, true, memory_order_release);
 }
 
-/* The folder by the rules; NULL when memory ran out or there is none (then *none says why). */
+/* The folder by the rules of wf__disk_open. NULL = out of memory, or no folder, with the reason in *none. */
 static char *choose_dir(const char *dir, bool *in_home, const char **none)
 {
     const char *tail = "";
@@ -68,7 +68,7 @@ static char *choose_dir(const char *dir, bool *in_home, const char **none)
     if (!dir) {
         dir = wf__getenv("XDG_CACHE_HOME");
         if (dir && *dir != '/')
-            dir = NULL; /* the XDG specification: relative ones are to be ignored */
+            dir = NULL; /* the XDG specification ignores relative paths */
         tail = "/weft";
     }
     if (!dir) {
@@ -106,7 +106,7 @@ wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes)
         set_problem(d, none, 0);
     }
     d->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
-    /* Processes that store little each still look through the folder once in a while, all together as often as one. */
+    /* A random start makes many processes that store little scan the folder as often as one that stores much. */
     d->since_scan = d->max_bytes >= 16 ? wf__random64() % (d->max_bytes / 16) : 0;
     return d;
 }
@@ -131,15 +131,15 @@ static int open_folder(wf__disk *d, bool create)
         return -1;
     }
     const char *home = d->in_home ? wf__getenv("HOME") : NULL;
-    if (home && !wf__owns(home)) { /* as under sudo: the user could not use what we make there */
+    if (home && !wf__owns(home)) { /* under sudo, the user could not use a new folder */
         errno = EPERM;
         return -1;
     }
     return wf__make_dirs(d->dir) ? wf__dir_open(d->dir) : -1;
 }
 
-/* Handle of the folder, or -1. */
-static int folder(wf__disk *d, bool create)
+/* The handle of the folder; -1 = none. */
+static int get_folder(wf__disk *d, bool create)
 {
     int fd = atomic_load_explicit(&d->fd, memory_order_acquire);
     if (fd >= 0 || atomic_load_explicit(&d->off, memory_order_relaxed))
@@ -173,8 +173,8 @@ static bool is_entry_name(const char *name)
     return strspn(name, "0123456789abcdef") == 32 && !strcmp(name + 32, SUFFIX);
 }
 
-/* Whether `n` bytes of a file are the whole and right entry of this key. */
-static bool right_entry(const unsigned char *at, size_t n, const void *key, size_t key_len, size_t *object_len)
+/* True if the `n` bytes of a file are a valid entry of this key. */
+static bool is_entry_of(const unsigned char *at, size_t n, const void *key, size_t key_len, size_t *object_len)
 {
     header h;
     wf__hash128 sum;
@@ -193,9 +193,9 @@ static bool right_entry(const unsigned char *at, size_t n, const void *key, size
     return true;
 }
 
-static bool load(wf__disk *d, const void *key, size_t key_len, wf__bytes *object)
+static bool load_entry(wf__disk *d, const void *key, size_t key_len, wf__bytes *object)
 {
-    int dir = folder(d, false);
+    int dir = get_folder(d, false);
     if (dir < 0 || key_len > MAX_KEY)
         return false;
     char name[NAME];
@@ -210,7 +210,7 @@ static bool load(wf__disk *d, const void *key, size_t key_len, wf__bytes *object
     if (info.size <= sizeof(header) + key_len + MAX_OBJECT + sizeof(wf__hash128))
         at = wf__alloc((size_t)info.size);
     if (at && wf__read_exact(fd, at, (size_t)info.size) &&
-        right_entry(at, (size_t)info.size, key, key_len, &object_len)) {
+        is_entry_of(at, (size_t)info.size, key, key_len, &object_len)) {
         int64_t age = wf__wall_clock() - info.mtime;
         if (age > STAMP_EVERY || age < -STAMP_EVERY)
             wf__touch_fd(fd);
@@ -226,7 +226,7 @@ static bool load(wf__disk *d, const void *key, size_t key_len, wf__bytes *object
 
 bool wf__disk_load(wf__disk *d, const void *key, size_t key_len, wf__bytes *object)
 {
-    bool ok = load(d, key, key_len, object);
+    bool ok = load_entry(d, key, key_len, object);
     atomic_fetch_add_explicit(ok ? &d->hits : &d->misses, 1, memory_order_relaxed);
     return ok;
 }
@@ -234,7 +234,7 @@ bool wf__disk_load(wf__disk *d, const void *key, size_t key_len, wf__bytes *obje
 bool wf__disk_damaged(wf__disk *d, const void *key, size_t key_len)
 {
     char name[NAME];
-    int dir = folder(d, false);
+    int dir = get_folder(d, false);
     file_name(key, key_len, name);
     wf__dir_entry info;
     int fd = dir < 0 ? -1 : wf__open_own(dir, name, &info);
@@ -242,7 +242,7 @@ bool wf__disk_damaged(wf__disk *d, const void *key, size_t key_len)
     return fd >= 0;
 }
 
-/* ---- looking through the folder ---- */
+/* ---- scans of the folder ---- */
 
 typedef struct found {
     int64_t mtime;
@@ -254,14 +254,14 @@ typedef struct scan {
     int dir;
     bool clear;     /* remove all entries */
     bool keep_list; /* fill `at` */
-    int64_t now;    /* 0: leave old temporary files alone */
+    int64_t now;    /* 0 = keep old temporary files */
     uint64_t bytes, entries;
     found *at;
     uint32_t n, cap;
 } scan;
 
 typedef struct kin_search {
-    int dir, left; /* left: entries yet to be looked at */
+    int dir, left; /* left: entries that may still be read */
     const unsigned char *tail;
     size_t tail_len;
     wf__str *out;
@@ -294,11 +294,11 @@ static bool look_for_kin(void *user, const wf__dir_entry *e)
 bool wf__disk_kin(wf__disk *d, const void *key, size_t key_len, size_t prefix, wf__str *out)
 {
     enum { MOST = 512 };
-    kin_search s = { folder(d, false), MOST, (const unsigned char *)key + prefix, key_len - prefix, out, false };
+    kin_search s = { get_folder(d, false), MOST, (const unsigned char *)key + prefix, key_len - prefix, out, false };
     return s.dir >= 0 && wf__dir_list(s.dir, look_for_kin, &s) && s.found && !out->failed;
 }
 
-/* Space on disk is given out in such pieces. */
+/* The size on disk, in blocks of the file system. */
 static uint64_t disk_size(uint64_t size) { return (size + 4095) / 4096 * 4096; }
 
 static bool scan_entry(void *user, const wf__dir_entry *e)
@@ -334,14 +334,14 @@ static int by_age(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keeps the folder under its bound, with room for what is stored until the next look. */
+/* Keeps the folder under its bound, with room for the stores until the next scan. */
 static void evict(wf__disk *d, int dir)
 {
     scan s = { .dir = dir, .keep_list = true, .now = wf__wall_clock() };
     if (wf__dir_list(dir, scan_entry, &s) && s.bytes > d->max_bytes - d->max_bytes / 8) {
         qsort(s.at, s.n, sizeof *s.at, by_age);
         for (uint32_t i = 0; i < s.n && s.bytes > d->max_bytes / 16 * 13; i++) {
-            wf__unlink(dir, s.at[i].name); /* another process may have been first: gone is gone */
+            wf__unlink(dir, s.at[i].name); /* another process may have removed it */
             s.bytes -= s.at[i].size;
         }
     }
@@ -350,7 +350,7 @@ static void evict(wf__disk *d, int dir)
 
 void wf__disk_clear(wf__disk *d)
 {
-    int dir = folder(d, false);
+    int dir = get_folder(d, false);
     scan s = { .dir = dir, .clear = true, .now = wf__wall_clock() };
     if (dir >= 0)
         wf__dir_list(dir, scan_entry, &s);
@@ -358,7 +358,7 @@ void wf__disk_clear(wf__disk *d)
 
 void wf__disk_get_stats(wf__disk *d, wf__disk_stats *out)
 {
-    int dir = folder(d, false);
+    int dir = get_folder(d, false);
     scan s = { .dir = dir };
     if (dir >= 0) {
         wf__dir_list(dir, scan_entry, &s);
@@ -402,8 +402,8 @@ static bool publish(int dir, const void *key, size_t key_len, const void *object
     return ok;
 }
 
-/* Notes the outcome of a store; true when it is time to look through the folder. */
-static bool account(wf__disk *d, bool ok, int error, uint64_t bytes)
+/* Notes the outcome of a store. Returns true if a scan of the folder is due. */
+static bool note_store(wf__disk *d, bool ok, int error, uint64_t bytes)
 {
     bool due = false;
     wf__mutex_lock(&d->lock);
@@ -428,11 +428,11 @@ bool wf__disk_store(wf__disk *d, const void *key, size_t key_len, const void *ob
         disk_size(sizeof(header) + key_len + object_len + sizeof(wf__hash128)) > d->max_bytes / 8 ||
         atomic_load_explicit(&d->read_only, memory_order_relaxed))
         return false;
-    int dir = folder(d, true);
+    int dir = get_folder(d, true);
     if (dir < 0)
         return false;
     bool ok = publish(dir, key, key_len, object, object_len);
-    if (account(d, ok, errno, disk_size(sizeof(header) + key_len + object_len + sizeof(wf__hash128))))
+    if (note_store(d, ok, errno, disk_size(sizeof(header) + key_len + object_len + sizeof(wf__hash128))))
         evict(d, dir);
     if (ok)
         atomic_fetch_add_explicit(&d->stores, 1, memory_order_relaxed);

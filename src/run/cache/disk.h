@@ -1,38 +1,37 @@
 /* disk.h - compiled objects on disk, by key.
  *
- * A key is a string of bytes that holds everything the code depends on; it is always compared in full, hashes only find
- * the place. The disk is never trusted and never needed: a file that is damaged, foreign, of another version or of
- * another key is a miss, and a disk that is full or read-only only means that nothing is kept.
+ * A key is a string of bytes that holds everything the code depends on. Keys are compared in full; a hash only names the
+ * file. The disk is neither trusted nor needed: a file that is damaged, foreign, of another version or of another key is
+ * a miss, and a full or read-only disk keeps nothing.
  */
 #ifndef WEFT_CACHE_H
 #define WEFT_CACHE_H
 #include "plan/kernel.h"
 
-/* From any thread, and from any number of processes at once. */
+/* Any thread may call, and any number of processes may share a folder. */
 typedef struct wf__disk wf__disk;
 typedef struct wf__disk_stats {
-    uint64_t bytes, entries;       /* on disk now, all processes together */
+    uint64_t bytes, entries;       /* on disk now, of all processes */
     uint64_t hits, misses, stores; /* of this handle */
 } wf__disk_stats;
 
-/* dir: NULL for the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 for 256 MiB.
- * Touches no file yet; the folder is made by the first store. NULL: out of memory. */
+/* dir: NULL = the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB. Accesses no
+ * file; the first store creates the folder. NULL = out of memory. */
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
-void wf__disk_close(wf__disk *disk); /* NULL is fine */
+void wf__disk_close(wf__disk *disk); /* NULL: no-op */
 
-/* true: *object is the object stored for exactly this key, and the caller frees object->at with wf__free. */
+/* Loads the object of exactly this key. The caller frees object->at by wf__free. false = a miss. */
 bool wf__disk_load(wf__disk *disk, const void *key, size_t key_len, wf__bytes *object);
-/* After a miss. Is there a file for this key, and something wrong with it? */
+/* After a miss: true if there is a file for this key, which is then damaged. */
 bool wf__disk_damaged(wf__disk *disk, const void *key, size_t key_len);
-/* An entry whose key ends as this one does from `prefix` on: its key up to there is appended to `out`. Reads the
- * folder, a few hundred entries at most. */
+/* Finds an entry whose key ends like this key from `prefix` on, and appends the beginning of its key to `out`. Reads at
+ * most a few hundred entries of the folder. */
 bool wf__disk_kin(wf__disk *disk, const void *key, size_t key_len, size_t prefix, wf__str *out);
-/* Whether it is on disk now; false is no error. */
+/* Returns true if the object is on disk now; false is no error. */
 bool wf__disk_store(wf__disk *disk, const void *key, size_t key_len, const void *object, size_t object_len);
 
 void wf__disk_clear(wf__disk *disk);                          /* removes every entry, and no other file */
-void wf__disk_get_stats(wf__disk *disk, wf__disk_stats *out); /* reads the folder: not for hot paths */
-const char *wf__disk_dir(const wf__disk *disk);               /* "" if there is none */
-const char *
-wf__disk_problem(const wf__disk *disk); /* why nothing is kept or found, as far as known; "" if all is well */
+void wf__disk_get_stats(wf__disk *disk, wf__disk_stats *out); /* reads the folder, so it is slow */
+const char *wf__disk_dir(const wf__disk *disk);               /* "" = none */
+const char *wf__disk_problem(const wf__disk *disk); /* the first reason why the disk keeps nothing; "" = none */
 #endif

@@ -1,4 +1,4 @@
-/* llvm_find.c - looks for LLVM's shared library by name. Only stat: opening one costs ten milliseconds. */
+/* llvm_find.c - see llvm_find.h. The search only calls stat, since opening a library takes long. */
 #include "run/cache/llvm_find.h"
 #include "base/os.h"
 #include <limits.h>
@@ -13,10 +13,10 @@
 #endif
 
 static const char *const folders[] = { MULTIARCH, "/usr/lib64", "/usr/lib", "/usr/local/lib64", "/usr/local/lib" };
-/* %d: major version */
+/* %d = major version */
 static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/llvm%d/lib", "/usr/lib/llvm/%d/lib64",
                                            "/opt/homebrew/opt/llvm@%d/lib", "/usr/local/opt/llvm@%d/lib" };
-/* How distributions name it: LLVM's own since 18, Debian's, LLVM's own before. Minor versions are 0 before 18, 1 since. */
+/* Names in distributions: LLVM's own from 18 on, Debian's, LLVM's own before 18. The minor version is 1 from 18 on. */
 static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
                                      "libLLVM.dylib" };
 
@@ -28,8 +28,8 @@ static bool listed(const wf__llvm_list *list, const struct stat *st)
     return false;
 }
 
-/* Appends the file at `path`, if there is one and it is new. False without memory. */
-static bool add(wf__llvm_list *list, const char *path, int major)
+/* Appends the file at `path`, if it exists and is not in the list. false = out of memory. */
+static bool add_file(wf__llvm_list *list, const char *path, int major)
 {
     struct stat st;
     if (stat(path, &st) || !S_ISREG(st.st_mode) || listed(list, &st))
@@ -56,16 +56,16 @@ static bool add_folder(wf__llvm_list *list, const char *folder, int major, uint3
         char path[PATH_MAX], name[64];
         bool versioned = strchr(names[i], '%') != NULL;
         if (!versioned && !strstr(folder, "llvm"))
-            continue; /* a bare name tells no version */
+            continue; /* a name without a version */
         snprintf(name, sizeof name, names[i], major);
         snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (!add(list, path, major))
+        if (!add_file(list, path, major))
             return false;
     }
     return true;
 }
 
-/* "libLLVM-19.so", "libLLVM.so.19.1": 19. */
+/* 19 for "libLLVM-19.so" and "libLLVM.so.19.1"; 0 = unknown. */
 static int major_of(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -79,10 +79,10 @@ static int major_of(const char *path)
     return major;
 }
 
-/* In the order to try: 19 compiles fastest of those that are tested. */
+/* In the order of preference: of the tested versions, 19 compiles fastest. */
 static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
 
-/* Appends what there is of one version, until the list is full. */
+/* Appends the libraries of one version, until the list is full. */
 static bool add_version(wf__llvm_list *list, int major, uint32_t most)
 {
     bool ok = true;
@@ -104,7 +104,7 @@ bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
     if (forced) {
         char real[PATH_MAX];
         if (strcmp(forced, "none") != 0)
-            ok = add(&list, forced, major_of(realpath(forced, real) ? real : forced));
+            ok = add_file(&list, forced, major_of(realpath(forced, real) ? real : forced));
     } else {
         for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
             ok = add_version(&list, majors[i], most);

@@ -1,24 +1,20 @@
-/* map.c - see map.h. Chains of entries under one lock; entries that nobody uses are in a list, the one let go last
- * at its head, and only they count towards the bound. */
+/* map.c - see map.h. Only values without users are in the order of the table, and count towards the bound. */
 #include "run/cache/map.h"
+#include "base/lru.h"
 #include "base/os.h"
 
 struct wf__held {
-    wf__held *chain;         /* the next in the same place */
-    wf__held *newer, *older; /* in the list of idle ones */
-    wf__hash128 hash;
+    wf__lru_entry entry; /* the first member; in the order while there are no users */
     void *value;
-    size_t bytes, key_len;
+    size_t key_len;
     uint32_t users;
     unsigned char key[];
 };
 
 struct wf__map {
     wf__mutex lock;
-    wf__held **place;
-    size_t places, count; /* places: a power of two, or 0 */
-    wf__held *newest, *oldest;
-    size_t idle_bytes, most_bytes;
+    wf__lru table;
+    size_t most_bytes;
     void (*free_value)(void *);
 };
 
@@ -33,169 +29,107 @@ wf__map *wf__map_new(size_t most_bytes, void (*free_value)(void *value))
     return map;
 }
 
-static void free_held(wf__map *map, wf__held *h)
+static void free_all(const wf__map *map, wf__lru_entry *removed)
 {
-    if (map->free_value)
-        map->free_value(h->value);
-    wf__free(h);
+    for (wf__lru_entry *next; removed; removed = next) {
+        next = removed->chain;
+        wf__held *h = (wf__held *)removed;
+        if (map->free_value)
+            map->free_value(h->value);
+        wf__free(h);
+    }
 }
 
 void wf__map_free(wf__map *map)
 {
     if (!map)
         return;
-    for (size_t i = 0; i < map->places; i++)
-        for (wf__held *h = map->place[i], *next; h; h = next) {
-            next = h->chain;
-            free_held(map, h);
-        }
-    wf__free(map->place);
+    free_all(map, wf__lru_empty(&map->table));
     wf__mutex_free(&map->lock);
     wf__free(map);
 }
 
-/* ---- all under the lock ---- */
-static void enlist(wf__map *map, wf__held *h)
+/* ---- under the lock ---- */
+typedef struct key {
+    const void *at;
+    size_t len;
+} key;
+
+static bool has_key(const wf__lru_entry *entry, const void *wanted)
 {
-    h->newer = NULL;
-    h->older = map->newest;
-    *(h->older ? &h->older->newer : &map->oldest) = h;
-    map->newest = h;
-    map->idle_bytes += h->bytes;
+    const wf__held *h = (const wf__held *)entry;
+    const key *k = wanted;
+    return h->key_len == k->len && (k->len == 0 || !memcmp(h->key, k->at, k->len));
 }
 
-static void delist(wf__map *map, wf__held *h)
+static wf__held *find_held(wf__map *map, wf__hash128 hash, const key *k)
 {
-    *(h->newer ? &h->newer->older : &map->newest) = h->older;
-    *(h->older ? &h->older->newer : &map->oldest) = h->newer;
-    map->idle_bytes -= h->bytes;
-}
-
-static wf__held **place_of(const wf__map *map, wf__hash128 hash)
-{
-    return &map->place[(size_t)hash.lo & (map->places - 1)];
-}
-
-static wf__held *find(const wf__map *map, wf__hash128 hash, const void *key, size_t key_len)
-{
-    wf__held *h = map->places ? *place_of(map, hash) : NULL;
-    while (h && !(h->hash.lo == hash.lo && h->hash.hi == hash.hi && h->key_len == key_len &&
-                  (key_len == 0 || !memcmp(h->key, key, key_len))))
-        h = h->chain;
-    return h;
-}
-
-static wf__held *use(wf__map *map, wf__held *h)
-{
+    wf__held *h = (wf__held *)wf__lru_find(&map->table, hash.lo, has_key, k);
     if (h && h->users++ == 0)
-        delist(map, h);
+        wf__lru_delist(&map->table, &h->entry);
     return h;
 }
 
-static bool grow(wf__map *map)
-{
-    size_t places = map->places ? 2 * map->places : 64;
-    wf__held **old = map->place, **place = wf__alloc0(places * sizeof(wf__held *));
-    if (!place)
-        return false;
-    size_t old_n = map->places;
-    map->place = place;
-    map->places = places;
-    for (size_t i = 0; i < old_n; i++)
-        for (wf__held *h = old[i], *next; h; h = next) {
-            next = h->chain;
-            h->chain = *place_of(map, h->hash);
-            *place_of(map, h->hash) = h;
-        }
-    wf__free(old);
-    return true;
-}
-
-/* Takes idle entries out of the map until the bound holds; returns them, chained: they are freed outside the lock. */
-static wf__held *shrink(wf__map *map)
-{
-    wf__held *out = NULL;
-    while (map->idle_bytes > map->most_bytes) {
-        wf__held *h = map->oldest, **at = place_of(map, h->hash);
-        while (*at != h)
-            at = &(*at)->chain;
-        *at = h->chain;
-        delist(map, h);
-        --map->count;
-        h->chain = out;
-        out = h;
-    }
-    return out;
-}
-
-static wf__held *insert(wf__map *map, wf__hash128 hash, const void *key, size_t key_len, void *value, size_t bytes)
+static wf__held *insert(wf__map *map, wf__hash128 hash, const key *k, void *value, size_t bytes)
 {
     size_t size;
-    if ((map->count >= map->places && !grow(map)) || !wf__add_size(sizeof(wf__held), key_len, &size))
+    if (!wf__add_size(sizeof(wf__held), k->len, &size))
         return NULL;
     wf__held *h = wf__alloc0(size);
     if (!h)
         return NULL;
-    h->hash = hash;
     h->value = value;
-    h->bytes = bytes + size;
-    h->key_len = key_len;
+    h->key_len = k->len;
     h->users = 1;
-    if (key_len)
-        memcpy(h->key, key, key_len);
-    h->chain = *place_of(map, hash);
-    *place_of(map, hash) = h;
-    ++map->count;
-    return h;
+    if (k->len)
+        memcpy(h->key, k->at, k->len);
+    h->entry.bytes = bytes + size;
+    if (wf__lru_add(&map->table, &h->entry, hash.lo))
+        return h;
+    wf__free(h);
+    return NULL;
 }
 
-/* ---- from anywhere ---- */
-wf__held *wf__map_get(wf__map *map, wf__hash128 hash, const void *key, size_t key_len)
+/* ---- any thread ---- */
+wf__held *wf__map_get(wf__map *map, wf__hash128 hash, const void *key_at, size_t key_len)
 {
     wf__mutex_lock(&map->lock);
-    wf__held *h = use(map, find(map, hash, key, key_len));
+    wf__held *h = find_held(map, hash, &(key){ key_at, key_len });
     wf__mutex_unlock(&map->lock);
     return h;
 }
 
-wf__held *wf__map_put(wf__map *map, wf__hash128 hash, const void *key, size_t key_len, void *value, size_t bytes)
+wf__held *wf__map_put(wf__map *map, wf__hash128 hash, const void *key_at, size_t key_len, void *value, size_t bytes)
 {
+    const key k = { key_at, key_len };
     wf__mutex_lock(&map->lock);
-    wf__held *h = use(map, find(map, hash, key, key_len));
+    wf__held *h = find_held(map, hash, &k);
     if (!h)
-        h = insert(map, hash, key, key_len, value, bytes);
+        h = insert(map, hash, &k, value, bytes);
     wf__mutex_unlock(&map->lock);
     return h;
 }
 
 void *wf__held_value(const wf__held *held) { return held->value; }
 
-static void free_all(wf__map *map, wf__held *gone)
-{
-    for (wf__held *next; gone; gone = next) {
-        next = gone->chain;
-        free_held(map, gone);
-    }
-}
-
 void wf__map_let_go(wf__map *map, wf__held *h)
 {
-    wf__held *gone = NULL;
+    wf__lru_entry *removed = NULL;
     if (!h)
         return;
     wf__mutex_lock(&map->lock);
     if (--h->users == 0) {
-        enlist(map, h);
-        gone = shrink(map);
+        wf__lru_enlist(&map->table, &h->entry);
+        removed = wf__lru_shrink(&map->table, map->most_bytes, SIZE_MAX);
     }
     wf__mutex_unlock(&map->lock);
-    free_all(map, gone);
+    free_all(map, removed);
 }
 
 size_t wf__map_count(wf__map *map)
 {
     wf__mutex_lock(&map->lock);
-    size_t n = map->count;
+    size_t n = map->table.count;
     wf__mutex_unlock(&map->lock);
     return n;
 }
@@ -204,7 +138,7 @@ void wf__map_limit(wf__map *map, size_t most_bytes)
 {
     wf__mutex_lock(&map->lock);
     map->most_bytes = most_bytes;
-    wf__held *gone = shrink(map);
+    wf__lru_entry *removed = wf__lru_shrink(&map->table, most_bytes, SIZE_MAX);
     wf__mutex_unlock(&map->lock);
-    free_all(map, gone);
+    free_all(map, removed);
 }

@@ -1,11 +1,11 @@
-/* target.c - the targets, and which of them this processor can run. No library is opened. */
+/* target.c - the table of targets, and detection of the processor's. */
 #include "run/cache/target.h"
 #include "base/os.h"
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 
-/* x86-64-v2, v3 and v4 are fixed sets of features: code made on one machine runs on every machine of the same set. */
+/* x86-64-v2, v3 and v4 are fixed sets of features: code of one machine runs on every machine of the same set. */
 #define WF__TRIPLE_X86 "x86_64-unknown-linux-gnu"
 static const wf__target targets[] = {
     { WF__ISA_AVX512, 512, "avx512", "x86-64-v4", "", WF__TRIPLE_X86 },
@@ -28,7 +28,7 @@ typedef struct cpuid {
     unsigned a, b, c, d;
 } cpuid;
 
-static cpuid ask(unsigned leaf)
+static cpuid query_cpuid(unsigned leaf)
 {
     cpuid r = { 0 };
     if (!__get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d))
@@ -36,7 +36,7 @@ static cpuid ask(unsigned leaf)
     return r;
 }
 
-/* What the operating system saves when it switches threads (XCR0); 0 without XSAVE. */
+/* The registers that the operating system saves for each thread (XCR0); 0 = no XSAVE. */
 static unsigned saved_state(unsigned features)
 {
     if (!(features & bit_OSXSAVE))
@@ -51,7 +51,7 @@ static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 static wf__isa detect(void)
 {
     enum { F16C = 1 << 29, LZCNT = 1 << 5 };
-    cpuid basic = ask(1), more = ask(7), extended = ask(0x80000001u);
+    cpuid basic = query_cpuid(1), more = query_cpuid(7), extended = query_cpuid(0x80000001u);
     unsigned saved = saved_state(basic.c);
     if (!has(basic.c, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B))
         return WF__ISA_NONE;
@@ -63,11 +63,10 @@ static wf__isa detect(void)
     return v4 ? WF__ISA_AVX512 : WF__ISA_AVX2;
 }
 
-/* Measured: sums of rows of 2 KiB, in columns, take 0.6 of the time on AMD's Zen 4 if rows are read one after the
- * other, and 1.2 times as long on Intel's Cascade Lake, where three at once are best. */
+/* AMD's processors prefetch best if rows are read one after the other, Intel's if three rows are read together. */
 int wf__target_rows_ahead(void)
 {
-    cpuid maker = ask(0);
+    cpuid maker = query_cpuid(0);
     return maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx ? 1 : 3;
 }
 #else

@@ -1,17 +1,13 @@
-/* copies.c - private copies of arrays that are accumulated into: who uses one fills it, so that pages and caches are
- * its own; they are joined part by part, in parallel, each part in the order of the copies.
+/* copies.c - private copies of arrays that are accumulated into. The user of a copy fills it, so that its pages and cache
+ * lines are local. Copies are joined part by part, in parallel, each part in the order of the copies.
  */
 #include "run/cpu/copies.h"
 
-enum {
-    LINE = 128 /* neighbouring lines are fetched in pairs */,
-    PART = 4096 /* elements joined at a time */,
-    SOME = 256
-};
+enum { LINE = 128 /* two cache lines: the processor fetches them in pairs */, SOME = 256 };
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
-/* With room for one more element where they are spread, which lanes that are off spoil. */
+/* Includes one more spread element, to which inactive lanes write. */
 static size_t bytes_of(const wf__stage *stage, const wf__private *p)
 {
     size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->body.slot[p->slot].dtype);
@@ -76,7 +72,7 @@ void wf__copies_end(wf__copies *c)
     wf__free(c->filled);
 }
 
-static void fill(char *to, const void *element, unsigned size, size_t n)
+static void fill_elements(char *to, const void *element, unsigned size, size_t n)
 {
     enum { STEP = 4096 }; /* a multiple of every size */
     size_t bytes = n * size, done = size;
@@ -94,7 +90,7 @@ static void fill_neutral(unsigned join, char *to, unsigned dtype, size_t n)
     unsigned part = wf__part_dtype(dtype);
     uint64_t neutral = wf__join_neutral((wf_join)join, part ? part : dtype);
     if (neutral)
-        fill(to, &neutral, wf__align(dtype), part ? 2 * n : n);
+        fill_elements(to, &neutral, wf__align(dtype), part ? 2 * n : n);
     else
         memset(to, 0, n * wf__size(dtype));
 }
@@ -115,7 +111,7 @@ const wf__mem *wf__copies_use(wf__copies *c, int64_t i)
 }
 
 /* ---- joining ---- */
-/* a = join(a, b), n packed elements; f16 and bf16, which only arrays have, through f32. */
+/* a = join(a, b) for n packed elements; f16 and bf16 by way of f32. */
 static void join_packed(unsigned join, unsigned dtype, char *a, const char *b, size_t n)
 {
     unsigned part = wf__part_dtype(dtype), t = part ? part : dtype, op = wf__join_op((wf_join)join);
@@ -134,7 +130,7 @@ static void join_packed(unsigned join, unsigned dtype, char *a, const char *b, s
     }
 }
 
-/* n <= SOME elements of the array, from number `first` in C order, gathered or (back) scattered. */
+/* Gathers n <= SOME elements of the array from number `first` on, in C order. `back`: scatters them. */
 static void move_elements(const wf__slot *slot, const wf__mem *m, uint64_t first, size_t n, char *packed, bool back)
 {
     unsigned size = wf__size(slot->dtype);
@@ -157,7 +153,7 @@ static void move_elements(const wf__slot *slot, const wf__mem *m, uint64_t first
     }
 }
 
-/* The array's elements joined with packed values of the private dtype. */
+/* Joins packed values of the private dtype to elements of the array. */
 static void join_array(const wf__private *p, const wf__slot *from, const wf__slot *to, const wf__mem *m, uint64_t first,
                        const char *value, size_t n)
 {
@@ -179,7 +175,7 @@ static void join_array(const wf__private *p, const wf__slot *from, const wf__slo
     }
 }
 
-/* Pairwise, element k with k + s, as lanes are joined in reductions. Leaves the elements packed. */
+/* Joins the spread values of each element pairwise, k with k + s, as reductions join lanes. Packs the elements. */
 static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t elements)
 {
     size_t size = wf__size(dtype) * p->together;
@@ -191,8 +187,8 @@ static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t e
     }
 }
 
-/* Elements joined at a time: whole records. */
-static size_t part_of(const wf__private *p) { return PART / (size_t)p->together * p->together; }
+/* The number of elements joined at a time: whole records. */
+static size_t part_of(const wf__private *p) { return WF__JOINED_PART / (size_t)p->together * p->together; }
 
 typedef struct joining {
     wf__copies *c;
@@ -224,7 +220,7 @@ static void join_part(void *user, int64_t part, int worker)
         return;
     if (p->spread > 1)
         join_spread(p, from->dtype, sum, n);
-    if (p->direct) /* the array is packed, too */
+    if (p->direct) /* the array is packed as well */
         join_packed(p->join, to->dtype, j->mem[p->target].base + first * size, sum, n);
     else
         join_array(p, from, to, &j->mem[p->target], first, sum, n);
@@ -232,11 +228,10 @@ static void join_part(void *user, int64_t part, int worker)
 
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem)
 {
-    enum { ALONE = 16 };
     for (uint32_t k = 0; k < c->stage->copies_n; ++k) {
         joining j = { c, &c->stage->copies[k], mem };
         int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
-        if (parts > ALONE)
+        if (parts > WF__JOINED_ALONE)
             wf__pool_run_on(pool, threads, parts, join_part, &j);
         else
             for (int64_t i = 0; i < parts; ++i)

@@ -8,20 +8,20 @@
 typedef struct wf__copies {
     const wf__stage *stage;
     wf__mem_cache *memory;
-    int64_t n;       /* copies; users of different ones do not disturb one another */
-    size_t each;     /* bytes of one */
-    char *base;      /* of the first, 64-byte aligned; NULL: all are the array itself */
+    int64_t n;       /* copies; different threads may use different copies at the same time */
+    size_t each;     /* bytes of one copy */
+    char *base;      /* of the first copy, 64-byte aligned; NULL = the array itself is the only copy */
     wf__mem *mem;    /* [n][slots] */
-    uint8_t *filled; /* [n] */
+    uint8_t *filled; /* [n]: 1 = holds neutral elements or sums */
 } wf__copies;
 
-/* How many copies of at most `wanted` memory is spent on; 1 at least. */
+/* The number of copies, at least 1 and at most `wanted`, that are worth their memory. */
 int64_t wf__copies_most(const wf__stage *stage, int64_t wanted);
-/* `mem`: of the stage's slots. false: no memory. */
+/* mem: of the stage's slots. false = out of memory. */
 bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *stage, const wf__mem *mem, int64_t n);
-/* The slots for whoever uses copy i, which is made at its first use. */
+/* The slots of copy i, which its first use fills. */
 const wf__mem *wf__copies_use(wf__copies *c, int64_t i);
-/* Joins all copies with the arrays: one with another in their order, then the array with the result. */
+/* Joins the copies in their order, then the arrays with the results. */
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem);
 void wf__copies_end(wf__copies *c);
 #endif

@@ -1,12 +1,11 @@
-/* partials.c - reductions: partial results of boxes, joined pairwise, then with the initial value, always in the
- * same order. */
+/* partials.c - partial results of boxes, joined pairwise and then with the initial value, in a fixed order. */
 #include "run/cpu/partials.h"
-#include "run/cpu/joiner.h"
+#include "run/interp/joiner.h"
 
 static int64_t rows_of(const wf__stage *stage) { return stage->reduce ? stage->parts : stage->blocks; }
 
 /* ---- neutral elements ---- */
-static void fill(char *at, uint64_t bits, size_t size, size_t n)
+static void fill_elements(char *at, uint64_t bits, size_t size, size_t n)
 {
     memcpy(at, &bits, size); /* little-endian */
     for (size_t done = 1; done < n; done *= 2)
@@ -26,8 +25,8 @@ void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t
         at = at * extent[lane] + lo[lane];
         for (uint32_t k = 0; k < body->red_n; ++k) {
             unsigned dtype = body->red[k].dtype, size = wf__size(dtype);
-            fill((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__red_start(&body->red[k]), size,
-                 (size_t)(hi[lane] - lo[lane]));
+            fill_elements((char *)(uintptr_t)result[k] + at * (int64_t)size, wf__red_start(&body->red[k]), size,
+                          (size_t)(hi[lane] - lo[lane]));
         }
         for (d = body->kept - 1; d >= 0 && ++index[d] >= hi[d]; --d)
             index[d] = lo[d];
@@ -35,22 +34,22 @@ void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t
 }
 
 /* ---- joining ---- */
-/* Where partial result k of a block, or of a part, is. */
+/* The address of partial result k of a box, or of a part. */
 static void *partial_of(const wf__partials *p, int64_t row, uint32_t k)
 {
     uint64_t *at = &p->at[(size_t)row * p->stage->body.red_n + k];
     return p->stage->reduce ? (void *)(uintptr_t)*at : at;
 }
 
-/* The partial results lo .. hi - 1, into those of lo. */
-static void join(const wf__partials *p, int64_t lo, int64_t hi)
+/* Joins the partial results lo .. hi - 1 into those of lo. */
+static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
 {
     const wf__ir *body = &p->stage->body;
     if (hi - lo < 2)
         return;
     int64_t mid = lo + (hi - lo) / 2;
-    join(p, lo, mid);
-    join(p, mid, hi);
+    join_rows(p, lo, mid);
+    join_rows(p, mid, hi);
     for (uint32_t k = 0; k < body->red_n; ++k) {
         p->pairs[k] = partial_of(p, lo, k);
         p->pairs[body->red_n + k] = partial_of(p, mid, k);
@@ -62,19 +61,19 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result)
 {
     const wf__stage *stage = p->stage;
     if (!stage->empty)
-        join(p, 0, rows_of(stage));
+        join_rows(p, 0, rows_of(stage));
     for (uint32_t k = 0; !stage->reduce && k < stage->body.red_n; ++k) {
         const wf__reduction *red = &stage->body.red[k];
         result[k] = stage->initial[k];
         if (!stage->empty && red->join == WF_JOIN_CUSTOM)
-            result[k] = p->at[k]; /* it began with the initial value */
+            result[k] = p->at[k]; /* a custom join starts at the initial value */
         else if (!stage->empty)
             wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &p->at[k], &result[k],
                      1);
     }
 }
 
-/* ---- room ---- */
+/* ---- memory ---- */
 static size_t partial_bytes(const wf__stage *stage)
 {
     size_t rows = (size_t)rows_of(stage) + 2;
@@ -106,7 +105,7 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
     for (size_t row = 0; row < rows; ++row)
         for (uint32_t k = 0; k < body->red_n; ++k) {
             p->at[row * body->red_n + k] = (uint64_t)(uintptr_t)(row ? at : base[stage->result[k]]);
-            if (row) /* else there may be no parts */
+            if (row) /* for row 0, `at` may be NULL */
                 at += padded_bytes(stage, k);
         }
     return true;

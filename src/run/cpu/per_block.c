@@ -1,20 +1,19 @@
-/* per_block.c - stages that run one after the other for each block (plan/space/block_boxes.c): a worker has memory of its own, which is the
- * scratch of the block at hand, for all of its blocks.
+/* per_block.c - a step that runs several stages for one block, and then for the next (plan/space/block_boxes.c). Each
+ * worker has memory for the scratch of its current block.
  */
 #include "run/cpu/stages.h"
-#include "run/stage.h"
 
-typedef struct chain { /* stages that run one after the other for each block, with memory of the worker's */
-    wf__launch *link;  /* [workers][n] */
-    int n, workers;
-    uint32_t slots; /* of all stages */
-    wf__mem *mem;   /* [workers][slots] */
-    char *memory;   /* [workers][own->bytes] */
+typedef struct per_block {
+    wf__launch *launch; /* [workers][n] */
+    int n, workers;     /* n: stages */
+    uint32_t slots;     /* of all stages */
+    wf__mem *mem;       /* [workers][slots] */
+    char *memory;       /* [workers][own->bytes] */
     const wf__own_memory *own;
-} chain;
+} per_block;
 
-/* Slots in the worker's memory, where indices may count from the beginning of the space. */
-static void place_own(const wf__stage *stage, int64_t block, char *own, wf__mem *mem)
+/* Sets the addresses of the slots in the worker's memory. Their indices may count from the beginning of the space. */
+static void set_scratch_mem(const wf__stage *stage, int64_t block, char *own, wf__mem *mem)
 {
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     wf__points_of_box(stage, block, lo, hi);
@@ -30,39 +29,39 @@ static void place_own(const wf__stage *stage, int64_t block, char *own, wf__mem 
     }
 }
 
-static void run_links(void *user, int64_t block, int worker)
+static void run_block(void *user, int64_t block, int worker)
 {
-    const chain *c = user;
+    const per_block *c = user;
     wf__mem *mem = c->mem + (size_t)worker * c->slots;
     char *own = c->memory + (size_t)worker * c->own->bytes;
     memset(own, 0, c->own->zeroed);
     for (int k = 0; k < c->n; ++k) {
-        const wf__launch *l = &c->link[worker * c->n + k];
-        place_own(l->stage, block, own, mem);
-        wf__run_one(l, block, 0, worker);
+        const wf__launch *l = &c->launch[worker * c->n + k];
+        set_scratch_mem(l->stage, block, own, mem);
+        wf__run_box(l, block, 0, worker);
         mem += l->stage->body.slot_n;
     }
 }
 
-/* The slots of a worker's stages. */
-static void place_links(const chain *c, int worker, char *const *base)
+/* Sets the launches of a worker, with slots of its own. */
+static void init_worker(const per_block *c, int worker, char *const *base)
 {
     wf__mem *mem = c->mem + (size_t)worker * c->slots;
     for (int k = 0; k < c->n; ++k) {
-        wf__launch *l = &c->link[worker * c->n + k];
-        *l = c->link[k];
+        wf__launch *l = &c->launch[worker * c->n + k];
+        *l = c->launch[k];
         wf__stage_mem(l->stage, base, mem);
         l->call.mem = mem;
         mem += l->stage->body.slot_n;
     }
 }
 
-/* Code for all stages, or the interpreter, which one thread runs. */
-static bool choose_links(chain *c, wf__stage *stage, const wf__limits *limits, bool interpret, wf__failure *f)
+/* Sets the code of all stages, or the interpreter, which limits the step to one thread. */
+static bool choose_codes(per_block *c, wf__stage *stage, const wf__limits *limits, bool interpret, wf__failure *f)
 {
     bool ok = true;
     for (int k = 0; k < c->n && ok; ++k) {
-        wf__launch *l = &c->link[k];
+        wf__launch *l = &c->launch[k];
         l->parallel = wf__is_parallel(l->engine, l->stage, limits);
         ok = wf__choose_code(l, stage + k, interpret, f);
         if (ok && !l->entry) {
@@ -74,34 +73,34 @@ static bool choose_links(chain *c, wf__stage *stage, const wf__limits *limits, b
     return ok;
 }
 
-bool wf__run_chain(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
-                   const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f)
+bool wf__run_per_block(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
+                       const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f)
 {
-    chain c = { .n = stage->chain,
-                .workers = wf__is_large(stage, limits) ? wf__threads_of(e, limits) : 1,
-                .own = &plan->own };
+    per_block c = { .n = stage->chain,
+                    .workers = wf__is_large(stage, limits) ? wf__threads_of(e, limits) : 1,
+                    .own = &plan->own };
     double start = notes ? wf__now() + wf__compiling(notes, NULL) : 0;
     for (int k = 0; k < c.n; ++k)
         c.slots += stage[k].body.slot_n;
-    c.link = wf__alloc0((size_t)(c.workers * c.n) * sizeof *c.link);
+    c.launch = wf__alloc0((size_t)(c.workers * c.n) * sizeof *c.launch);
     c.mem = wf__alloc0(((size_t)c.workers * c.slots + 1) * sizeof *c.mem);
     size_t bytes = (size_t)c.workers * plan->own.bytes;
-    c.memory = c.link && c.mem ? wf__mem_alloc(e->memory, bytes) : NULL;
+    c.memory = c.launch && c.mem ? wf__mem_alloc(e->memory, bytes) : NULL;
     bool ok = c.memory || wf__out_of_memory(f, "scratch");
     for (int k = 0; k < c.n && ok; ++k)
-        c.link[k] = (wf__launch){ .engine = e,
-                                  .stage = &stage[k],
-                                  .call = { .param = param, .extent = stage[k].extent },
-                                  .note = notes ? notes + k : NULL };
+        c.launch[k] = (wf__launch){ .engine = e,
+                                    .stage = &stage[k],
+                                    .call = { .param = param, .extent = stage[k].extent },
+                                    .note = notes ? notes + k : NULL };
     if (ok)
-        place_links(&c, 0, base);
-    ok = ok && choose_links(&c, stage, limits, interpret, f);
+        init_worker(&c, 0, base);
+    ok = ok && choose_codes(&c, stage, limits, interpret, f);
     for (int w = 1; w < c.workers && ok; ++w)
-        place_links(&c, w, base);
+        init_worker(&c, w, base);
     if (ok && c.workers > 1)
-        wf__pool_run_on(e->pool, c.workers, stage->blocks, run_links, &c);
+        wf__pool_run_on(e->pool, c.workers, stage->blocks, run_block, &c);
     for (int64_t b = 0; b < stage->blocks && ok && c.workers == 1; ++b)
-        run_links(&c, b, 0);
+        run_block(&c, b, 0);
     for (int k = 0; k < c.n && ok && notes; ++k) {
         notes[k].ran = true;
         notes[k].fused = k > 0;
@@ -112,10 +111,10 @@ bool wf__run_chain(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *
     if (ok)
         atomic_fetch_add_explicit(&e->evaluated, (uint64_t)c.n, memory_order_relaxed);
     for (int k = 0; k < c.n && c.memory; ++k)
-        if (c.link[k].scratch)
-            wf__mem_free(e->memory, c.link[k].scratch, wf__interp_scratch(c.link[k].interp));
+        if (c.launch[k].scratch)
+            wf__mem_free(e->memory, c.launch[k].scratch, wf__interp_scratch(c.launch[k].interp));
     wf__mem_free(e->memory, c.memory, bytes);
     wf__free(c.mem);
-    wf__free(c.link);
+    wf__free(c.launch);
     return ok;
 }

@@ -1,12 +1,11 @@
-/* prepared.c - launches of one kernel that need nothing but addresses and parameters: in one box on the calling thread,
- * or cut along one axis into boxes for all threads. */
-#include "run/cpu/stages.h"
-#include "run/stage.h"
+/* prepared.c - launches of one kernel that need only addresses and parameters: in one box on the calling thread, or in
+ * slabs, cut along one axis, on all threads. */
 #include "run/cpu/stage_code.h"
+#include "run/cpu/stages.h"
 
-/* ---- cut along one axis ---- */
-/* Consecutive blocks are one box. */
-static void run_some(void *user, int64_t first, int64_t end, int worker)
+/* ---- slabs ---- */
+/* Runs consecutive slabs as one box. */
+static void run_range(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__prepared *p = user;
     int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
@@ -26,24 +25,24 @@ static void cut_slabs(const wf__stage *stage, wf__prepared *out)
     out->least = wf__least_of_call(stage);
 }
 
-/* Its blocks, by all threads. */
-static void share_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
+static void run_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
 {
     wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->blocks,
-                         &(wf__several){ p->least, WF__MOST_OF_CALL * p->least, turned }, run_some, (void *)p);
+                         &(wf__several){ p->least, WF__MOST_OF_CALL * p->least, turned }, run_range, (void *)p);
 }
 
-/* The stage's blocks; turned in every second run of whatever kernel, as nothing remembers this one's last. */
+/* The direction alternates with the number of kernels that the engine has run, since the stage keeps no record of its
+ * last run. */
 void wf__run_slabs(const wf__launch *l)
 {
     wf__prepared p = { .entry = l->entry, .call = l->call };
     cut_slabs(l->stage, &p);
-    share_slabs(l->engine, &(wf__limits){ .threads = l->threads }, &p,
-                atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
+    run_slabs(l->engine, &(wf__limits){ .threads = l->threads }, &p,
+              atomic_load_explicit(&l->engine->evaluated, memory_order_relaxed) & 1);
 }
 
-/* ---- the same again ---- */
-void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
+/* ---- prepared launches ---- */
+void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
@@ -62,13 +61,12 @@ void wf__prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     out->entry = which == WF__VARIANTS ? NULL : wf__stage_ready_entry(stage, which);
 }
 
-void wf__engine_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits,
-                             bool turned)
+void wf__cpu_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param, const wf__limits *limits, bool turned)
 {
-    if (p->call.param != param) /* what workers have in their caches is left as it is */
+    if (p->call.param != param) /* an unchanged cache line stays valid for the workers */
         p->call.param = param;
     if (p->blocks)
-        share_slabs(e, limits, p, turned);
+        run_slabs(e, limits, p, turned);
     else
         p->entry(&p->call, (const int64_t[WF_MAX_RANK]){ 0 }, p->call.extent, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);

@@ -1,14 +1,15 @@
-/* scan.c - the stages of a plan that scan: every element joined with those before it along one axis.
+/* scan.c - the stages of a plan that scan: every element is joined with those before it along one axis.
  *
- * Along the innermost axis of the result, rows are cut into parts of fixed length: each element is joined with what the
- * parts before come to and with what its own part has come to, where eight elements wait for one join. So the bits
- * depend on the shape alone, and several threads share one row, in one pass over memory: each finds what its part comes
- * to, hears from the part before what comes before it, tells the part after it, and then scans what is still in its
- * cache. Along other axes, columns that lie side by side are scanned side by side, and are cut into parts in the same
- * way; threads share columns where there are too few for them. f32 is joined in f64 and rounded once.
+ * Along the innermost axis of the result, rows are cut into parts of fixed length. Each element is joined with the carry,
+ * the join of all parts before its own, and with the join of the elements before it in its part; eight elements depend
+ * on one join. So the bits depend on the shape alone. Several threads can share one row in one pass over memory: a
+ * thread joins its part, receives the carry from the part before, passes its own carry on, and scans the part, which is
+ * still in its cache. Along other axes, adjacent columns are scanned together and cut into parts in the same way;
+ * threads share columns if there are too few for all threads. f32 is joined in f64 and rounded once.
  *
- * What is scanned may be computed on the way, by the stage before, in pieces that stay in the cache; and where the
- * stage behind alone uses the result, it follows piece by piece (scan_ranges.h). Pieces are in memory of the workers.
+ * The stage before the scan may produce the elements in pieces that stay in the cache. If the stage after the scan is
+ * the only user of the result, it consumes the result piece by piece (scan_ranges.h). Pieces are in memory of the
+ * workers.
  */
 #include "run/cpu/scan.h"
 #include "base/os.h"
@@ -16,17 +17,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum {
-    PART = WF__SCAN_PART,
-    COLUMNS = 1024,  /* side by side, at most, */
-    LEAST = 128,     /* and as threads need some each */
-    ROWS = 4,        /* of columns, at once, where they are */
-    SHORT_ROW = 256, /* bytes at most apart, or */
-    LONG_ROW = 4096, /* at least: a processor that reads ahead follows few rows within a page */
-    PIECE = 2048,    /* elements done at once: few, as meanwhile the next ones are fetched */
-    WORK = 4,        /* of a point, in the units of wf__stage.work, */
-    PARALLEL_WORK = 1 << 18
-};
+enum { PART = WF__SCAN_PART, COLUMNS = WF__SCAN_COLUMNS, ROWS = WF__SCAN_COLUMN_ROWS, PIECE = WF__SCAN_PIECE };
 
 typedef enum scan_pass { SUM, JOIN, SCAN, SUM_COLUMNS, COLUMN } scan_pass;
 
@@ -44,8 +35,7 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #else
 #define ALWAYS_INLINE inline
 #endif
-#if defined(__GNUC__) && \
-    !defined(__clang__) /* an element may be where its result goes, but not where another one's does */
+#if defined(__GNUC__) && !defined(__clang__) /* an element may alias its own result, but no other result */
 #define EACH_FOR_ITSELF _Pragma("GCC ivdep")
 #else
 #define EACH_FOR_ITSELF
@@ -103,34 +93,34 @@ static run_fn *const run_of[] = { [WF_BOOL] = run_u8, [WF_I8] = run_i8,   [WF_U8
 
 typedef struct scan {
     const wf__scan *how;
-    const wf__feed *feed, *then; /* NULL: the elements are there; the result stays */
+    const wf__ranged *producer; /* NULL = the elements are in memory */
+    const wf__ranged *consumer; /* NULL = the result stays in memory */
     run_fn *run;
     char *from, *to;
-    char *local; /* of the workers, PART elements each: what is computed (own_from), a result that goes (own_to) */
-    bool own_from, own_to;
-    int64_t size;         /* of an element */
-    int rank, axis, lane; /* axes that memory makes one are one. lane: of columns side by side; -1: rows are scanned */
+    char *local;           /* [workers][PART] elements */
+    bool own_from, own_to; /* elements, results are in `local` */
+    int64_t size;          /* of an element */
+    int rank, axis,
+        lane; /* after contiguous axes are merged. lane: the axis of adjacent columns; -1 = rows are scanned */
     int64_t dim[WF_MAX_RANK], from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK];
     int64_t n, from_step, to_step;
     int64_t part, rows, parts, chunks; /* elements of a part; parts and chunks (of columns) of a row */
     int64_t each;                      /* rows, or columns, of a task */
     uint64_t neutral;
-    /* Of one part to the next: what comes before it, and whether that is known. [row][chunk][part], and as many
-     * accumulators as there are columns in a chunk. */
-    char *before;
-    _Atomic uint32_t *known;
-    int64_t wide;
-    _Atomic int64_t next; /* part that nobody has begun */
+    char *carry;             /* [row][chunk][part][wide] accumulators: the carry into each part */
+    _Atomic uint32_t *known; /* [row][chunk][part]: the carry is known */
+    int64_t wide;            /* columns of a chunk */
+    _Atomic int64_t next;    /* the next part to begin */
 } scan;
 
 /* Sums and products of i64 wrap, as those of u64 do. */
 static run_fn *kernel_of(const wf__scan *how)
 {
-    bool wraps = how->join == WF_ADD || how->join == WF_MUL;
+    bool wraps = how->join == WF_JOIN_ADD || how->join == WF_JOIN_MUL;
     return run_of[wraps && how->dtype == WF_I64 ? WF_U64 : how->dtype];
 }
 
-/* Where a row begins. */
+/* Sets the offsets, in elements, of the beginning of a row. */
 static void find_row(const scan *s, int64_t row, int64_t *from, int64_t *to)
 {
     *from = *to = 0;
@@ -159,43 +149,43 @@ static void fill(void *acc, uint64_t bits, size_t size, int64_t n)
 
 static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(double) : (size_t)s->size; }
 
-/* What is exclusive of everything: 0 for sums, which begin with -0. */
-static void set_nothing(const scan *s, char *to)
+/* The first element of an exclusive sum is +0; accumulators start at -0, the additive identity. */
+static void set_first_of_sum(const scan *s, char *to)
 {
-    if (s->how->exclusive && s->how->join == WF_ADD)
+    if (s->how->exclusive && s->how->join == WF_JOIN_ADD)
         memset(to, 0, (size_t)s->size);
 }
 
 /* ---- pieces ---- */
-static bool in_pieces(const scan *s) { return s->feed || s->then; }
+static bool in_pieces(const scan *s) { return s->producer || s->consumer; }
 
-typedef struct piece { /* addresses that element 0 would have */
+typedef struct piece { /* the addresses that element 0 would have */
     char *from, *to;
 } piece;
 
-/* Where elements are, if those from `at` on, in C order, have the worker's memory. */
+/* A piece whose elements from `at` on, in C order, are in the worker's memory. */
 static piece piece_at(const scan *s, int64_t at, int worker)
 {
     char *own = (char *)((uintptr_t)s->local + (uintptr_t)((worker * (int64_t)PART - at) * s->size));
     return (piece){ .from = s->own_from ? own : s->from, .to = s->own_to ? own : s->to };
 }
 
-/* Computes n elements from `at` on. */
-static void feed(const scan *s, const piece *p, int64_t at, int64_t n)
+/* Produces n elements from `at` on. */
+static void produce(const scan *s, const piece *p, int64_t at, int64_t n)
 {
-    if (s->feed)
-        wf__feed_run(s->feed, p->from, at, at + n);
+    if (s->producer)
+        wf__run_range(s->producer, p->from, at, at + n);
 }
 
-/* Uses them. */
-static void then(const scan *s, const piece *p, int64_t at, int64_t n)
+/* Consumes n results from `at` on. */
+static void consume(const scan *s, const piece *p, int64_t at, int64_t n)
 {
-    if (s->then)
-        wf__feed_run(s->then, p->to, at, at + n);
+    if (s->consumer)
+        wf__run_range(s->consumer, p->to, at, at + n);
 }
 
 /* ---- rows ---- */
-/* n elements of a row from `first` on, in the order of the scan. */
+/* The loop over n elements of a row from `first` on, in the order of the scan. */
 static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t first, int64_t n, void *acc)
 {
     int64_t from, to;
@@ -209,39 +199,41 @@ static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t fi
                         .exclusive = s->how->exclusive };
 }
 
-/* Where they begin in C order. */
-static int64_t place_of(const scan *s, int64_t row, int64_t first, int64_t n)
+/* The number in C order of the first of these elements. */
+static int64_t number_of(const scan *s, int64_t row, int64_t first, int64_t n)
 {
     return row * s->n + (s->how->reversed ? s->n - first - n : first);
 }
 
-/* The part's elements first .. end - 1, piece by piece. `where`: where all of them are already; else NULL. */
-static void scan_some(const scan *s, int64_t row, int64_t first, int64_t end, const piece *where, void *acc, int worker)
+/* Scans the part's elements first .. end - 1, piece by piece. `where`: the piece that holds all of them already, or
+ * NULL. */
+static void scan_range(const scan *s, int64_t row, int64_t first, int64_t end, const piece *where, void *acc,
+                       int worker)
 {
     int64_t most = in_pieces(s) ? PIECE : PART;
     for (int64_t n; first < end; first += n) {
         n = at_most(end - first, most);
-        int64_t at = place_of(s, row, first, n);
+        int64_t at = number_of(s, row, first, n);
         piece p = where ? *where : piece_at(s, at, worker);
         if (!where)
-            feed(s, &p, at, n);
+            produce(s, &p, at, n);
         scan_loop l = row_loop(s, &p, row, first, n, acc);
         s->run(s->how->join, SCAN, &l);
         if (!first)
-            set_nothing(s, l.to);
-        if (!where || s->n >= PIECE) /* else it uses several rows at once */
-            then(s, &p, at, n);
+            set_first_of_sum(s, l.to);
+        if (!where || s->n >= PIECE) /* else scan_rows consumes several rows at once */
+            consume(s, &p, at, n);
     }
 }
 
-/* What comes before the next part, if `sum` is what this one comes to. */
+/* Joins the part's sum to the carry: the carry into the next part. */
 static void end_part(const scan *s, void *carry, const void *sum, int64_t width)
 {
     scan_loop l = { .acc = carry, .with = sum, .width = width };
     s->run(s->how->join, JOIN, &l);
 }
 
-/* Whole rows, by one thread; short ones are a piece. */
+/* Scans whole rows on one thread. Short rows share a piece. */
 static void scan_rows(void *user, int64_t task, int worker)
 {
     const scan *s = user;
@@ -250,24 +242,24 @@ static void scan_rows(void *user, int64_t task, int worker)
     bool together = in_pieces(s) && s->n < PIECE;
     piece p = piece_at(s, at, worker);
     if (together)
-        feed(s, &p, at, (end - begin) * s->n);
+        produce(s, &p, at, (end - begin) * s->n);
     for (int64_t row = begin; row < end; ++row) {
         fill(acc, s->neutral, acc_size(s), 2);
         for (int64_t first = 0; first < s->n; first += PART) {
-            scan_some(s, row, first, at_most(s->n, first + PART), together ? &p : NULL, acc, worker);
+            scan_range(s, row, first, at_most(s->n, first + PART), together ? &p : NULL, acc, worker);
             end_part(s, acc, acc + acc_size(s), 1);
             fill(acc + acc_size(s), s->neutral, acc_size(s), 1);
         }
     }
     if (together)
-        then(s, &p, at, (end - begin) * s->n);
+        consume(s, &p, at, (end - begin) * s->n);
 }
 
-/* ---- from part to part ---- */
-static char *before_part(const scan *s, int64_t part) { return s->before + part * s->wide * (int64_t)acc_size(s); }
+/* ---- carries between parts ---- */
+static char *carry_into(const scan *s, int64_t part) { return s->carry + part * s->wide * (int64_t)acc_size(s); }
 
-/* Sets what comes before the part, when it is known. */
-static void take_carry(const scan *s, int64_t part, void *carry, int64_t width)
+/* Waits for the carry into the part. */
+static void await_carry(const scan *s, int64_t part, void *carry, int64_t width)
 {
     enum { PAUSES = 1000 };
     for (int n = 0; !atomic_load_explicit(&s->known[part], memory_order_acquire); ++n)
@@ -275,50 +267,50 @@ static void take_carry(const scan *s, int64_t part, void *carry, int64_t width)
             wf__pause();
         else
             wf__yield();
-    memcpy(carry, before_part(s, part), (size_t)width * acc_size(s));
+    memcpy(carry, carry_into(s, part), (size_t)width * acc_size(s));
 }
 
-/* Tells the part after this one what comes before it. */
-static void give_carry(const scan *s, int64_t part, const void *carry, const void *sum, int64_t width)
+/* Publishes the carry into the next part. */
+static void publish_carry(const scan *s, int64_t part, const void *carry, const void *sum, int64_t width)
 {
-    char *next = before_part(s, part + 1);
+    char *next = carry_into(s, part + 1);
     memcpy(next, carry, (size_t)width * acc_size(s));
     end_part(s, next, sum, width);
     atomic_store_explicit(&s->known[part + 1], 1, memory_order_release);
 }
 
-/* Parts of all rows and chunks in parallel. They are begun in their order, whatever the pool gives, so that none waits
- * for one that nobody has begun. */
+/* Scans the parts of all rows and chunks in parallel. Threads begin parts in their order, whatever block the pool hands
+ * out, so that no part waits for one that has not begun. */
 static bool share_parts(scan *s, wf__pool *pool, int threads, int64_t chains, wf__block_fn *fn)
 {
     size_t parts = (size_t)(chains * s->parts), bytes = 0, flags;
     bool fits =
         wf__mul_size(parts, (size_t)s->wide * acc_size(s), &bytes) && wf__mul_size(parts, sizeof *s->known, &flags);
-    s->before = fits ? wf__alloc(bytes) : NULL;
-    s->known = s->before ? wf__alloc0(flags) : NULL;
+    s->carry = fits ? wf__alloc(bytes) : NULL;
+    s->known = s->carry ? wf__alloc0(flags) : NULL;
     bool ok = s->known != NULL;
     if (ok)
         wf__pool_run_on(pool, threads, chains * s->parts, fn, s);
-    wf__free(s->before);
+    wf__free(s->carry);
     wf__free((void *)s->known);
     return ok;
 }
 
 static int64_t next_part(scan *s) { return atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed); }
 
-/* What the part comes to by itself, all of it being computed before. */
+/* Produces and joins the elements of a part. */
 static void sum_part(const scan *s, const piece *p, int64_t row, int64_t first, int64_t end, void *sum)
 {
-    int64_t most = s->feed ? PIECE : PART;
+    int64_t most = s->producer ? PIECE : PART;
     for (int64_t n; first < end; first += n) {
         n = at_most(end - first, most);
-        feed(s, p, place_of(s, row, first, n), n);
+        produce(s, p, number_of(s, row, first, n), n);
         scan_loop l = row_loop(s, p, row, first, n, sum);
         s->run(s->how->join, SUM, &l);
     }
 }
 
-/* The same joins as scan_rows'. */
+/* Scans one part, by the same joins as scan_rows. */
 static void scan_part(void *user, int64_t index, int worker)
 {
     WF__UNUSED(index);
@@ -327,23 +319,24 @@ static void scan_part(void *user, int64_t index, int worker)
     int64_t end = at_most(s->n, first + PART);
     size_t size = acc_size(s);
     _Alignas(uint64_t) char acc[2 * sizeof(uint64_t)], sum[sizeof(uint64_t)];
-    piece p = piece_at(s, place_of(s, row, first, end - first), worker);
+    piece p = piece_at(s, number_of(s, row, first, end - first), worker);
     bool last = k + 1 == s->parts;
     fill(acc, s->neutral, size, 2);
     fill(sum, s->neutral, size, 1);
     if (!last)
         sum_part(s, &p, row, first, end, sum);
     if (k)
-        take_carry(s, part, acc, 1);
+        await_carry(s, part, acc, 1);
     if (!last)
-        give_carry(s, part, acc, sum, 1);
-    scan_some(s, row, first, end, last ? NULL : &p, acc, worker);
+        publish_carry(s, part, acc, sum, 1);
+    scan_range(s, row, first, end, last ? NULL : &p, acc, worker);
 }
 
 /* ---- columns ---- */
 typedef struct columns { /* of a task: a chunk of the columns of a row */
     const scan *s;
-    int64_t row, first, width, from, to; /* from, to: elements before their first ones */
+    int64_t row, first, width;
+    int64_t from, to; /* offsets of the first elements */
     int worker;
 } columns;
 
@@ -357,19 +350,19 @@ static columns find_columns(const scan *s, int64_t chain, int worker)
     return c;
 }
 
-/* Where elements begin .. end - 1 of the columns begin in C order. */
-static int64_t place_of_columns(const columns *c, int64_t begin, int64_t end)
+/* The number in C order of the first of the elements begin .. end - 1 of the columns. */
+static int64_t number_of_columns(const columns *c, int64_t begin, int64_t end)
 {
-    return place_of(c->s, c->row, begin, end - begin) * c->s->dim[c->s->lane] + c->first;
+    return number_of(c->s, c->row, begin, end - begin) * c->s->dim[c->s->lane] + c->first;
 }
 
-/* Do all elements of a part have a place in the worker's memory at once? */
+/* True if the worker's memory holds all elements of a part at once. */
 static bool part_fits(const scan *s, int64_t width) { return width >= s->dim[s->lane] && s->part * width <= PART; }
 
-/* Elements begin .. end - 1 of the columns, piece by piece, by that pass. `where`: where all of them are, or are to be;
- * NULL: each piece begins anew. */
-static void pass_columns(const columns *c, scan_pass pass, int64_t begin, int64_t end, const piece *where, bool feeds,
-                         const void *carry, void *acc)
+/* Runs a pass over the elements begin .. end - 1 of the columns, piece by piece. `where`: a piece for all of them; NULL =
+ * each piece reuses the worker's memory. `produces`: produces the elements first. */
+static void pass_columns(const columns *c, scan_pass pass, int64_t begin, int64_t end, const piece *where,
+                         bool produces, const void *carry, void *acc)
 {
     const scan *s = c->s;
     int64_t inner = s->dim[s->lane];
@@ -383,22 +376,22 @@ static void pass_columns(const columns *c, scan_pass pass, int64_t begin, int64_
                     .exclusive = s->how->exclusive };
     for (int64_t i = begin; i < end; i += l.n) {
         l.n = at_most(end - i, most);
-        int64_t at = place_of_columns(c, i, i + l.n);
+        int64_t at = number_of_columns(c, i, i + l.n);
         piece p = where ? *where : piece_at(s, at, c->worker);
-        if (feeds)
-            feed(s, &p, at, c->width * l.n);
+        if (produces)
+            produce(s, &p, at, c->width * l.n);
         l.from = p.from + (c->from + i * s->from_step) * s->size;
         l.to = p.to + (c->to + i * s->to_step) * s->size;
         s->run(s->how->join, pass, &l);
         if (pass != COLUMN)
             continue;
         for (int64_t j = 0; j < c->width && !i; ++j)
-            set_nothing(s, (char *)l.to + j * s->size);
-        then(s, &p, at, c->width * l.n);
+            set_first_of_sum(s, (char *)l.to + j * s->size);
+        consume(s, &p, at, c->width * l.n);
     }
 }
 
-/* From end to end. */
+/* Scans whole columns on one thread. */
 static void scan_columns(void *user, int64_t chain, int worker)
 {
     const scan *s = user;
@@ -412,7 +405,8 @@ static void scan_columns(void *user, int64_t chain, int worker)
     }
 }
 
-/* A part of them, by the same joins. What is computed on the way is computed again if it has no place to stay. */
+/* Scans one part of columns, by the same joins as scan_columns. Elements that do not fit into the worker's memory are
+ * produced twice. */
 static void scan_column_part(void *user, int64_t index, int worker)
 {
     WF__UNUSED(index);
@@ -422,16 +416,16 @@ static void scan_column_part(void *user, int64_t index, int worker)
     int64_t part = chain * s->parts + k, begin = k * s->part, end = at_most(s->n, begin + s->part);
     columns c = find_columns(s, chain, worker);
     bool last = k + 1 == s->parts, stays = !s->own_from || part_fits(s, c.width);
-    piece p = piece_at(s, place_of_columns(&c, begin, end), worker);
+    piece p = piece_at(s, number_of_columns(&c, begin, end), worker);
     const piece *where = stays && s->own_from ? &p : NULL;
     fill(carry, s->neutral, acc_size(s), c.width);
     fill(acc, s->neutral, acc_size(s), c.width);
     if (!last)
         pass_columns(&c, SUM_COLUMNS, begin, end, where, true, NULL, acc);
     if (k)
-        take_carry(s, part, carry, c.width);
+        await_carry(s, part, carry, c.width);
     if (!last)
-        give_carry(s, part, carry, acc, c.width);
+        publish_carry(s, part, carry, acc, c.width);
     fill(acc, s->neutral, acc_size(s), c.width);
     pass_columns(&c, COLUMN, begin, end, where, last || !stays, carry, acc);
 }
@@ -445,7 +439,7 @@ static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, s
 }
 
 /* ---- a scan ---- */
-/* Axes that memory makes one become one; those of one element go. */
+/* Merges contiguous axes and drops axes of extent 1. */
 static void set_axes(scan *s, const wf_shape *space)
 {
     s->axis = s->lane = -1;
@@ -473,13 +467,13 @@ static void set_axes(scan *s, const wf_shape *space)
 static int64_t at_least(int64_t x, int64_t least) { return x > least ? x : least; }
 static int64_t times(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-/* May columns be shared? What is computed on the way is computed twice where it has no place to stay. */
+/* True if threads may share columns. A producer that would run twice must write nothing but the elements. */
 static bool can_share(const scan *s)
 {
-    const wf__ir *body = s->feed ? &s->feed->stage->body : NULL;
+    const wf__ir *body = s->producer ? &s->producer->stage->body : NULL;
     bool once = body && s->own_from && !part_fits(s, s->each);
     for (uint32_t k = 0; once && k < body->slot_n; ++k)
-        if (body->slot[k].written && s->feed->stage->mem[k].object != s->feed->object)
+        if (body->slot[k].written && s->producer->stage->mem[k].object != s->producer->object)
             return false;
     return true;
 }
@@ -489,7 +483,8 @@ static bool run_scan(scan *s, wf__pool *pool, int threads)
     if (s->lane >= 0) {
         int64_t inner = s->dim[s->lane];
         s->rows /= inner;
-        s->each = threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, LEAST), COLUMNS) : COLUMNS;
+        s->each =
+            threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, WF__SCAN_LEAST_COLUMNS), COLUMNS) : COLUMNS;
         s->chunks = times(inner, s->each);
         int64_t chains = s->rows * s->chunks;
         s->wide = at_most(inner, s->each);
@@ -507,24 +502,28 @@ static bool run_scan(scan *s, wf__pool *pool, int threads)
     return true;
 }
 
-/* Does what computes the elements read what was in their place? */
-static bool reads_own(const wf__feed *feed)
+/* True if the producer reads the old elements of the array that it writes. */
+static bool reads_own(const wf__ranged *producer)
 {
-    const wf__ir *body = &feed->stage->body;
+    const wf__ir *body = &producer->stage->body;
     bool reads = false;
     for (uint32_t k = 0; k < body->slot_n; ++k)
-        reads = reads || (feed->stage->mem[k].object == feed->object && body->slot[k].read);
+        reads = reads || (producer->stage->mem[k].object == producer->object && body->slot[k].read);
     return reads;
 }
 
-static uint64_t work_of(const wf__feed *feed) { return feed ? feed->stage->work : 0; }
+static uint64_t work_of(const wf__ranged *ranged) { return ranged ? ranged->stage->work : 0; }
 
 bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
-                  const wf__feed *feed, const wf__feed *then)
+                  const wf__ranged *producer, const wf__ranged *consumer)
 {
     const wf__scan *how = &stage->scan;
     int64_t sign = how->reversed ? -1 : 1, points = 1;
-    scan s = { .how = how, .feed = feed, .then = then, .run = kernel_of(how), .size = (int64_t)wf__size(how->dtype) };
+    scan s = { .how = how,
+               .producer = producer,
+               .consumer = consumer,
+               .run = kernel_of(how),
+               .size = (int64_t)wf__size(how->dtype) };
     for (int d = 0; d < stage->space.rank; ++d)
         points *= stage->space.dim[d];
     if (!points)
@@ -536,13 +535,13 @@ bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__
     s.from_step = sign * s.from_stride[s.axis];
     s.to_step = sign * s.to_stride[s.axis];
     s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
-    if ((uint64_t)points * WORK + work_of(feed) + work_of(then) < PARALLEL_WORK)
+    if ((uint64_t)points * WF__SCAN_WORK + work_of(producer) + work_of(consumer) < WF__PARALLEL_WORK)
         threads = 1;
     s.rows = points / s.n;
     s.part = wf__scan_part(&stage->space, how->axis);
     s.parts = times(s.n, s.part);
-    s.own_from = feed && !reads_own(feed);
-    s.own_to = then != NULL;
+    s.own_from = producer && !reads_own(producer);
+    s.own_to = consumer != NULL;
     size_t bytes = (size_t)threads * PART * (size_t)s.size;
     if ((s.own_from || s.own_to) && !(s.local = wf__mem_alloc(memory, bytes)))
         return false;

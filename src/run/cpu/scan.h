@@ -1,13 +1,13 @@
-/* scan.h - runs the stages that scan. */
-#ifndef WEFT_RUN_SCAN_H
-#define WEFT_RUN_SCAN_H
+/* scan.h - stages that scan. */
+#ifndef WEFT_CPU_SCAN_H
+#define WEFT_CPU_SCAN_H
 #include "run/cpu/scan_ranges.h"
 #include "run/memory/array_memory.h"
 #include "run/thread/pool.h"
 
-/* base: addresses of the plan's objects. `feed`: computes what is scanned, where the result goes; NULL: it is there.
- * `then`: alone uses the result, which goes nowhere else; NULL: it goes to its object. false: out of memory. The
- * same bits for any number of threads. */
+/* Runs a stage that scans. base: addresses of the plan's objects. `producer`: computes the elements in the place of the
+ * result; NULL = they are in memory. `consumer`: the only user of the result, which then goes to no object; NULL = the
+ * result goes to its object. The bits do not depend on the number of threads. false = out of memory. */
 bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
-                  const wf__feed *feed, const wf__feed *then);
+                  const wf__ranged *producer, const wf__ranged *consumer);
 #endif

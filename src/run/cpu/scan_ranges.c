@@ -1,8 +1,8 @@
-/* scan_ranges.c - a range of elements as boxes of loops. */
+/* scan_ranges.c - see scan_ranges.h: a range of elements becomes boxes of the stage's loops. */
 #include "run/cpu/scan_ranges.h"
 
-/* Elements first .. end - 1 of what the loops from d on run over. */
-static void run_from(const wf__feed *f, int d, int64_t *lo, int64_t *hi, int64_t first, int64_t end)
+/* Runs the elements first .. end - 1 of the sub-array over which the loops from axis d on run. */
+static void run_from(const wf__ranged *f, int d, int64_t *lo, int64_t *hi, int64_t first, int64_t end)
 {
     const int64_t *extent = f->stage->extent;
     int rank = f->stage->body.rank;
@@ -12,7 +12,7 @@ static void run_from(const wf__feed *f, int d, int64_t *lo, int64_t *hi, int64_t
     while (first < end) {
         int64_t next;
         lo[d] = first / size;
-        if (first % size == 0 && end - first >= size) { /* whole steps */
+        if (first % size == 0 && end - first >= size) { /* whole rows of axis d */
             hi[d] = end / size;
             next = hi[d] * size;
             for (int k = d + 1; k < rank; ++k)
@@ -28,15 +28,15 @@ static void run_from(const wf__feed *f, int d, int64_t *lo, int64_t *hi, int64_t
     }
 }
 
-void wf__feed_run(const wf__feed *feed, char *base, int64_t first, int64_t end)
+void wf__run_range(const wf__ranged *ranged, char *base, int64_t first, int64_t end)
 {
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     wf__mem mem[WF__MOST_FUSED];
-    wf__feed moved = *feed;
-    uint32_t slots = feed->stage->body.slot_n;
-    memcpy(mem, feed->call.mem, slots * sizeof *mem);
+    wf__ranged moved = *ranged;
+    uint32_t slots = ranged->stage->body.slot_n;
+    memcpy(mem, ranged->call.mem, slots * sizeof *mem);
     for (uint32_t s = 0; s < slots; ++s)
-        if (feed->stage->mem[s].object == feed->object)
+        if (ranged->stage->mem[s].object == ranged->object)
             mem[s].base = base;
     moved.call.mem = mem;
     run_from(&moved, 0, lo, hi, first, end);

@@ -1,22 +1,22 @@
-/* stage_code.c - the code of stages: variants, compiled by the engine at a stage's first run, or interpreted. */
+/* stage_code.c - the code of stages in variants, which the engine compiles at their first use, and in two tiers. */
 #include "run/cpu/stage_code.h"
 #include "run/engine_internal.h"
 #include <stdio.h>
 
-/* Made at a stage's first run: stage->code. An entry changes at most once, from baseline code to the code for good, and
- * both stay as long as the stage, since launches may be at it. */
-enum { BASELINE, FOR_GOOD, TIERS };
+/* stage->code, made at the stage's first run. An entry changes at most once, from baseline to final code. Both stay as
+ * long as the stage, since other threads may be running them. */
+enum { BASELINE, FINAL, TIERS };
 typedef struct stage_code {
     _Atomic(wf__entry *) entry[WF__VARIANTS];
-    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* what the entry is of, while better code is to come */
+    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* the entry's code while it is baseline code; else NULL */
     wf__held *held[WF__VARIANTS][TIERS];              /* under the engine's lock */
-    _Atomic bool no_entry[WF__VARIANTS];              /* the compiler cannot: interpret */
-    _Atomic uint64_t hash[WF__VARIANTS];              /* of the code */
-    _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0: nobody has asked */
+    _Atomic bool no_entry[WF__VARIANTS];              /* the compilation failed: interpret */
+    _Atomic uint64_t hash[WF__VARIANTS];              /* of the code's key */
+    _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0 = unknown */
     _Atomic(wf__interp *) interp;
 } stage_code;
 
-void wf__engine_free_stage_code(void *engine, void *code)
+void wf__cpu_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
     for (int i = 0; i < WF__VARIANTS; ++i)
@@ -26,7 +26,8 @@ void wf__engine_free_stage_code(void *engine, void *code)
     wf__free(c);
 }
 
-static stage_code *code_of(wf__engine *e, wf__stage *stage)
+/* The code of a stage, made now if there is none. NULL = out of memory. */
+static stage_code *get_stage_code(wf__engine *e, wf__stage *stage)
 {
     stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
     if (c)
@@ -39,8 +40,8 @@ static stage_code *code_of(wf__engine *e, wf__stage *stage)
     return c;
 }
 
-/* ---- which variant ---- */
-/* Do the addresses allow stores past the cache? Those of output rows must be aligned, and nothing written may be read. */
+/* ---- variants ---- */
+/* True if the addresses allow stores that bypass the cache: output rows are aligned, and no written array is read. */
 static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 {
     const wf__ir *body = &stage->body;
@@ -67,14 +68,14 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->body.flags & WF_DEBUG  ? WF__VARIANTS
-           : stage->updates && !parallel              ? WF__SINGLE_THREAD
-           : stage->streams && may_stream(stage, mem) ? WF__NONTEMPORAL
-                                                      : WF__PLAIN;
+    return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
+           : stage->updates && !parallel                  ? WF__SINGLE_THREAD
+           : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
+                                                          : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
-/* Of `most` rows or fewer: as many as leave few over, as those take longer. */
+/* The number of rows, `most` or fewer, that leaves the fewest remaining rows: these run more slowly. */
 static int even_rows(int64_t n, int most)
 {
     int best = most;
@@ -84,25 +85,25 @@ static int even_rows(int64_t n, int most)
     return n > 1 ? best : 1;
 }
 
-/* How many rows are best done at once where rows share accumulators, or are neighbours in memory while lanes are not. */
+/* The number of rows to run together if rows share accumulators, or if rows, not lanes, are adjacent in memory. 0 = the
+ * code generator decides. */
 static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
-    enum { CROSSED = 8, WORTH_COMPILING = 1 << 20 }; /* 3 times as long, and more */
     const wf__ir *body = &stage->body;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (wf__is_crossed(&body->slot[s]))
-            return stage->work < WORTH_COMPILING ? 1 : even_rows(stage->block[body->rank - 2], CROSSED);
+            return stage->work < WF__TRANSPOSED_WORK ? 1 : even_rows(stage->block[body->rank - 2], WF__TRANSPOSED_ROWS);
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
-    enum { LARGE = 1 << 22, PAGE = 4096 };
+    enum { PAGE = 4096 };
     int row = body->rank - 2, best = 4;
     int64_t n = stage->block[row];
-    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
+    for (uint32_t s = 0; stage->work >= WF__ROWS_AHEAD_WORK && s < body->slot_n; ++s) {
         int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
         if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
             continue;
         if (bytes > -PAGE / 2 && bytes < PAGE / 2)
-            return 1; /* the processor foresees one or two streams in a page, not several */
+            return 1; /* the processor prefetches one or two streams in a page, not several */
         best = e->rows_ahead;
     }
     return even_rows(n, best);
@@ -111,7 +112,7 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which, bool baseline)
 {
     bool plain = !stage->body.loops && !stage->body.red_n && !stage->updates && !stage->copies_n;
-    int columns = stage->columns ? stage->columns : baseline; /* 0: chosen by cost */
+    int columns = stage->columns ? stage->columns : baseline; /* 0 = the code generator decides by cost */
     return (wf__code_options){ .baseline = baseline,
                                .nontemporal = which == WF__NONTEMPORAL,
                                .columns = plain ? columns : 0,
@@ -120,7 +121,7 @@ static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, 
                                .single_thread = which == WF__SINGLE_THREAD };
 }
 
-/* Code of a plan that had some. */
+/* Notes why a stage that has code in another variant needed this one. */
 static void note_variant(const stage_code *c, wf__variant which, wf__note *note)
 {
     bool other = false;
@@ -162,17 +163,17 @@ static void log_failure(wf__engine *e, wf__str *error, bool again)
     wf__str_free(&text);
 }
 
-/* Sets the entry. `held`: its code, which is the stage's from now on. */
-static wf__entry *take(wf__engine *e, stage_code *c, wf__variant which, wf__held *held)
+/* Sets the entry and takes its code, `held`. */
+static wf__entry *set_entry(wf__engine *e, stage_code *c, wf__variant which, wf__held *held)
 {
     wf__mutex_lock(&e->lock);
     wf__executable *x = wf__held_value(held);
-    wf__held **of = &c->held[which][x->baseline ? BASELINE : FOR_GOOD], *surplus = *of;
-    if (surplus) /* another thread's may be another copy of the code */
+    wf__held **of = &c->held[which][x->baseline ? BASELINE : FINAL], *surplus = *of;
+    if (surplus) /* another thread was first, perhaps with another copy of the code */
         x = wf__held_value(*of);
     *of = surplus ? *of : held;
     surplus = surplus ? held : NULL;
-    if (!x->baseline || !c->held[which][FOR_GOOD]) {
+    if (!x->baseline || !c->held[which][FINAL]) {
         atomic_store(&c->baseline[which], x->baseline ? x : NULL);
         atomic_store(&c->tile[which], 0);
         atomic_store_explicit(&c->entry[which], x->entry, memory_order_release);
@@ -183,21 +184,20 @@ static wf__entry *take(wf__engine *e, stage_code *c, wf__variant which, wf__held
 }
 
 /* ---- tiers ---- */
-/* Work after which baseline code has cost about what it saved: it takes 1.05 to 2 times as long as the better one, and a
- * unit of work 8 ps (additions, in the cache) to 50 ps (divisions and roots) on Zen 4. Compiling for good takes a
- * millisecond more, and some microseconds more for each node. */
+/* The work after which baseline code has lost about as much time as its compilation saved. */
 static uint64_t worth_compiling(const wf__stage *stage)
 {
-    return ((uint64_t)1 << 28) + ((uint64_t)stage->body.n << 22);
+    return WF__TIER_WORK + (uint64_t)stage->body.n * WF__TIER_WORK_OF_NODE;
 }
 
-/* How often loops turn is not known. */
-static bool is_brief(const wf__stage *stage)
+/* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not. */
+static bool starts_as_baseline(const wf__stage *stage)
 {
-    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+    return stage->body.flags & WF_FLAG_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
 }
 
-/* Notes a run of baseline code. true, to one thread: enough of it. */
+/* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
+ * code. */
 static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant which)
 {
     wf__executable *x = atomic_load_explicit(&c->baseline[which], memory_order_acquire);
@@ -207,18 +207,18 @@ static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant whic
     return done >= worth_compiling(stage) && atomic_compare_exchange_strong(&c->baseline[which], &x, NULL);
 }
 
-static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, bool baseline,
-                          wf__note *note)
+static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, bool baseline,
+                                wf__note *note)
 {
     wf__str error = { 0 };
-    const wf__code_options how = options_of(e, stage, which, baseline), for_good = options_of(e, stage, which, false);
+    const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
     wf__note found = { .explain = note && note->explain };
     double start = note ? wf__now() : 0;
-    wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, if any */
+    wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, or NULL */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_code(e, &stage->body, &how, baseline ? &for_good : NULL, &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->body, &how, baseline ? &final : NULL, &found, &error);
     if (held) {
-        entry = take(e, c, which, held);
+        entry = set_entry(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);
     } else if (!again)
         atomic_store(&c->no_entry[which], true);
@@ -238,14 +238,14 @@ static wf__entry *compile(wf__engine *e, const wf__stage *stage, stage_code *c, 
 
 wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, wf__note *note)
 {
-    stage_code *c = code_of(e, stage);
+    stage_code *c = get_stage_code(e, stage);
     wf__entry *entry = c ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
-    if (note && entry && note->code == WF_CODE_NONE) /* else it was compiled ahead, which has said more */
+    if (note && entry && note->code == WF_CODE_NONE) /* else compile_ahead has filled the note */
         note->code = WF_CODE_READY;
     if (entry && has_outgrown(stage, c, which))
-        entry = compile(e, stage, c, which, false, note);
+        entry = compile_stage(e, stage, c, which, false, note);
     else if (!entry && c && !atomic_load(&c->no_entry[which]))
-        entry = compile(e, stage, c, which, is_brief(stage), note);
+        entry = compile_stage(e, stage, c, which, starts_as_baseline(stage), note);
     if (entry && note)
         note_code(e, stage, c, which, note);
     return entry;
@@ -254,13 +254,13 @@ wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, w
 wf__entry *wf__stage_ready_entry(const wf__stage *stage, wf__variant which)
 {
     const stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
-    bool settled = c && !atomic_load_explicit(&c->baseline[which], memory_order_acquire);
-    return settled ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
+    bool is_final = c && !atomic_load_explicit(&c->baseline[which], memory_order_acquire);
+    return is_final ? atomic_load_explicit(&c->entry[which], memory_order_acquire) : NULL;
 }
 
 const wf__interp *wf__stage_interp(wf__engine *e, wf__stage *stage, wf__failure *f)
 {
-    stage_code *c = code_of(e, stage);
+    stage_code *c = get_stage_code(e, stage);
     wf__interp *interp = c ? atomic_load_explicit(&c->interp, memory_order_acquire) : NULL;
     if (interp)
         return interp;

@@ -1,22 +1,15 @@
-/* stages.c - runs the stages of a plan: addresses in, blocks out to the pool, reductions joined in a fixed order. */
+/* stages.c - runs the steps of a plan on the processor: fills in addresses, hands boxes to the pool, joins reductions in
+ * a fixed order. */
 #include "run/cpu/stages.h"
 #include "run/cpu/scan.h"
-#include "run/stage.h"
 #include "run/cpu/stage_code.h"
 #include "run/debug/watch.h"
 
-enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
+enum { FEW = 8 };
 
-bool wf__out_of_memory(wf__failure *f, const char *what)
-{
-    f->status = WF_ERR_MEMORY;
-    wf__str_addf(&f->text, "out of memory for %s", what);
-    return false;
-}
-
-/* ---- blocks ---- */
-/* The parameters of a box that is a block: those of the launch, and which block it is. */
-static void number_box(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
+/* ---- boxes ---- */
+/* Writes the parameters of a box that is a block: those of the launch, then the block's number along each axis. */
+static void write_box_param(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
 {
     uint32_t first = stage->numbers - 1;
     memcpy(out, param, first * sizeof *out);
@@ -24,15 +17,14 @@ static void number_box(const wf__stage *stage, const uint64_t *param, const int6
         out[first + (uint32_t)d] = (uint64_t)(lo[d] / stage->block[d]);
 }
 
-/* `copy`: whose private memory it uses. */
-static void run_box(const wf__launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
+static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
     wf__call call = l->call;
     uint64_t param[WF__MOST_NUMBERED];
     if (l->copies)
         call.mem = wf__copies_use(l->copies, copy);
     if (l->stage->numbers) {
-        number_box(l->stage, call.param, lo, param);
+        write_box_param(l->stage, call.param, lo, param);
         call.param = param;
     }
     if (l->entry)
@@ -51,8 +43,8 @@ static int64_t kept_point(const wf__stage *stage, const int64_t *index)
     return stage->body.kept_lane ? at * stage->extent[lane] + index[lane] : at;
 }
 
-/* Moves the results to where this worker has room for those of one box, which begin at point `first`. */
-static void redirect(const wf__launch *l, int worker, int64_t first, uint64_t *acc)
+/* Sets the addresses of results such that a box whose kept points begin at `first` fills the worker's part of `kept`. */
+static void redirect_results(const wf__launch *l, int worker, int64_t first, uint64_t *acc)
 {
     for (uint32_t k = 0; k < l->stage->body.red_n; ++k) {
         char *room = l->kept + (size_t)worker * l->kept_bytes + l->at[k];
@@ -60,12 +52,12 @@ static void redirect(const wf__launch *l, int worker, int64_t first, uint64_t *a
     }
 }
 
-/* The next stage on the kept points of a box. */
-static void run_then(const wf__launch *l, const int64_t *lo, const int64_t *hi, const uint64_t *acc)
+/* Runs the consumer on the kept points of a box. */
+static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *hi, const uint64_t *acc)
 {
-    const wf__stage *stage = l->stage, *next = l->then->stage;
+    const wf__stage *stage = l->stage, *next = l->consumer->stage;
     wf__mem mem[WF__MOST_FUSED];
-    wf__call call = l->then->call;
+    wf__call call = l->consumer->call;
     int64_t from[WF_MAX_RANK], to[WF_MAX_RANK], last[WF_MAX_RANK];
     int kept = stage->body.kept, lane = stage->body.rank - 1;
     memcpy(mem, call.mem, next->body.slot_n * sizeof *mem);
@@ -80,63 +72,64 @@ static void run_then(const wf__launch *l, const int64_t *lo, const int64_t *hi, 
         from[kept] = lo[lane];
         to[kept] = hi[lane];
     }
-    if (next->body.rank == 1) { /* boxes are cut so that their kept points follow each other */
+    if (next->body.rank == 1) { /* the kept points of a box are contiguous in its index space */
         for (int d = 0; d <= lane; ++d)
             last[d] = hi[d] - 1;
         from[0] = kept_point(stage, lo);
         to[0] = kept_point(stage, last) + 1;
     }
-    l->then->entry(&call, from, to, NULL);
+    l->consumer->entry(&call, from, to, NULL);
 }
 
-int64_t wf__points_of_box(const wf__stage *stage, int64_t block, int64_t *lo, int64_t *hi)
+int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
     int64_t part = 0, parts = 1;
     for (int d = stage->body.rank - 1; d >= 0; --d) {
         int64_t count = (stage->extent[d] + stage->block[d] - 1) / stage->block[d];
-        lo[d] = block % count * stage->block[d];
+        lo[d] = box % count * stage->block[d];
         if (d >= stage->body.kept && !(stage->body.kept_lane && d == stage->body.rank - 1)) {
-            part += block % count * parts;
+            part += box % count * parts;
             parts *= count;
         }
-        block /= count;
+        box /= count;
         hi[d] = lo[d] + stage->block[d] < stage->extent[d] ? lo[d] + stage->block[d] : stage->extent[d];
     }
     return part;
 }
 
-void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker)
+void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
 {
     const wf__stage *stage = l->stage;
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, block, lo, hi);
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, box, lo, hi);
     uint64_t kept[WF__MOST_FUSED];
     uint64_t *acc = l->partials.at;
-    acc = acc ? acc + (size_t)(stage->reduce ? part : block) * stage->body.red_n : NULL;
-    if (l->then)
-        redirect(l, worker, kept_point(stage, lo), acc = kept);
+    acc = acc ? acc + (size_t)(stage->reduce ? part : box) * stage->body.red_n : NULL;
+    if (l->consumer)
+        redirect_results(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce && stage->body.kept_lane)
         wf__partials_clear(stage, lo, hi, acc);
-    run_box(l, copy, lo, hi, acc);
-    if (l->then)
-        run_then(l, lo, hi, acc);
+    call_entry(l, copy, lo, hi, acc);
+    if (l->consumer)
+        run_consumer(l, lo, hi, acc);
 }
 
-static void run_block(void *user, int64_t block, int worker) { wf__run_one(user, block, worker, worker); }
+/* ---- boxes for the pool ---- */
+static void run_one(void *user, int64_t box, int worker) { wf__run_box(user, box, worker, worker); }
 
-static void run_some(void *user, int64_t first, int64_t end, int worker)
+static void run_range(void *user, int64_t first, int64_t end, int worker)
 {
-    for (int64_t block = first; block < end; ++block)
-        wf__run_one(user, block, worker, worker);
+    for (int64_t box = first; box < end; ++box)
+        wf__run_box(user, box, worker, worker);
 }
 
-/* Consecutive blocks that share a copy. */
+/* Consecutive boxes that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
     const wf__launch *l = user;
-    int64_t n = l->copies->n, blocks = l->stage->blocks, each = blocks / n, more = blocks % n;
+    int64_t n = l->copies->n, boxes = l->stage->blocks, each = boxes / n, more = boxes % n;
     int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
-    for (int64_t b = first; b < end; ++b)
-        wf__run_one(l, b, group, worker);
+    for (int64_t box = first; box < end; ++box)
+        wf__run_box(l, box, group, worker);
 }
 
 int wf__threads_of(const wf__engine *e, const wf__limits *limits)
@@ -148,10 +141,11 @@ int wf__threads_of(const wf__engine *e, const wf__limits *limits)
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits)
 {
     int64_t points = 1;
-    stage += stage->chief; /* of a chain the operator decides */
+    stage += stage->chief; /* the operator's stage decides for a per-block step */
     for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
         points *= stage->extent[d];
-    return stage->blocks > 1 && (limits->serial_below ? points >= limits->serial_below : stage->work >= PARALLEL_WORK);
+    return stage->blocks > 1 &&
+           (limits->serial_below ? points >= limits->serial_below : stage->work >= WF__PARALLEL_WORK);
 }
 
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits)
@@ -159,44 +153,45 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
     return wf__is_large(stage, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
 }
 
-/* A part of a short run is one call: what a call costs is more than what threads that do not come at the same time lose
- * by that. How long loops take nobody knows: then the threads share what there is as evenly as they can. */
+/* In a short run, a thread's part is one call: several calls would cost more than an uneven division among threads that
+ * start at different times. The duration of loops is unknown, so boxes with loops are divided one by one. */
 int64_t wf__least_of_call(const wf__stage *stage)
 {
-    enum { CALL_WORK = 1 << 19 };
     uint64_t work = stage->work / (uint64_t)stage->blocks + 1;
-    return stage->body.loops ? 1 : (int64_t)(CALL_WORK / work) + 1;
+    return stage->body.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
 }
 
-static void run_parts(wf__launch *l)
-{
-    int64_t least = wf__least_of_call(l->stage);
-    wf__pool_run_several(l->engine->pool, l->threads, l->stage->blocks,
-                         &(wf__several){ least, WF__MOST_OF_CALL * least, false }, run_some, l);
-}
-
-static void run_blocks(wf__launch *l)
+static void run_parallel(wf__launch *l)
 {
     const wf__stage *stage = l->stage;
-    bool groups = l->copies && stage->in_order;
-    if (l->parallel && l->entry && l->then)
-        wf__pool_run_on(l->engine->pool, l->workers, stage->blocks, run_block, l);
-    else if (l->parallel && l->entry && groups)
-        wf__pool_run_on(l->engine->pool, l->threads, l->copies->n, run_group, l);
-    else if (l->parallel && l->entry && l->copies)
-        wf__pool_run_on(l->engine->pool, (int)l->copies->n, stage->blocks, run_block, l);
-    else if (l->parallel && l->entry && stage->slabs >= 0)
+    wf__pool *pool = l->engine->pool;
+    int64_t least = wf__least_of_call(stage);
+    if (l->consumer)
+        wf__pool_run_on(pool, l->workers, stage->blocks, run_one, l);
+    else if (l->copies && stage->in_order)
+        wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
+    else if (l->copies)
+        wf__pool_run_on(pool, (int)l->copies->n, stage->blocks, run_one, l);
+    else if (stage->slabs >= 0)
         wf__run_slabs(l);
-    else if (l->parallel && l->entry)
-        run_parts(l);
-    else if (groups)
+    else
+        wf__pool_run_several(pool, l->threads, stage->blocks, &(wf__several){ least, WF__MOST_OF_CALL * least, false },
+                             run_range, l);
+}
+
+/* Runs all boxes, on the pool or on the calling thread. */
+static void run_boxes(wf__launch *l)
+{
+    const wf__stage *stage = l->stage;
+    if (l->parallel && l->entry)
+        run_parallel(l);
+    else if (l->copies && stage->in_order)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
     else if (stage->body.red_n || stage->boxed)
-        for (int64_t b = 0; b < stage->blocks; ++b)
-            run_block(l, b, 0);
+        run_range(l, 0, stage->blocks, 0);
     else
-        run_box(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, stage->extent, NULL);
+        call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, stage->extent, NULL);
 }
 
 /* ---- one stage ---- */
@@ -213,21 +208,7 @@ bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failur
     return l->interp != NULL;
 }
 
-void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
-{
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
-        const wf__mem_layout *layout = &stage->mem[s];
-        mem[s].base = base[layout->object];
-        if (layout->offset && !stage->empty)
-            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
-        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
-            mem[s].stride[d] = layout->stride[d];
-            mem[s].dim[d] = layout->dim[d];
-        }
-    }
-}
-
-/* Private memory: as many copies as the order of joins wants, or as there are workers. */
+/* Makes private copies: one for each group of the join order, or one for each worker. */
 static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
@@ -240,18 +221,19 @@ static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
     return true;
 }
 
-/* Gets ready to run `then`, the next stage, box by box after l's; if that cannot be, leaves l as it is. false: failed. */
-static bool fuse(wf__launch *l, wf__launch *then, wf__stage *next, char *const *base, wf__mem *mem, wf__failure *f)
+/* Makes `next` the consumer of l's boxes, if both have compiled code. Returns false on failure alone. */
+static bool fuse_consumer(wf__launch *l, wf__launch *consumer, wf__stage *next, char *const *base, wf__mem *mem,
+                          wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    *then = (wf__launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
-    then->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
+    *consumer = (wf__launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
+    consumer->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
     wf__stage_mem(next, base, mem);
     if (!l->entry)
         return true;
-    if (!wf__choose_code(then, next, false, f))
+    if (!wf__choose_code(consumer, next, false, f))
         return false;
-    if (!then->entry)
+    if (!consumer->entry)
         return true;
     size_t points = 1;
     for (int d = 0; d < stage->body.rank; ++d)
@@ -265,7 +247,7 @@ static bool fuse(wf__launch *l, wf__launch *then, wf__stage *next, char *const *
     l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
     if (!l->kept)
         return wf__out_of_memory(f, "partial results");
-    l->then = then;
+    l->consumer = consumer;
     return true;
 }
 
@@ -275,7 +257,7 @@ static bool run_watched(wf__launch *l, wf__failure *f)
     if (!wf__watch_begin(&watch, l->engine, l->stage, l->call.mem))
         return wf__out_of_memory(f, "debug mode");
     l->call.watch = &watch;
-    run_blocks(l);
+    run_boxes(l);
     l->call.watch = NULL;
     bool ok = watch.status == WF_OK;
     if (!ok) {
@@ -292,28 +274,31 @@ double wf__compiling(const wf__note *note, const wf__stage *next)
     return -note->compile_s - (next ? note[1].compile_s : 0);
 }
 
-/* How the stage ran. `start`: when, and what wf__compiling() was then. */
+/* Notes how the stage ran. `start`: the time of the start plus wf__compiling at that time. */
 static void note_run(const wf__launch *l, const wf__stage *next, double start)
 {
     wf__note *note = l->note;
     note->ran = true;
-    note->threads = !l->parallel || !l->entry ? 1 : l->then ? l->workers : l->copies ? (int)l->copies->n : l->threads;
+    note->threads = !l->parallel || !l->entry ? 1
+                    : l->consumer             ? l->workers
+                    : l->copies               ? (int)l->copies->n
+                                              : l->threads;
     note->copies = l->copies ? (int)l->copies->n : 0;
     note->run_s = wf__now() + wf__compiling(note, next) - start;
-    if (l->then) {
+    if (l->consumer) {
         note[1].ran = note[1].fused = true;
         note[1].threads = note->threads;
     }
 }
 
-/* Sets *both if the next stage has run, too. `next`: if it may be fused, else NULL. */
+/* Runs one stage. `next`: the following stage if it may be fused, else NULL; *both is set if it ran, too. */
 static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *const *base, uint64_t *param,
                       uint64_t *result, const wf__limits *limits, bool interpret, bool *both, wf__note *note,
                       wf__failure *f)
 {
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     wf__launch l = { .engine = e, .stage = stage, .call = { .param = param, .extent = stage->extent }, .note = note },
-               then;
+               consumer;
     l.partials.stage = stage;
     double start = note ? wf__now() + wf__compiling(note, next) : 0;
     uint32_t slots = stage->body.slot_n;
@@ -338,18 +323,18 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
         if (ok && stage->copies_n)
             ok = make_copies(&l, &copies, f);
         if (ok && next && !l.copies)
-            ok = fuse(&l, &then, next, base, next_mem, f);
-        if (ok && stage->body.flags & WF_DEBUG)
+            ok = fuse_consumer(&l, &consumer, next, base, next_mem, f);
+        if (ok && stage->body.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
         else if (ok)
-            run_blocks(&l);
+            run_boxes(&l);
         if (l.copies) {
             wf__copies_join(l.copies, e->pool, l.threads, mem);
             wf__copies_end(l.copies);
         }
         if (note)
             note_run(&l, next, start);
-        *both = ok && l.then;
+        *both = ok && l.consumer;
         atomic_fetch_add_explicit(&e->evaluated, 1 + *both, memory_order_relaxed);
     }
     if (ok && stage->body.red_n)
@@ -363,44 +348,46 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
 }
 
 /* ---- scans ---- */
-/* Code for a stage that runs piece by piece with a scan. false: there is none. */
-static bool choose_feed(wf__engine *e, wf__stage *stage, uint32_t object, char *const *base, const uint64_t *param,
-                        wf__mem *mem, const wf__limits *limits, wf__note *note, wf__feed *out)
+/* Sets the code of a stage that runs range by range with a scan. Returns false if there is no code. */
+static bool choose_ranged(wf__engine *e, wf__stage *stage, uint32_t object, char *const *base, const uint64_t *param,
+                          wf__mem *mem, const wf__limits *limits, wf__note *note, wf__ranged *out)
 {
     wf__stage_mem(stage, base, mem);
     wf__variant which = wf__stage_variant(stage, mem, wf__is_parallel(e, stage, limits));
-    *out = (wf__feed){ .stage = stage,
-                       .object = object,
-                       .entry = which == WF__VARIANTS ? NULL : wf__stage_entry(e, stage, which, note),
-                       .call = { .mem = mem, .param = param, .extent = stage->extent } };
+    *out = (wf__ranged){ .stage = stage,
+                         .object = object,
+                         .entry = which == WF__VARIANTS ? NULL : wf__stage_entry(e, stage, which, note),
+                         .call = { .mem = mem, .param = param, .extent = stage->extent } };
     return out->entry != NULL;
 }
 
-/* A scan with the stages before and behind it that are fused with it and have code. *more: how many stages it took,
- * less one; -1: the first is no scan, and is to run by itself. */
+/* Runs a scan, with the fused stages before and after it as far as they have code. *more is set to the number of stages
+ * that ran, less one; -1 = none ran, since the first stage is no scan and must run by itself. */
 static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const uint64_t *param,
                      const wf__limits *limits, bool interpret, int *more, wf__note *note, wf__failure *f)
 {
     wf__mem mem[2][WF__MOST_FUSED];
-    wf__feed feed, then;
-    bool fed = !stage->scan.on;
-    wf__stage *scan = stage + fed;
+    wf__ranged producer, consumer;
+    bool produces = !stage->scan.on; /* the first stage produces the elements */
+    wf__stage *scan = stage + produces;
     *more = -1;
-    if (fed && (interpret || !choose_feed(e, stage, scan->scan.to, base, param, mem[0], limits, note, &feed)))
+    if (produces &&
+        (interpret || !choose_ranged(e, stage, scan->scan.to, base, param, mem[0], limits, note, &producer)))
         return true;
-    bool used =
-        scan->fused && !interpret &&
-        choose_feed(e, scan + 1, scan->scan.to, base, param, mem[1], limits, note ? note + fed + 1 : NULL, &then);
+    wf__note *consumer_note = note ? note + produces + 1 : NULL;
+    bool consumes = scan->fused && !interpret &&
+                    choose_ranged(e, scan + 1, scan->scan.to, base, param, mem[1], limits, consumer_note, &consumer);
     int threads = interpret ? 1 : wf__threads_of(e, limits);
     double start = note ? wf__now() : 0;
-    if (!wf__scan_run(e->pool, e->memory, threads, scan, base, fed ? &feed : NULL, used ? &then : NULL))
+    if (!wf__scan_run(e->pool, e->memory, threads, scan, base, produces ? &producer : NULL,
+                      consumes ? &consumer : NULL))
         return wf__out_of_memory(f, "a scan");
-    *more = fed + used;
+    *more = produces + consumes;
     for (int k = 0; k <= *more && note; ++k) {
         note[k].ran = true;
         note[k].threads = threads;
         note[k].fused = k > 0;
-        note[k].code = k == fed ? WF_CODE_LIBRARY : note[k].code;
+        note[k].code = k == produces ? WF_CODE_LIBRARY : note[k].code;
     }
     if (note)
         note->run_s = wf__now() - start;
@@ -409,15 +396,6 @@ static bool run_scan(wf__engine *e, wf__stage *stage, char *const *base, const u
 }
 
 /* ---- the plan ---- */
-size_t wf__temp_bytes(const wf__temp *t)
-{
-    size_t bytes = wf__size(t->dtype);
-    for (int d = 0; d < t->shape.rank; ++d)
-        if (!wf__mul_size(bytes, (size_t)t->shape.dim[d], &bytes))
-            return SIZE_MAX;
-    return bytes;
-}
-
 typedef struct ahead { /* stages without code */
     wf__engine *engine;
     wf__plan *plan;
@@ -434,8 +412,8 @@ static void compile_one(void *user, int64_t i, int worker)
     wf__stage_entry(a->engine, &a->plan->stage[s], (wf__variant)a->which[i], a->notes ? &a->notes[s] : NULL);
 }
 
-/* Code for all stages of a plan that runs for the first time, by all threads at once. Whatever goes wrong, stages
- * see to their code themselves. */
+/* Compiles the stages of a plan that runs for the first time, on all threads. A stage whose code is still missing
+ * afterwards compiles it when it runs. */
 static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, const wf__limits *limits, bool interpret,
                           wf__note *notes)
 {
@@ -465,8 +443,8 @@ static void compile_ahead(wf__engine *e, wf__plan *plan, char *const *base, cons
     wf__free(mem);
 }
 
-bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
-                    bool interpret, wf__note *notes, wf__failure *failure)
+bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
+                 bool interpret, wf__note *notes, wf__failure *failure)
 {
     enum { SMALL = 16 };
     char *small_base[SMALL], **base = small_base;
@@ -503,7 +481,7 @@ bool wf__engine_run(wf__engine *e, wf__plan *plan, char *const *given, const uin
         wf__note *note = notes ? &notes[s] : NULL;
         int more = -1;
         if (stage->chain) {
-            ok = wf__run_chain(e, plan, stage, base, all, limits, interpret, note, failure);
+            ok = wf__run_per_block(e, plan, stage, base, all, limits, interpret, note, failure);
             s += (uint32_t)stage->chain - 1;
             continue;
         }

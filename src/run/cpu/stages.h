@@ -1,48 +1,49 @@
-/* stages.h - a stage in flight (launch.c), for what runs several together (per_block.c) or one as quickly as can be
- * (prepared.c). */
-#ifndef WEFT_LAUNCH_H
-#define WEFT_LAUNCH_H
+/* stages.h - a stage in flight (stages.c), for the code that runs several stages together (per_block.c) and for
+ * prepared launches (prepared.c). */
+#ifndef WEFT_CPU_STAGES_H
+#define WEFT_CPU_STAGES_H
 #include "run/cpu/copies.h"
-#include "run/engine_internal.h"
+#include "run/cpu/cpu.h"
 #include "run/cpu/partials.h"
+#include "run/engine_internal.h"
 
 typedef struct wf__launch { /* one stage in flight */
     wf__engine *engine;
     const wf__stage *stage;
-    wf__entry *entry; /* NULL: interpret */
+    wf__entry *entry; /* NULL = interpret */
     const wf__interp *interp;
-    void *scratch;
+    void *scratch; /* of the interpreter */
     wf__call call;
     wf__partials partials;
-    /* a fused stage */
-    struct wf__launch *then; /* follows box by box; NULL: none does */
-    char *kept;              /* [workers][kept_bytes]: results of the box at hand */
+    struct wf__launch *consumer; /* the fused stage, which runs on each box right after this stage; NULL = none */
+    char *kept;                  /* [workers][kept_bytes]: results of a worker's current box, for the consumer */
     size_t kept_bytes;
-    size_t at[WF__MOST_FUSED]; /* of reduction k's in it */
-    int workers;
-    int threads;        /* at most */
-    bool parallel;      /* if compiled */
-    wf__copies *copies; /* NULL: none. in_order: one for each group of blocks, else for each worker */
-    wf__note *note;     /* NULL: nobody wants to know */
+    size_t at[WF__MOST_FUSED]; /* offset of reduction k in a worker's part of `kept` */
+    int workers;               /* parts of `kept` */
+    int threads;               /* at most */
+    bool parallel;             /* compiled code runs on several threads */
+    wf__copies *copies;        /* one for each group of boxes if stage->in_order, else for each worker; NULL = none */
+    wf__note *note;            /* or NULL */
 } wf__launch;
 
-bool wf__out_of_memory(wf__failure *f, const char *what); /* false */
-/* The points of a block; returns which part of the reduced axes it is. */
-int64_t wf__points_of_box(const wf__stage *stage, int64_t block, int64_t *lo, int64_t *hi);
-void wf__run_one(const wf__launch *l, int64_t block, int64_t copy, int worker);
+/* Sets the bounds of the points of a box. Returns the number of the box's part of the reduced axes. */
+int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi);
+/* Runs one box. `copy`: the private copy that it accumulates into. */
+void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker);
 int wf__threads_of(const wf__engine *e, const wf__limits *limits);
+/* True if the stage has work for several threads. */
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits);
-bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits); /* if compiled */
-/* Blocks that one call to a worker's function does, at least and, so many times as many, at most. */
+/* True if compiled code of the stage runs on several threads. */
+bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits);
+/* The least number of boxes that one call to a worker's function runs; the most is WF__MOST_OF_CALL times as many. */
 int64_t wf__least_of_call(const wf__stage *stage);
-enum { WF__MOST_OF_CALL = 4 };
-/* Code for the stage's slots in l->call, or the interpreter. */
+/* Sets the code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
-/* Minus the seconds that compiling this stage, and the next one if it may be fused, has taken so far. */
+/* Minus the seconds spent so far on compiling this stage, and `next` if it is not NULL. */
 double wf__compiling(const wf__note *note, const wf__stage *next);
-/* prepared.c. A stage that is cut along one axis (stage->slabs) and has code, by all threads. */
+/* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->slabs) on all threads. */
 void wf__run_slabs(const wf__launch *l);
-/* per_block.c. stage->chain stages from this one on. */
-bool wf__run_chain(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
-                   const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f);
+/* per_block.c: runs the stages of a per-block step, stage->chain of them from this one on. */
+bool wf__run_per_block(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
+                       const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f);
 #endif

@@ -1,4 +1,4 @@
-/* show.c - which arrays show what is stored in them. */
+/* show.c - the list of arrays that wf_watch shows. */
 #include "run/debug/show.h"
 #include "run/engine_internal.h"
 

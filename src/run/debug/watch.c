@@ -1,17 +1,16 @@
-/* watch.c - findings of debug mode: indices outside, elements that two points write, NaNs stored, outputs left unset.
- * And what is shown by it. */
+/* watch.c - see watch.h. */
 #include "run/debug/watch.h"
 #include <math.h>
 
 enum { MOST_ELEMENTS = 1 << 27 }; /* of an array whose writers are kept */
 
-/* ---- who wrote what ---- */
-typedef struct region { /* of memory that slots write; of a slot that is not its region's first: not used */
+/* ---- writers ---- */
+typedef struct region { /* memory that slots write; the first of them owns the region */
     uintptr_t lo, hi;
-    unsigned size; /* of an element; 0: nothing is written */
+    unsigned size; /* of an element; 0 = no slot writes */
 } region;
 
-static region written(const wf__stage *stage, uint32_t slot, const wf__mem *mem, wf__watch_slot *s)
+static region written_region(const wf__stage *stage, uint32_t slot, const wf__mem *mem, wf__watch_slot *s)
 {
     for (int d = 0; d < stage->body.slot[slot].rank; ++d) {
         int64_t reach = mem->dim[d] > 0 ? (mem->dim[d] - 1) * mem->stride[d] : 0;
@@ -23,17 +22,17 @@ static region written(const wf__stage *stage, uint32_t slot, const wf__mem *mem,
     return r;
 }
 
-static bool meet(const region *a, const region *b)
+static bool overlap(const region *a, const region *b)
 {
     return a->size && a->size == b->size && a->lo < b->hi && b->lo < a->hi && (a->lo - b->lo) % a->size == 0;
 }
 
-/* Makes one region of two that meet, that of the first slot; false: there are none. */
-static bool merge(wf__watch_slot *slot, region *of, uint32_t n)
+/* Merges two regions that overlap into that of the first slot. false = no two regions overlap. */
+static bool merge_regions(wf__watch_slot *slot, region *of, uint32_t n)
 {
     for (uint32_t s = 0; s < n; ++s)
         for (uint32_t t = s + 1; t < n; ++t) {
-            if (slot[s].table != s || slot[t].table != t || !meet(&of[s], &of[t]))
+            if (slot[s].table != s || slot[t].table != t || !overlap(&of[s], &of[t]))
                 continue;
             of[s].lo = of[t].lo < of[s].lo ? of[t].lo : of[s].lo;
             of[s].hi = of[t].hi > of[s].hi ? of[t].hi : of[s].hi;
@@ -74,7 +73,7 @@ static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
 bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
 {
     const wf__ir *body = &stage->body;
-    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_TRAP_NAN };
+    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_FLAG_TRAP_NAN };
     w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
     region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
     for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
@@ -84,11 +83,11 @@ bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, c
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
         bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].sight;
-        bool handed = watched && stage->team.threads && body->slot[n->a].scratch; /* no memory of its own */
-        if (watched && !of[n->a].size && !handed)
-            of[n->a] = written(stage, n->a, &mem[n->a], &w->slot[n->a]);
+        bool shared = watched && stage->team.threads && body->slot[n->a].scratch; /* the slot has no memory in `mem` */
+        if (watched && !of[n->a].size && !shared)
+            of[n->a] = written_region(stage, n->a, &mem[n->a], &w->slot[n->a]);
     }
-    while (w->slot && of && merge(w->slot, of, body->slot_n))
+    while (w->slot && of && merge_regions(w->slot, of, body->slot_n))
         continue;
     bool ok = w->slot && of && make_tables(w, mem, of);
     wf__free(of);
@@ -116,14 +115,14 @@ static void add_tuple(wf__str *out, const int64_t *x, int n)
     wf__str_add(out, n == 1 ? ",)" : ")");
 }
 
-/* Axes of scratch that say which block's it is, of which the program knows nothing. */
-static int axes_in_front(const wf__slot *s) { return s->scratch && !s->shared ? s->scratch - 1 : 0; }
+/* The number of leading axes of scratch that select the block, which messages leave out. */
+static int leading_axes(const wf__slot *s) { return s->scratch && !s->shared ? s->scratch - 1 : 0; }
 
 static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
 {
     const wf__mem_layout *layout = &w->stage->mem[slot];
     const wf__slot *s = &w->stage->body.slot[slot];
-    const int front = axes_in_front(s);
+    const int front = leading_axes(s);
     wf__bind b = { .dtype = s->dtype, .rank = (uint8_t)(s->rank - front), .number = layout->number };
     char text[WF__CALLED];
     b.name = wf__label_of(&w->stage->body, wf__array_ref(slot));
@@ -149,7 +148,7 @@ static void add_point(const wf__watch *w, wf__str *out, int64_t number)
     add_tuple(out, point, w->stage->body.rank);
 }
 
-/* What the user calls what is read, or written. */
+/* The program's name of the value that is read or written; NULL = none. */
 static const char *name_of(const wf__watch *w, const wf__node *n)
 {
     const wf__ir *body = &w->stage->body;
@@ -171,7 +170,7 @@ void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, co
     if (!is_first(w, WF_ERR_BOUNDS))
         return;
     const wf__slot *slot = &w->stage->body.slot[n->a];
-    const int front = axes_in_front(slot);
+    const int front = leading_axes(slot);
     const char *name = name_of(w, n);
     wf__str_add(&w->text, wf__function_of(n));
     if (name)
@@ -222,7 +221,7 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     wf__str_add(&w->text, ", write the same element of ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
-                                             : " by wf_accumulate, which is told that none do (WF_NO_CONFLICT)");
+                                             : " by wf_accumulate, which is told that none do (WF_MODE_NO_CONFLICT)");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
@@ -285,7 +284,7 @@ void wf__watch_unset(const wf__watch *w, wf__str *out)
     }
 }
 
-/* ---- what is shown ---- */
+/* ---- wf_watch ---- */
 bool wf__watch_has_sights(const wf__watch *w)
 {
     bool any = false;

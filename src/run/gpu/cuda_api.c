@@ -17,8 +17,8 @@ void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__st
     }
 }
 
-/* A function is stored as an address of data, which dlsym's result is. */
-static bool find_all(wf__cuda *c, wf__str *error)
+/* Copies the addresses bytewise, since dlsym returns a pointer to data. */
+static bool find_functions(wf__cuda *c, wf__str *error)
 {
     void *at;
 #define X(name, symbol, arguments)                 \
@@ -35,7 +35,7 @@ static bool find_all(wf__cuda *c, wf__str *error)
     return true;
 }
 
-/* Tries the file `name` in `folder`; `why` collects why not, and fails without memory. */
+/* Opens the file `name` in `folder`. Appends the reason of a failure to `why`. */
 static void *open_in(const char *folder, const char *name, wf__str *why)
 {
     wf__str path = { 0 };
@@ -90,7 +90,7 @@ bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
     else if (!c.handle)
         wf__str_addf(error, "no %s was found (%s%s)", what, given ? (emulated ? "WEFT_CUDA_EMU: " : "WEFT_CUDA: ") : "",
                      wf__str_get(&why));
-    else if (!find_all(&c, &why))
+    else if (!find_functions(&c, &why))
         wf__str_addf(error, "the %s is too old (%s)", what, wf__str_get(&why));
     else {
         int result = c.Init(0);

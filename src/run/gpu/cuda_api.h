@@ -1,4 +1,4 @@
-/* cuda_api.h - the CUDA driver, opened at run time: no header and no library of the toolkit is needed to build. */
+/* cuda_api.h - the CUDA driver, opened at run time. A build needs neither headers nor libraries of the toolkit. */
 #ifndef WEFT_CUDA_API_H
 #define WEFT_CUDA_API_H
 #include "base/os.h"
@@ -19,14 +19,14 @@ typedef struct wf__cuda_copy2d { /* CUDA_MEMCPY2D */
 
 typedef struct wf__cuda {
     void *handle;
-    size_t (*report)(char *buffer, size_t size); /* of an emulator: what was wrong, and where; NULL: a driver */
-    void (*name)(const char *label);             /* of an emulator, for that: of the launches that follow; NULL: none */
+    size_t (*report)(char *buffer, size_t size); /* an emulator's report of a failure; NULL = a driver */
+    void (*name)(const char *label); /* names the next launches for an emulator's reports; NULL = a driver */
 #define X(name, symbol, arguments) int(*name) arguments;
 #include "run/gpu/cuda_api.def"
 #undef X
 } wf__cuda;
 
-/* The values of cuda.h that are used. */
+/* Values of cuda.h. */
 enum {
     WF__CUDA_OUT_OF_MEMORY = 2,
     WF__CUDA_CAPTURE_IMPLICIT = 906, /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT */
@@ -52,11 +52,11 @@ enum {
     WF__CUDA_MEMORY_DEVICE = 2
 };
 
-/* Opens a driver and starts it: the library that WEFT_CUDA names, else NVIDIA's; `emulated`: the one that WEFT_CUDA_EMU
- * names, else libweft_cuda_emu.so beside this library or program, where it is installed, or where libraries are found.
- * false: `error` says what was looked for, and why it was not taken; it has failed if memory ran out. */
+/* Opens and starts a driver: the library that WEFT_CUDA names, else NVIDIA's. `emulated`: the library that WEFT_CUDA_EMU
+ * names, else libweft_cuda_emu.so beside this library or program, in the installation, or on the library path. A failure
+ * returns false and sets `error`, which has failed if memory ran out. */
 bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error);
 void wf__cuda_close(wf__cuda *cuda);
-/* "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)" */
+/* Appends, for example, "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
 void wf__cuda_explain(const wf__cuda *cuda, const char *what, int result, wf__str *error);
 #endif

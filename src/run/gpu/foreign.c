@@ -1,8 +1,9 @@
-/* foreign.c - memory that the processor and GPUs share, and the host program's own: what a GPU can reach of it. */
+/* foreign.c - memory that the processor and GPUs share, and whether a GPU can reach memory of the program. */
 #include "run/gpu/internal.h"
 #include <stdio.h>
 
-static bool asked(const wf__gpu *gpu, int attribute, const char *at, void *value)
+/* Queries an attribute of an address; false = unknown. */
+static bool get_attribute(const wf__gpu *gpu, int attribute, const char *at, void *value)
 {
     return gpu->cuda->PointerGetAttribute(value, attribute, wf__gpu_address(at)) == 0;
 }
@@ -15,29 +16,29 @@ static bool refuse(const wf__gpu *gpu, const char *at, wf_status status, wf__fai
     return false;
 }
 
-/* Managed memory and pinned memory of the processor. */
+/* True for managed memory and for pinned memory of the processor. */
 static bool is_everywhere(const wf__gpu *gpu, const char *at, unsigned type)
 {
     unsigned managed = 0;
-    return type == WF__CUDA_MEMORY_HOST || (asked(gpu, WF__CUDA_POINTER_IS_MANAGED, at, &managed) && managed);
+    return type == WF__CUDA_MEMORY_HOST || (get_attribute(gpu, WF__CUDA_POINTER_IS_MANAGED, at, &managed) && managed);
 }
 
-/* Memory without a context (of pools) is its device's. */
+/* Memory of pools has no context and belongs to its device. */
 static bool is_within_reach(const wf__gpu *gpu, const char *at, wf__failure *f)
 {
     unsigned type = 0;
     int device = -1;
     void *context = NULL;
     char where[48];
-    if (!asked(gpu, WF__CUDA_POINTER_MEMORY_TYPE, at, &type))
+    if (!get_attribute(gpu, WF__CUDA_POINTER_MEMORY_TYPE, at, &type))
         return refuse(gpu, at, WF_ERR_ARG, f, "the driver does not know it (memory of the processor, or none)");
     if (is_everywhere(gpu, at, type))
         return true;
-    if (asked(gpu, WF__CUDA_POINTER_DEVICE, at, &device) && device != gpu->device) {
+    if (get_attribute(gpu, WF__CUDA_POINTER_DEVICE, at, &device) && device != gpu->device) {
         snprintf(where, sizeof where, "it is that of device %d", device);
         return refuse(gpu, at, WF_ERR_DEVICE, f, where);
     }
-    if (asked(gpu, WF__CUDA_POINTER_CONTEXT, at, &context) && context && context != gpu->context)
+    if (get_attribute(gpu, WF__CUDA_POINTER_CONTEXT, at, &context) && context && context != gpu->context)
         return refuse(gpu, at, WF_ERR_DEVICE, f, "it belongs to another CUDA context than the device's primary one");
     return true;
 }
@@ -48,8 +49,8 @@ bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *
     if (!wf__gpu_enter(gpu, f))
         return false;
     bool ok = is_within_reach(gpu, lo, f);
-    if (ok && asked(gpu, WF__CUDA_POINTER_RANGE_START, lo, &first) &&
-        (!asked(gpu, WF__CUDA_POINTER_RANGE_START, hi - 1, &last) || first != last)) {
+    if (ok && get_attribute(gpu, WF__CUDA_POINTER_RANGE_START, lo, &first) &&
+        (!get_attribute(gpu, WF__CUDA_POINTER_RANGE_START, hi - 1, &last) || first != last)) {
         f->status = WF_ERR_ARG;
         wf__str_addf(&f->text, "the memory at 0x%llx of %s has less than the %lld bytes that the array spans",
                      (unsigned long long)wf__gpu_address(lo), gpu->name, (long long)(hi - lo));
@@ -66,7 +67,7 @@ bool wf__gpu_is_shared(wf__gpu *gpu, const char *at)
     unsigned type = 0;
     bool shared = false;
     if (wf__gpu_enter(gpu, &ignored)) {
-        shared = asked(gpu, WF__CUDA_POINTER_MEMORY_TYPE, at, &type) && is_everywhere(gpu, at, type);
+        shared = get_attribute(gpu, WF__CUDA_POINTER_MEMORY_TYPE, at, &type) && is_everywhere(gpu, at, type);
         wf__gpu_end(gpu);
     }
     wf__str_free(&ignored.text);

@@ -4,7 +4,7 @@
 
 enum { IDLE_MODULE_BYTES = 32 << 20 };
 
-/* Errors of kernels stay with the driver's context: every later call gives them again. */
+/* True for errors of kernels after which every later call in the driver's context fails. */
 static bool ends_context(int result)
 {
     static const short ends[] = { 214, 700, 702, 710, 714, 715, 716, 717, 718, 719 };
@@ -14,7 +14,7 @@ static bool ends_context(int result)
     return is;
 }
 
-/* A failure that comes late is one of the launches since the last wait. */
+/* A failure of a kernel appears at a later call. Appends the labels of the launches since the last wait. */
 static void name_recent(const wf__gpu *gpu, wf__str *out)
 {
     unsigned n = gpu->recent_n, first = n > WF__GPU_RECENT ? n - WF__GPU_RECENT : 0;
@@ -62,7 +62,7 @@ static void close_gpu(wf__gpu *gpu)
     wf__free(gpu);
 }
 
-static bool start(wf__gpu *gpu, int n, wf__failure *f)
+static bool start_gpu(wf__gpu *gpu, int n, wf__failure *f)
 {
     const wf__cuda *c = gpu->cuda;
     int major = 0, minor = 0;
@@ -104,13 +104,24 @@ static wf__gpu *open_gpu(wf__engine *e, int n, bool emulated, wf__failure *f)
         gpu->has_lock = wf__mutex_init(&gpu->lock);
     }
     if (!gpu || !gpu->modules || !gpu->has_lock) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a device");
-    } else if (start(gpu, n, f))
+        wf__out_of_memory(f, "a device");
+    } else if (start_gpu(gpu, n, f))
         return gpu;
     if (gpu)
         close_gpu(gpu);
     return NULL;
+}
+
+static void close_gpus(wf__engine *e)
+{
+    for (int k = 0; k < 2; ++k) {
+        for (int n = 0; n < WF__MOST_GPUS; ++n)
+            if (e->gpu[k][n])
+                close_gpu(e->gpu[k][n]);
+        if (e->cuda[k])
+            wf__cuda_close(e->cuda[k]);
+        wf__free(e->cuda[k]);
+    }
 }
 
 static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
@@ -123,6 +134,7 @@ static bool open_driver(wf__engine *e, int n, bool emulated, wf__failure *f)
             wf__str_add(&f->text, "out of memory for a device");
         else if (wf__cuda_open(c, emulated, &f->text)) {
             e->cuda[emulated] = c;
+            e->close_gpus = close_gpus;
             wf__str_free(&f->text);
         } else {
             f->status = f->text.failed ? WF_ERR_MEMORY : f->status;
@@ -182,21 +194,9 @@ void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
 {
     for (int i = 0; i < 2 * WF__MOST_GPUS && f->status == WF_OK; ++i) {
         wf__mutex_lock(&e->lock);
-        wf__gpu *gpu = e->gpu[i / WF__MOST_GPUS][i % WF__MOST_GPUS]; /* once open, it stays */
+        wf__gpu *gpu = e->gpu[i / WF__MOST_GPUS][i % WF__MOST_GPUS]; /* an open GPU stays open */
         wf__mutex_unlock(&e->lock);
         if (gpu)
             wf__gpu_finish(gpu, f);
-    }
-}
-
-void wf__engine_close_gpus(wf__engine *e)
-{
-    for (int k = 0; k < 2; ++k) {
-        for (int n = 0; n < WF__MOST_GPUS; ++n)
-            if (e->gpu[k][n])
-                close_gpu(e->gpu[k][n]);
-        if (e->cuda[k])
-            wf__cuda_close(e->cuda[k]);
-        wf__free(e->cuda[k]);
     }
 }

@@ -2,7 +2,7 @@
 #include "run/gpu/launch.h"
 
 /* ---- code ---- */
-static void release(wf__gpu *gpu, wf__gpu_kernel_code *c) /* the GPU is ours */
+static void release_kernel(wf__gpu *gpu, wf__gpu_kernel_code *c)
 {
     if (c->module)
         wf__map_let_go(gpu->modules, c->module);
@@ -17,8 +17,8 @@ void wf__gpu_free_stage_code(void *engine, void *code)
     wf__failure ignored = { 0 };
     WF__UNUSED(engine);
     bool current = wf__gpu_enter(gpu, &ignored);
-    release(gpu, &c->body);
-    release(gpu, &c->join);
+    release_kernel(gpu, &c->body);
+    release_kernel(gpu, &c->join);
     if (current)
         wf__gpu_end(gpu);
     wf__str_free(&ignored.text);
@@ -30,8 +30,8 @@ bool wf__gpu_joins(const wf__stage *stage)
     return stage->body.red_n && (stage->empty ? !stage->reduce : (stage->reduce ? stage->parts : stage->blocks) > 1);
 }
 
-/* Does nothing but to reduce. */
-static bool is_pure(const wf__ir *ir)
+/* True if the body's only effects are reductions. */
+static bool only_reduces(const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
         if (ir->node[r].op != WF__SETRED && wf__op_is_effect(ir->node[r].op))
@@ -43,28 +43,29 @@ const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
 {
     const wf__stage *next = stage + 1;
     bool uses = false;
-    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_DEBUG || next == plan->stage + plan->stage_n ||
-        next->body.red_n || next->scan.on || next->team.threads || next->empty)
+    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_FLAG_DEBUG ||
+        next == plan->stage + plan->stage_n || next->body.red_n || next->scan.on || next->team.threads || next->empty)
         return NULL;
     for (int d = 0; d < next->body.rank; ++d)
         if (next->extent[d] != 1)
             return NULL;
     for (wf__ref r = 1; r < next->body.n; ++r)
         uses = uses || (next->body.node[r].op == WF__PARAM && next->body.node[r].a >= plan->params);
-    return uses && (wf__gpu_joins(stage) || is_pure(&stage->body)) ? next : NULL; /* it may read what others write */
+    return uses && (wf__gpu_joins(stage) || only_reduces(&stage->body))
+               ? next
+               : NULL; /* else `next` may read what other threads write */
 }
 
-/* The newest PTX that matters and that a driver knows. */
+/* The newest useful PTX version that a driver knows. */
 static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
 
 wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
                                 bool join)
 {
     bool completes = stage->body.red_n && !stage->reduce && wf__gpu_joins(stage) == join;
-    enum { SHORT = 128, MANY = 1 << 13 };
     int last = stage->body.rank - 1;
     bool rows = stage->reduce && !stage->body.kept_lane && stage->body.kept == last && stage->parts == 1 &&
-                stage->extent[last] <= SHORT && stage->kept >= MANY;
+                stage->extent[last] <= WF__GPU_SHORT_ROW && stage->kept >= WF__GPU_MANY_ROWS;
     const wf__stage *post = completes ? wf__gpu_post(plan, stage) : NULL;
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
@@ -79,6 +80,31 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                               .copies = stage->copies,
                               .copies_n = join ? 0 : stage->copies_n,
                               .private_bytes = join ? 0 : stage->private_bytes };
+}
+
+wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                            wf__str *error)
+{
+    if (join && !wf__gpu_joins(stage))
+        return WF_OK;
+    wf__ptx_code *code = wf__alloc0(sizeof *code);
+    wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    wf_status status = WF_ERR_MEMORY;
+    for (uint32_t s = 0; mem && s < stage->body.slot_n; ++s) {
+        memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
+        memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
+    }
+    if (code && mem) {
+        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
+        status = wf__ptx_emit(&stage->body, &how, code, error);
+        if (status == WF_OK)
+            wf__str_addn(out, wf__str_get(&code->text), code->text.len);
+        wf__ptx_free(code);
+    } else
+        wf__str_add(error, "out of memory for PTX");
+    wf__free(mem);
+    wf__free(code);
+    return status;
 }
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
@@ -103,15 +129,14 @@ bool wf__gpu_get_code(wf__gpu_launch *l)
         return true;
     }
     if (!(c = wf__alloc0(sizeof *c))) {
-        l->failure->status = WF_ERR_MEMORY;
-        wf__str_add(&l->failure->text, "out of memory for a launch");
+        wf__out_of_memory(l->failure, "a launch");
         return false;
     }
     bool joins = wf__gpu_joins(l->stage), empty = l->stage->empty;
     if ((!empty && !make_kernel(l, false, &c->body, note)) ||
         (joins && !make_kernel(l, true, &c->join, empty ? note : NULL))) {
-        release(l->gpu, &c->body);
-        release(l->gpu, &c->join);
+        release_kernel(l->gpu, &c->body);
+        release_kernel(l->gpu, &c->join);
         wf__free(c);
         return false;
     }
@@ -123,29 +148,29 @@ bool wf__gpu_get_code(wf__gpu_launch *l)
 /* ---- the grid ---- */
 static int64_t divided(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
-static int64_t boxes(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->block[d]); }
+static int64_t boxes_along(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->block[d]); }
 
-/* Threads of a block: as many as keep a multiprocessor busiest, but fewer where there is work for few blocks. */
+/* Threads of a block: those of the best occupancy, but fewer if there is work for few blocks. */
 static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
 {
-    enum { LEAST = 32, BLOCKS = 2 /* of a multiprocessor */ };
+    enum { LEAST = 32 };
     const wf__gpu_kernel *kernel = wf__held_value(l->code->body.module);
     unsigned n = (unsigned)kernel->threads;
     if (l->limits->block_threads)
         return (unsigned)l->limits->block_threads;
-    while (n > LEAST && threads / n < BLOCKS * l->gpu->processors)
+    while (n > LEAST && threads / n < WF__GPU_BLOCKS * l->gpu->processors)
         n /= 2;
     return n;
 }
 
-/* How many of so many threads x along rows are idle, in the last block of a row. */
-static int64_t idle(int64_t extent, int64_t width, unsigned x)
+/* The number of idle threads in the last block of a row, with x threads along rows. */
+static int64_t idle_threads(int64_t extent, int64_t width, unsigned x)
 {
     return divided(extent, x * width) * x - divided(extent, width);
 }
 
-/* x goes along the lane axis: in the longest blocks that leave few threads idle at the ends of rows. Short rows
- * share a block. */
+/* x goes along the lane axis. Blocks are as long as leaves few threads idle at the ends of rows; short rows share a
+ * block. */
 static void shape_rows(wf__gpu_launch *l)
 {
     enum { WARP = 32, FEW = 8 /* one of so many */ };
@@ -154,10 +179,11 @@ static void shape_rows(wf__gpu_launch *l)
     int64_t width = l->code->body.ptx.width, extent = stage->extent[last], threads = divided(extent, width);
     l->rows = 1;
     for (int d = 0; d < last; ++d)
-        l->rows *= !stage->body.red_n || d < stage->body.kept ? stage->extent[d] : boxes(stage, d);
+        l->rows *= !stage->body.red_n || d < stage->body.kept ? stage->extent[d] : boxes_along(stage, d);
     unsigned n = block_threads(l, threads * l->rows), best = n;
     for (unsigned x = n; last > 0 && x >= WARP; x /= 2)
-        if (idle(extent, width, best) > threads / FEW && idle(extent, width, x) < idle(extent, width, best))
+        if (idle_threads(extent, width, best) > threads / FEW &&
+            idle_threads(extent, width, x) < idle_threads(extent, width, best))
             best = x;
     while (best > 1 && (int64_t)best / 2 >= threads)
         best /= 2;
@@ -166,7 +192,7 @@ static void shape_rows(wf__gpu_launch *l)
     l->tiles = divided(extent, best * width);
 }
 
-/* Does every row of what is read and written at once begin at a multiple of what a thread has? */
+/* True if every row of the slots with wide accesses begins at a multiple of a thread's elements. */
 static bool is_aligned(const wf__gpu_launch *l)
 {
     const wf__ptx_code *code = &l->code->body.ptx;
@@ -181,7 +207,7 @@ static bool is_aligned(const wf__gpu_launch *l)
     return aligned;
 }
 
-/* Does every record begin at a multiple of so many elements? */
+/* True if every record begins at a multiple of `elements`. */
 static bool has_aligned_records(const wf__mem *m, const wf__slot *slot, int elements)
 {
     bool aligned = wf__gpu_address(m->base) % ((uint64_t)elements * wf__size(slot->dtype)) == 0;
@@ -190,7 +216,7 @@ static bool has_aligned_records(const wf__mem *m, const wf__slot *slot, int elem
     return aligned;
 }
 
-static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
+static uint64_t field_value(const wf__gpu_launch *l, const wf__ptx_field *f)
 {
     bool post = f->number & WF__PTX_OF_POST;
     const wf__stage *stage = l->stage + post;
@@ -215,7 +241,7 @@ static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
     case WF__PTX_BOX:
         return (uint64_t)stage->block[f->axis];
     case WF__PTX_BOXES:
-        return (uint64_t)boxes(stage, f->axis);
+        return (uint64_t)boxes_along(stage, f->axis);
     case WF__PTX_WARPS:
         return (uint64_t)l->warps;
     case WF__PTX_KEPT:
@@ -244,8 +270,8 @@ static uint64_t field(const wf__gpu_launch *l, const wf__ptx_field *f)
     }
 }
 
-/* Blocks are numbered along x, and if those are too many, along y. */
-static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t blocks)
+/* Starts a kernel. Blocks are numbered along x, and along y if there are too many for x. */
+static bool start_kernel(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t blocks)
 {
     enum { MOST_X = INT32_MAX, MOST_Y = 65535 };
     uint64_t values[WF__PTX_MOST_FIELDS];
@@ -257,7 +283,7 @@ static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t bl
         return false;
     }
     for (uint32_t i = 0; i < code->ptx.fields; ++i)
-        values[i] = field(l, &code->ptx.field[i]);
+        values[i] = field_value(l, &code->ptx.field[i]);
     const wf__gpu_kernel *kernel = wf__held_value(code->module);
     uint32_t own = l->stage->team.own.bytes, shared = own > WF__TEAM_MEMORY ? own : 0;
     const wf__cuda *c = l->gpu->cuda;
@@ -269,17 +295,18 @@ static bool start(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int64_t bl
     return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
 }
 
-/* Blocks that have copies of arrays: as many as run at once, if there is enough to do for each of them. */
-static int64_t with_copies(const wf__gpu_launch *l, int64_t blocks)
+/* The number of blocks with private copies of arrays: as many as run at once, if each has enough work. */
+static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
-    enum { THREADS = 2048, MEMORY = 64 << 10 /* of a multiprocessor, or more */, UPDATES = 8 /* for each element */ };
+    enum { THREADS = 2048, MEMORY = 64 << 10 }; /* of a multiprocessor, or more */
     const wf__stage *stage = l->stage;
     int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->private_bytes, points = 1;
     int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
     for (int d = 0; d < stage->body.rank; ++d)
         points *= stage->extent[d];
     for (uint32_t i = 0; i < stage->copies_n; ++i) {
-        int64_t worth = points / UPDATES * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
+        int64_t worth =
+            points / WF__GPU_UPDATES_OF_BLOCK_COPY * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
         most = worth < most ? worth : most;
     }
     most = most < 1 ? 1 : most < blocks ? most : blocks;
@@ -306,20 +333,20 @@ bool wf__gpu_start(wf__gpu_launch *l)
         shape_rows(l);
         blocks = l->blocks = l->tiles * divided(l->rows, l->block_y);
         if (stage->copies_n)
-            blocks = with_copies(l, blocks);
+            blocks = blocks_with_copies(l, blocks);
     }
     if (l->note)
         l->note->threads = (int32_t)(l->block_x * l->block_y);
-    if (!(stage->body.flags & WF_DEBUG))
-        return start(l, &l->code->body, blocks);
+    if (!(stage->body.flags & WF_FLAG_DEBUG))
+        return start_kernel(l, &l->code->body, blocks);
     l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
-    bool ok = l->watch && start(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
+    bool ok = l->watch && start_kernel(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
     wf__gpu_watch_end(l->watch);
     return ok;
 }
 
 /* ---- joins ---- */
-/* Threads along y have a line each; the others of a block go along cells. */
+/* Threads along y take one line each; threads along x take cells. */
 void wf__gpu_shape_join(wf__gpu_launch *l)
 {
     enum { THREADS = 256 };
@@ -336,4 +363,4 @@ void wf__gpu_shape_join(wf__gpu_launch *l)
     l->tiles = divided(l->cells, l->block_x);
 }
 
-bool wf__gpu_start_join(wf__gpu_launch *l) { return start(l, &l->code->join, l->tiles * l->ranges); }
+bool wf__gpu_start_join(wf__gpu_launch *l) { return start_kernel(l, &l->code->join, l->tiles * l->ranges); }

@@ -1,5 +1,5 @@
-/* launch.h - the kernels of a stage on a GPU (gpu/launch.c): their code, what their parameters hold, their grid.
- * The GPU is the caller's (internal.h: begin and end).
+/* launch.h - the kernels of a stage on a GPU (launch.c): code, parameters, grid. Calls stand between begin and end
+ * (internal.h).
  */
 #ifndef WEFT_GPU_LAUNCH_H
 #define WEFT_GPU_LAUNCH_H
@@ -7,7 +7,7 @@
 
 typedef struct wf__gpu_kernel_code {
     wf__ptx_code ptx;
-    wf__held *module; /* NULL: there is no such kernel */
+    wf__held *module; /* NULL = there is no such kernel */
 } wf__gpu_kernel_code;
 typedef struct wf__gpu_code { /* stage->code */
     wf__gpu_kernel_code body, join;
@@ -18,34 +18,35 @@ typedef struct wf__gpu_launch {
     const wf__plan *plan;
     wf__stage *stage;
     const wf__gpu_code *code;
-    const wf__mem *mem, *post; /* post: of wf__gpu_post's stage */
+    const wf__mem *mem, *post; /* slots of the stage, and of wf__gpu_post's stage */
     const uint64_t *param;
     const wf__limits *limits;
     wf__note *note; /* or NULL */
     wf__failure *failure;
-    char *results;    /* of reductions of all axes, 8 bytes each: parameters of the stages that follow */
-    char **result;    /* of reductions: where a kernel puts what they come to */
-    const char *from; /* what a kernel joins: [reductions][lines][cells] */
-    size_t plane;     /* bytes of a reduction there */
-    int64_t cells;    /* points of kept axes; 1 if there are none */
-    int64_t lines;    /* boxes, or parts: what a cell is joined from */
-    int64_t ranges;   /* that lines are cut into; each becomes a line of the next join */
+    char *results;    /* 8 bytes for each reduction of all axes: parameters of later stages */
+    char **result;    /* [reductions]: addresses to which a kernel writes the results */
+    const char *from; /* the input of a join: [reductions][lines][cells] */
+    size_t plane;     /* bytes of one reduction in `from` */
+    int64_t cells;    /* points of the kept axes; 1 without kept axes */
+    int64_t lines;    /* boxes, or parts, that are joined for each cell */
+    int64_t ranges;   /* ranges of lines; each becomes a line of the next join */
     int64_t tiles, rows, warps;
-    int64_t blocks; /* of points, where threads have one each, or neighbours */
+    int64_t blocks; /* thread blocks, where a thread has one point or adjacent ones */
     int depth;
-    wf__gpu_watch *watch; /* of debug mode; else NULL */
+    wf__gpu_watch *watch; /* in debug mode; else NULL */
     unsigned block_x, block_y;
 } wf__gpu_launch;
 
-/* What the boxes or parts of a stage give has to be joined, or there are none and the initial values are the results. */
+/* True if a second kernel makes the results: it joins those of boxes or parts, or writes the initial values if there
+ * are no points. */
 bool wf__gpu_joins(const wf__stage *stage);
-/* How the kernel of a stage, or the one that joins, is to be generated; for a driver of that version (0: the newest). */
+/* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the newest. */
 wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
                                 bool join);
 /* Sets l->code. */
 bool wf__gpu_get_code(wf__gpu_launch *l);
 bool wf__gpu_start(wf__gpu_launch *l);
-/* The join's; sets ranges. A pass more where these are not 1. */
+/* Sets the grid of a join, and l->ranges. More than one range needs a further join. */
 void wf__gpu_shape_join(wf__gpu_launch *l);
 bool wf__gpu_start_join(wf__gpu_launch *l);
 #endif

@@ -1,7 +1,9 @@
-/* memory.c - a GPU's memory. What is given back may be taken at once by the stream that has used it last, or one
- * that comes after that; any other waits for it first, on the GPU. Blocks are kept by size
- * class up to a bound; when memory runs out, all of them are given to the driver before the call fails. An emulator gets every block exactly as long as it was asked for, and
- * back at once, so that it sees what goes past the end or comes too late.
+/* memory.c - a GPU's memory.
+ *
+ * Free blocks are kept by size class, up to a bound. The stream that has used a block last, or one that runs after it,
+ * can reuse the block at once; any other stream waits first, on the GPU. If memory runs out, all free blocks return to
+ * the driver before the call fails. An emulator gets blocks of exactly the size asked for, and gets them back at once,
+ * so that it notices accesses past the end and after the release.
  */
 #include "run/gpu/internal.h"
 
@@ -57,8 +59,8 @@ static bool no_memory(wf__gpu *gpu, size_t bytes, wf__failure *f)
     return false;
 }
 
-/* The cache is emptied before memory runs out. */
-static bool from_driver(wf__gpu *gpu, size_t size, uint64_t *at, wf__failure *f)
+/* Allocates memory of the driver. Empties the cache and tries again if there is none. */
+static bool alloc_from_driver(wf__gpu *gpu, size_t size, uint64_t *at, wf__failure *f)
 {
     int result = gpu->cuda->MemAlloc(at, size);
     if (result == WF__CUDA_OUT_OF_MEMORY && gpu->idle_bytes) {
@@ -68,13 +70,13 @@ static bool from_driver(wf__gpu *gpu, size_t size, uint64_t *at, wf__failure *f)
     return result == WF__CUDA_OUT_OF_MEMORY ? no_memory(gpu, size, f) : wf__gpu_ok(gpu, "memory", result, f);
 }
 
-/* A block that need not be waited for, if one of that size is idle, else one that must, else a new one. */
+/* Prefers an idle block for which the current stream need not wait, then any idle block, then a new one. */
 static bool find_block(wf__gpu *gpu, size_t size, uint64_t *block, wf__gpu_use *use, wf__failure *f)
 {
     wf__gpu_idle **list = &gpu->idle[gpu->emulated ? 0 : class_of(size)], **at = list;
     *use = (wf__gpu_use){ 0 };
     if (gpu->emulated || !*list)
-        return from_driver(gpu, size, block, f);
+        return alloc_from_driver(gpu, size, block, f);
     while (*at && !wf__gpu_comes_after(gpu, (*at)->use))
         at = &(*at)->next;
     at = *at ? at : list;
@@ -87,7 +89,7 @@ static bool find_block(wf__gpu *gpu, size_t size, uint64_t *block, wf__gpu_use *
     return true;
 }
 
-static char *take(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
+static char *take_block(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
 {
     uint64_t at = 0;
     if (bytes > SIZE_MAX / 4) {
@@ -97,7 +99,7 @@ static char *take(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
     return find_block(gpu, whole_size(gpu, bytes), &at, use, f) ? (char *)(uintptr_t)at : NULL;
 }
 
-static void give(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
+static void give_block(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 {
     if (!at)
         return;
@@ -116,10 +118,10 @@ static void give(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 
 void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
 {
-    give(gpu, at, bytes, (wf__gpu_use){ gpu->now->number, gpu->clock });
+    give_block(gpu, at, bytes, (wf__gpu_use){ gpu->now->number, gpu->clock });
 }
 
-/* Small elements are updated together with the word they are in, which may end behind the last. */
+/* Atomic updates of small elements write whole words. Clears the bytes behind the last element in its word. */
 static void fill_word(wf__gpu *gpu, const char *at, size_t bytes)
 {
     if (bytes % 4)
@@ -129,9 +131,9 @@ static void fill_word(wf__gpu *gpu, const char *at, size_t bytes)
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
     wf__gpu_use use;
-    char *at = take(gpu, bytes, &use, f);
+    char *at = take_block(gpu, bytes, &use, f);
     if (at && !wf__gpu_use_memory(gpu, (wf__gpu_use *[]){ &use }, 1, f)) {
-        give(gpu, at, bytes, use);
+        give_block(gpu, at, bytes, use);
         return NULL;
     }
     if (at)
@@ -141,9 +143,9 @@ char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *f)
 
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *f)
 {
-    if (!(bytes % 4 ? wf__gpu_begin(gpu, f) : wf__gpu_enter(gpu, f))) /* then it writes */
+    if (!(bytes % 4 ? wf__gpu_begin(gpu, f) : wf__gpu_enter(gpu, f))) /* fill_word submits work */
         return NULL;
-    char *at = take(gpu, bytes, use, f);
+    char *at = take_block(gpu, bytes, use, f);
     if (at)
         fill_word(gpu, at, bytes);
     wf__gpu_end(gpu);
@@ -154,7 +156,7 @@ void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use)
 {
     wf__failure ignored = { 0 };
     if (at && wf__gpu_enter(gpu, &ignored)) {
-        give(gpu, at, bytes, use);
+        give_block(gpu, at, bytes, use);
         wf__gpu_end(gpu);
     }
     wf__str_free(&ignored.text);
@@ -169,7 +171,7 @@ bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, 
                                        gpu->cuda->MemcpyHtoD(wf__gpu_address(to), from, bytes, c.stream), f));
 }
 
-/* Rows along the last axis at once, where the driver's rectangles can be like that. */
+/* Copies the rows along the last axis by one call, if the driver's 2D copies allow their distance. */
 static int copy_rows(const wf__gpu_copying *c, char *to, const char *from, size_t bytes, int64_t n, int64_t step)
 {
     const wf__cuda *cuda = c->gpu->cuda;

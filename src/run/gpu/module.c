@@ -1,6 +1,6 @@
-/* module.c - kernels of a GPU: found in memory by their PTX, else on disk as machine code, else assembled by the
- * driver and kept on disk. What is on disk belongs to one driver and one kind of GPU; if the driver refuses it, it is
- * made anew.
+/* module.c - kernels of a GPU by their PTX: from memory, else machine code from disk, else assembled by the driver and
+ * stored on disk. Machine code on disk belongs to one driver version and one kind of GPU. If the driver refuses it, the
+ * driver assembles the PTX again.
  */
 #include "run/gpu/internal.h"
 #include <stdio.h>
@@ -9,18 +9,17 @@ void wf__gpu_free_kernel(void *value)
 {
     wf__gpu_kernel *k = value;
     if (k->module) {
-        wf__gpu_settle_here(k->gpu); /* it may be running */
+        wf__gpu_settle_here(k->gpu); /* the kernel may be running */
         k->gpu->cuda->ModuleUnload(k->module);
     }
     wf__free(k);
 }
 
-/* The largest block of those with which most threads are on a multiprocessor. */
-static int busiest(const wf__gpu *gpu, void *function)
+/* The largest block size with the best occupancy of a multiprocessor. */
+static int best_threads(const wf__gpu *gpu, void *function)
 {
-    enum { LEAST = 64, MOST = 256 };
-    int best = MOST, most = 0, blocks = 0;
-    for (int n = MOST; n >= LEAST; n /= 2)
+    int best = WF__GPU_MOST_THREADS, most = 0, blocks = 0;
+    for (int n = WF__GPU_MOST_THREADS; n >= WF__GPU_LEAST_THREADS; n /= 2)
         if (!gpu->cuda->BlocksOfMultiprocessor(&blocks, function, n, 0) && blocks * n > most) {
             most = blocks * n;
             best = n;
@@ -28,23 +27,22 @@ static int busiest(const wf__gpu *gpu, void *function)
     return best;
 }
 
-static bool load(wf__gpu *gpu, const wf__bytes *image, wf__gpu_kernel *k, wf__failure *f)
+static bool load_image(wf__gpu *gpu, const wf__bytes *image, wf__gpu_kernel *k, wf__failure *f)
 {
     int result = gpu->cuda->ModuleLoadDataEx(&k->module, image->at, 0, NULL, NULL);
     if (!wf__gpu_ok(gpu, "loading a kernel", result, f))
         return false;
     result = gpu->cuda->ModuleGetFunction(&k->function, k->module, "weft_kernel");
-    k->threads = result ? 0 : busiest(gpu, k->function);
+    k->threads = result ? 0 : best_threads(gpu, k->function);
     return wf__gpu_ok(gpu, "finding a kernel", result, f);
 }
 
-/* Machine code, with a zero behind it; from wf__alloc. */
+/* Copies machine code, and appends a zero; the caller frees the copy by wf__free. */
 static bool copy_image(const void *at, size_t n, wf__bytes *out, wf__failure *f)
 {
     unsigned char *copy = wf__alloc(n + 1);
     if (!copy) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
+        wf__out_of_memory(f, "a kernel");
         return false;
     }
     memcpy(copy, at, n);
@@ -53,18 +51,18 @@ static bool copy_image(const void *at, size_t n, wf__bytes *out, wf__failure *f)
     return true;
 }
 
-static bool assemble(wf__gpu *gpu, const char *ptx, size_t n, wf__bytes *out, wf__failure *f)
+static bool assemble_ptx(wf__gpu *gpu, const char *ptx, size_t n, wf__bytes *out, wf__failure *f)
 {
     const wf__cuda *c = gpu->cuda;
     char log[2048] = "";
     int options[] = { WF__CUDA_JIT_ERROR_LOG, WF__CUDA_JIT_ERROR_LOG_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log }, *link = NULL, *image = NULL;
     size_t size = 0;
-    if (gpu->emulated) /* what it executes is PTX */
+    if (gpu->emulated) /* an emulator executes PTX */
         return copy_image(ptx, n, out, f);
     if (!wf__gpu_ok(gpu, "assembling a kernel", c->LinkCreate(2, options, values, &link), f))
         return false;
-    void *text = (void *)(uintptr_t)ptx; /* only read */
+    void *text = (void *)(uintptr_t)ptx; /* the driver only reads the text */
     int result = c->LinkAddData(link, WF__CUDA_JIT_INPUT_PTX, text, n + 1, "weft", 0, NULL, NULL);
     if (!result)
         result = c->LinkComplete(link, &image, &size);
@@ -79,20 +77,20 @@ static bool assemble(wf__gpu *gpu, const char *ptx, size_t n, wf__bytes *out, wf
     return ok;
 }
 
-/* All that machine code depends on. */
-static void disk_key(const wf__gpu *gpu, const char *ptx, size_t n, wf__str *key)
+/* Writes everything that machine code depends on. */
+static void write_disk_key(const wf__gpu *gpu, const char *ptx, size_t n, wf__str *key)
 {
     wf__str_addf(key, "weft cubin %s sm_%d driver %d|", gpu->model, gpu->arch, gpu->driver);
     wf__str_addn(key, ptx, n);
 }
 
-static bool from_disk(wf__gpu *gpu, const wf__str *key, wf__gpu_kernel *k)
+static bool load_from_disk(wf__gpu *gpu, const wf__str *key, wf__gpu_kernel *k)
 {
     wf__engine *e = gpu->engine;
     wf__bytes image = { 0 };
     wf__failure ignored = { 0 };
     bool ok = !key->failed && e->use_disk && !gpu->emulated && wf__disk_load(e->disk, key->at, key->len, &image) &&
-              image.n && !image.at[image.n - 1] && load(gpu, &image, k, &ignored);
+              image.n && !image.at[image.n - 1] && load_image(gpu, &image, k, &ignored);
     if (!ok && k->module) {
         gpu->cuda->ModuleUnload(k->module);
         k->module = NULL;
@@ -104,11 +102,11 @@ static bool from_disk(wf__gpu *gpu, const wf__str *key, wf__gpu_kernel *k)
     return ok;
 }
 
-static bool make(wf__gpu *gpu, const char *ptx, size_t n, const wf__str *key, wf__gpu_kernel *k, wf__failure *f)
+static bool make_kernel(wf__gpu *gpu, const char *ptx, size_t n, const wf__str *key, wf__gpu_kernel *k, wf__failure *f)
 {
     wf__engine *e = gpu->engine;
     wf__bytes image = { 0 };
-    bool ok = assemble(gpu, ptx, n, &image, f) && load(gpu, &image, k, f);
+    bool ok = assemble_ptx(gpu, ptx, n, &image, f) && load_image(gpu, &image, k, f);
     if (ok)
         atomic_fetch_add(&e->compiled, 1);
     if (ok && !key->failed && !gpu->emulated)
@@ -117,22 +115,21 @@ static bool make(wf__gpu *gpu, const char *ptx, size_t n, const wf__str *key, wf
     return ok;
 }
 
-static wf__gpu_kernel *find_or_make(wf__gpu *gpu, const char *ptx, size_t n, wf_code_from *from, wf__failure *f)
+static wf__gpu_kernel *load_or_make_kernel(wf__gpu *gpu, const char *ptx, size_t n, wf_code_from *from, wf__failure *f)
 {
     wf__str key = { 0 };
     wf__gpu_kernel *k = wf__alloc0(sizeof *k);
     if (!k) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a kernel");
+        wf__out_of_memory(f, "a kernel");
         return NULL;
     }
     k->gpu = gpu;
-    disk_key(gpu, ptx, n, &key);
+    write_disk_key(gpu, ptx, n, &key);
     *from = WF_CODE_DISK;
-    bool ok = from_disk(gpu, &key, k);
+    bool ok = load_from_disk(gpu, &key, k);
     if (!ok) {
         *from = WF_CODE_COMPILED;
-        ok = make(gpu, ptx, n, &key, k, f);
+        ok = make_kernel(gpu, ptx, n, &key, k, f);
     }
     wf__str_free(&key);
     if (ok)
@@ -150,15 +147,14 @@ wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note
     if (held)
         atomic_fetch_add(&gpu->engine->memory_hits, 1);
     else {
-        wf__gpu_kernel *k = find_or_make(gpu, ptx, n, &from, f);
+        wf__gpu_kernel *k = load_or_make_kernel(gpu, ptx, n, &from, f);
         if (!k)
             return NULL;
         held = wf__map_put(gpu->modules, hash, ptx, n, k, sizeof *k + n);
         if (!held || wf__held_value(held) != k)
             wf__gpu_free_kernel(k);
         if (!held) {
-            f->status = WF_ERR_MEMORY;
-            wf__str_add(&f->text, "out of memory for a kernel");
+            wf__out_of_memory(f, "a kernel");
         }
     }
     if (note) {

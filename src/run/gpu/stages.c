@@ -1,30 +1,21 @@
-/* stages.c - runs the stages of a plan on a GPU. Nothing comes to the host: what boxes or parts of a reduction give is
- * joined by a kernel, in the processor's order, and results that later stages have as parameters stay in the GPU's
- * memory.
+/* stages.c - runs the stages of a plan on a GPU, without waiting. A kernel joins the results of boxes or parts of a
+ * reduction, in the processor's order. Results that later stages use as parameters stay in the GPU's memory.
  */
 #include "run/gpu/launch.h"
-#include "run/stage.h"
 #include <stdio.h>
 
-static bool no_memory(wf__failure *f)
-{
-    f->status = WF_ERR_MEMORY;
-    wf__str_add(&f->text, "out of memory for a launch");
-    return false;
-}
-
 /* ---- reductions ---- */
-enum { CELL = sizeof(uint64_t) }; /* room for an element of any dtype that is reduced */
+enum { CELL = sizeof(uint64_t) }; /* holds an element of any dtype that is reduced */
 
-/* Where results belong. */
-static void place_results(wf__gpu_launch *l, char *const *base)
+/* Sets the addresses of the final results. */
+static void address_results(wf__gpu_launch *l, char *const *base)
 {
     const wf__stage *stage = l->stage;
     for (uint32_t k = 0; k < stage->body.red_n; ++k)
         l->result[k] = stage->reduce ? base[stage->result[k]] : l->results + (size_t)k * CELL;
 }
 
-/* Room for `lines` of all cells, where a kernel puts them now; for a later one to join. NULL: it has failed. */
+/* Allocates `lines` of all cells, for a kernel to write and a later one to join. NULL = failure. */
 static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
 {
     uint32_t n = l->stage->body.red_n;
@@ -32,7 +23,7 @@ static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
     size_t plane;
     if (!wf__mul_i64(lines, l->cells, &cells) || !wf__mul_size((size_t)cells, CELL, &plane) ||
         !wf__mul_size(plane, n, bytes)) {
-        no_memory(l->failure);
+        wf__out_of_memory(l->failure, "a launch");
         return NULL;
     }
     char *at = wf__gpu_take(l->gpu, *bytes, l->failure);
@@ -41,7 +32,7 @@ static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
     return at;
 }
 
-/* l->lines of all cells, at `from`, into the results. Where they are too many for a block of threads, first into fewer. */
+/* Joins l->lines of all cells, at `from`, into the results. Repeats while there are too many lines for a thread block. */
 static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t bytes)
 {
     for (bool ok = true, last = false; ok && !last;) {
@@ -52,7 +43,7 @@ static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t 
         l->from = from;
         l->plane = (size_t)l->lines * (size_t)l->cells * CELL;
         if (last)
-            place_results(l, base);
+            address_results(l, base);
         else
             ok = (to = take_lines(l, l->ranges, &more)) != NULL;
         ok = ok && wf__gpu_start_join(l);
@@ -76,7 +67,7 @@ static bool run_reduction(wf__gpu_launch *l, char *const *base)
     l->cells = stage->reduce ? stage->kept : 1;
     l->lines = stage->empty ? 0 : stage->reduce ? stage->parts : stage->blocks;
     if (!wf__gpu_joins(stage))
-        place_results(l, base);
+        address_results(l, base);
     else if (l->lines && !(from = take_lines(l, l->lines, &bytes)))
         return false;
     if (stage->empty || wf__gpu_start(l))
@@ -93,7 +84,7 @@ static bool run_stage(wf__gpu_launch *l, char *const *base, const wf__stage *pos
     uint32_t slots = body->slot_n + 1;
     wf__mem *mem = wf__alloc0((slots + (post ? post->body.slot_n : 0)) * sizeof *mem);
     l->result = wf__alloc0((body->red_n + 1) * sizeof *l->result);
-    bool ok = (mem && l->result) || no_memory(l->failure);
+    bool ok = (mem && l->result) || wf__out_of_memory(l->failure, "a launch");
     if (ok) {
         wf__stage_mem(stage, base, mem);
         if (post)
@@ -122,7 +113,7 @@ static bool run_stages(const wf__gpu_launch *all, wf__plan *plan, char *const *b
         const wf__stage *post = wf__gpu_post(plan, l.stage);
         l.note = notes ? &notes[s] : NULL;
         ok = run_stage(&l, base, post);
-        if (ok && (notes || l.gpu->emulated)) /* what an emulator finds belongs to a stage */
+        if (ok && (notes || l.gpu->emulated)) /* an emulator's finding belongs to one stage */
             ok = wf__gpu_wait(l.gpu, "running a kernel", f);
         if (!ok && plan->stage_n > 1)
             wf__str_addf(&f->text, " (stage %u of %u)", s + 1, plan->stage_n);
@@ -157,7 +148,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
     char **base = wf__alloc0((objects + 1) * sizeof *base);
     size_t cells = plan->most_reds * CELL;
     wf__gpu_launch l = { .gpu = gpu, .plan = plan, .param = param, .limits = limits, .failure = f };
-    bool ok = (base || no_memory(f)) && wf__gpu_begin_on(gpu, on.stream, f);
+    bool ok = (base || wf__out_of_memory(f, "a launch")) && wf__gpu_begin_on(gpu, on.stream, f);
     bool begun = ok;
     if (ok && on.stream)
         ok = wf__gpu_use_memory(gpu, on.use, plan->objects, f);
@@ -172,7 +163,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
         char *at = bytes == SIZE_MAX ? NULL : wf__gpu_take(gpu, bytes, f);
         base[plan->objects + temps] = at;
         if (!at)
-            ok = bytes == SIZE_MAX ? no_memory(f) : false;
+            ok = bytes == SIZE_MAX ? wf__out_of_memory(f, "a launch") : false;
     }
     name_launches(gpu, label);
     ok = ok && run_stages(&l, plan, base, notes);

@@ -1,16 +1,17 @@
 /* stream.c - the streams of a GPU, and events in them.
  *
- * Streams run side by side, but for the GPU's own, where work goes that names none: it waits for all that the others
- * have got, and they for it. And what uses an array waits for the stream that has used it last, which has waited for
- * the one before. What is in a stream's way is waited for on the GPU, by an event that is recorded where the
- * other's work ends: at once in streams of the host program's, which may get more that is not ours; in ours when it is
- * first asked for. The clock counts what streams get; `waited` says up to when a stream comes after all others.
+ * Streams run in parallel, with two exceptions. The GPU's own stream, for work that names no stream, runs after all
+ * earlier work of the other streams, and their later work runs after it. And work that uses an array runs after the
+ * stream that has used the array last. A stream waits for another on the GPU, by an event at the end of the other's work.
+ * A stream of the program records this event after each submission, since the program may submit more work of its own.
+ * Weft's streams record the event when another stream first needs it. The clock counts submissions; `waited` is the time
+ * up to which a stream runs after all others.
  */
 #include "run/gpu/internal.h"
 
 /* ---- the calling thread ---- */
-/* The context is current, and what is done in it does not disturb streams that the program captures into graphs
- * elsewhere: Weft's memory and waits are no part of them. */
+/* Makes the context current, in a mode in which allocations and waits do not break captures of the program's streams
+ * into CUDA graphs. */
 static int make_current(const wf__gpu *gpu, int *capture_mode)
 {
     int result = gpu->cuda->CtxPushCurrent(gpu->context);
@@ -27,7 +28,7 @@ static void make_not_current(const wf__gpu *gpu, int capture_mode)
     gpu->cuda->CtxPopCurrent(&ours);
 }
 
-/* Asking ends no capture. Of the default stream: may it not be used, because one that waits for it is captured? */
+/* True if the stream is being captured. For the default stream: if a stream that waits for it is being captured. */
 static bool is_captured(const wf__gpu *gpu, const wf__gpu_stream *s)
 {
     int status = 0, result = s->foreign ? gpu->cuda->StreamIsCapturing(s->stream, &status) : 0;
@@ -47,7 +48,7 @@ static bool refuse_captured(const wf__gpu *gpu, const wf__gpu_stream *s, wf__fai
 }
 
 /* ---- order ---- */
-static int record(const wf__gpu *gpu, wf__gpu_stream *s)
+static int record_end(const wf__gpu *gpu, wf__gpu_stream *s)
 {
     int result = s->recorded == s->work ? 0 : gpu->cuda->EventRecord(s->done, s->stream);
     if (!result)
@@ -55,32 +56,33 @@ static int record(const wf__gpu *gpu, wf__gpu_stream *s)
     return result;
 }
 
-/* The stream in hand after another. */
-static bool come_after(wf__gpu *gpu, wf__gpu_stream *other, wf__failure *f)
+/* Makes the current stream wait for another. */
+static bool wait_for_stream(wf__gpu *gpu, wf__gpu_stream *other, wf__failure *f)
 {
-    int result = record(gpu, other);
+    int result = record_end(gpu, other);
     result = result ? result : gpu->cuda->StreamWaitEvent(gpu->now->stream, other->done, 0);
     gpu->now->work = ++gpu->clock;
     gpu->now->after = (wf__gpu_use){ other->number, other->work };
     return wf__gpu_ok(gpu, "ordering streams", result, f);
 }
 
-static bool come_last(wf__gpu *gpu, wf__failure *f)
+/* Makes the current stream wait for all others. */
+static bool wait_for_all(wf__gpu *gpu, wf__failure *f)
 {
     wf__gpu_stream *now = gpu->now;
     uint64_t clock = gpu->clock;
     for (wf__gpu_stream *s = gpu->streams; s; s = s->next)
-        if (s != now && s->work > now->waited && !come_after(gpu, s, f))
+        if (s != now && s->work > now->waited && !wait_for_stream(gpu, s, f))
             return false;
     now->waited = clock;
     return true;
 }
 
-/* After the GPU's own stream, which comes after what was before it. */
-static bool come_after_own(wf__gpu *gpu, wf__failure *f)
+/* Makes the current stream wait for the GPU's own, which runs after all work before it. */
+static bool wait_for_own(wf__gpu *gpu, wf__failure *f)
 {
     wf__gpu_stream *now = gpu->now, *own = &gpu->own;
-    if (own->work > now->after_own && !come_after(gpu, own, f))
+    if (own->work > now->after_own && !wait_for_stream(gpu, own, f))
         return false;
     now->after_own = own->work;
     return true;
@@ -93,7 +95,7 @@ bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use)
            (use.stream == now->after.stream && use.time <= now->after.time);
 }
 
-/* NULL: it is gone, and what it got comes before what the GPU's own gets. */
+/* NULL = the stream was freed; its work runs before later work of the GPU's own stream. */
 static wf__gpu_stream *find_stream(const wf__gpu *gpu, uint32_t number)
 {
     wf__gpu_stream *s = gpu->streams;
@@ -106,7 +108,7 @@ bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__f
 {
     for (uint32_t i = 0; i < n; ++i) {
         wf__gpu_stream *last = wf__gpu_comes_after(gpu, *use[i]) ? NULL : find_stream(gpu, use[i]->stream);
-        if (last && !come_after(gpu, last, f))
+        if (last && !wait_for_stream(gpu, last, f))
             return false;
         *use[i] = (wf__gpu_use){ gpu->now->number, gpu->clock };
     }
@@ -132,7 +134,7 @@ bool wf__gpu_begin_on(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
         return false;
     }
     gpu->now = stream ? stream : &gpu->own;
-    if (gpu->now == &gpu->own ? come_last(gpu, f) : come_after_own(gpu, f)) {
+    if (gpu->now == &gpu->own ? wait_for_all(gpu, f) : wait_for_own(gpu, f)) {
         gpu->now->work = ++gpu->clock;
         return true;
     }
@@ -144,22 +146,22 @@ bool wf__gpu_begin(wf__gpu *gpu, wf__failure *f) { return wf__gpu_begin_on(gpu, 
 
 void wf__gpu_end(wf__gpu *gpu)
 {
-    if (gpu->now->foreign && record(gpu, gpu->now))
+    if (gpu->now->foreign && record_end(gpu, gpu->now))
         gpu->cuda->StreamSynchronize(gpu->now->stream);
     make_not_current(gpu, gpu->capture_mode);
     wf__mutex_unlock(&gpu->lock);
 }
 
-/* ---- copies, which the caller waits for ---- */
+/* ---- copies, for which the caller waits ---- */
 bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *c, wf__failure *f)
 {
     if (!wf__gpu_enter(gpu, f))
         return false;
     wf__gpu_stream *last = find_stream(gpu, use[0]->stream);
     bool ok = true;
-    if (last && last != &gpu->own && !is_captured(gpu, last)) { /* in the own one nobody waits for it but who calls */
+    if (last && last != &gpu->own && !is_captured(gpu, last)) { /* the GPU's own stream would delay all others */
         gpu->now = last;
-        ok = come_after_own(gpu, f);
+        ok = wait_for_own(gpu, f);
         last->work = ++gpu->clock;
     }
     ok = ok && wf__gpu_use_memory(gpu, use, n, f);
@@ -169,7 +171,7 @@ bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__g
         return false;
     }
     if (gpu->now->foreign)
-        record(gpu, gpu->now);
+        record_end(gpu, gpu->now);
     ++gpu->now->copies;
     wf__mutex_unlock(&gpu->lock); /* the context stays current */
     return true;
@@ -202,7 +204,7 @@ void wf__gpu_settle_here(wf__gpu *gpu)
     for (wf__gpu_stream *s = gpu->streams; s; s = s->next)
         if (!s->foreign)
             gpu->cuda->StreamSynchronize(s->stream);
-        else if (s->work) /* the program may have freed it, or go on with it */
+        else if (s->work) /* the program may have freed the stream, or submit more work */
             gpu->cuda->EventSynchronize(s->done);
 }
 
@@ -216,8 +218,8 @@ void wf__gpu_settle(wf__gpu *gpu)
     wf__str_free(&ignored.text);
 }
 
-/* What may take long is waited for without the lock; the driver has its own. */
-static int unlocked(wf__gpu *gpu, int (*wait)(void *), void *of)
+/* Waits without the GPU's lock, so that other threads can submit work. */
+static int wait_unlocked(wf__gpu *gpu, int (*wait)(void *), void *of)
 {
     int mode, result = make_current(gpu, &mode);
     if (result)
@@ -227,9 +229,9 @@ static int unlocked(wf__gpu *gpu, int (*wait)(void *), void *of)
     return result;
 }
 
-static bool waited(wf__gpu *gpu, int (*wait)(void *), void *of, wf__failure *f)
+static bool wait_for(wf__gpu *gpu, int (*wait)(void *), void *of, wf__failure *f)
 {
-    int result = unlocked(gpu, wait, of);
+    int result = wait_unlocked(gpu, wait, of);
     wf__mutex_lock(&gpu->lock);
     bool ok = wf__gpu_ok(gpu, "running a kernel", result, f);
     wf__mutex_unlock(&gpu->lock);
@@ -242,7 +244,7 @@ bool wf__gpu_finish(wf__gpu *gpu, wf__failure *f)
         return false;
     unsigned recent = gpu->recent_n;
     wf__gpu_end(gpu);
-    bool ok = waited(gpu, gpu->cuda->StreamSynchronize, gpu->own.stream, f);
+    bool ok = wait_for(gpu, gpu->cuda->StreamSynchronize, gpu->own.stream, f);
     wf__mutex_lock(&gpu->lock);
     if (gpu->recent_n == recent)
         gpu->recent_n = 0;
@@ -254,7 +256,7 @@ bool wf__gpu_finish_work(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
 {
     if (!stream->foreign)
         return wf__gpu_finish_stream(gpu, stream, f);
-    return !stream->work || waited(gpu, gpu->cuda->EventSynchronize, stream->done, f);
+    return !stream->work || wait_for(gpu, gpu->cuda->EventSynchronize, stream->done, f);
 }
 
 bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
@@ -263,7 +265,7 @@ bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
         return false;
     bool refused = refuse_captured(gpu, stream, f);
     wf__gpu_end(gpu);
-    return !refused && waited(gpu, gpu->cuda->StreamSynchronize, stream->stream, f);
+    return !refused && wait_for(gpu, gpu->cuda->StreamSynchronize, stream->stream, f);
 }
 
 /* ---- streams ---- */
@@ -298,7 +300,7 @@ bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
     return true;
 }
 
-/* false: it is not among them. */
+/* false = the stream is not in the list. */
 static bool unlink_stream(wf__gpu *gpu, wf__gpu_stream *s)
 {
     wf__gpu_stream **at = &gpu->streams;
@@ -310,7 +312,7 @@ static bool unlink_stream(wf__gpu *gpu, wf__gpu_stream *s)
     return true;
 }
 
-static void destroy(const wf__gpu *gpu, const wf__gpu_stream *s)
+static void destroy_stream(const wf__gpu *gpu, const wf__gpu_stream *s)
 {
     gpu->cuda->EventDestroy(s->done);
     if (!s->foreign)
@@ -320,7 +322,7 @@ static void destroy(const wf__gpu *gpu, const wf__gpu_stream *s)
 void wf__gpu_close_own(wf__gpu *gpu)
 {
     if (unlink_stream(gpu, &gpu->own))
-        destroy(gpu, &gpu->own);
+        destroy_stream(gpu, &gpu->own);
 }
 
 static wf__gpu_stream *new_stream(wf__gpu *gpu, bool foreign, void *stream, wf__failure *f)
@@ -328,8 +330,7 @@ static wf__gpu_stream *new_stream(wf__gpu *gpu, bool foreign, void *stream, wf__
     wf__gpu_stream *s = wf__alloc0(sizeof *s);
     bool ok = false;
     if (!s) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for a stream");
+        wf__out_of_memory(f, "a stream");
     } else if (wf__gpu_enter(gpu, f)) {
         s->foreign = foreign;
         s->stream = stream;
@@ -348,20 +349,20 @@ wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *f)
     return new_stream(gpu, true, stream, f);
 }
 
-/* What it has got comes before whatever comes next in another: that comes after the GPU's own. */
-static void leave(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
+/* Removes a stream from the list. The GPU's own stream waits for its work, so all later work runs after it. */
+static void remove_stream(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
 {
     if (wf__gpu_begin(gpu, f)) {
         unlink_stream(gpu, s);
         wf__gpu_end(gpu);
-    } else { /* the context is gone, and what was in it */
+    } else { /* the context has ended, with its work */
         wf__mutex_lock(&gpu->lock);
         unlink_stream(gpu, s);
         wf__mutex_unlock(&gpu->lock);
     }
 }
 
-/* Of other threads, which nobody begins any more. */
+/* Waits for copies of other threads in the stream; no thread starts another one. */
 static void wait_for_copies(wf__gpu *gpu, const wf__gpu_stream *s)
 {
     wf__mutex_lock(&gpu->lock);
@@ -378,10 +379,10 @@ void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *s)
     wf__failure ignored = { 0 };
     if (!s)
         return;
-    leave(gpu, s, &ignored);
+    remove_stream(gpu, s, &ignored);
     wait_for_copies(gpu, s);
     if (wf__gpu_enter(gpu, &ignored)) {
-        destroy(gpu, s);
+        destroy_stream(gpu, s);
         wf__gpu_end(gpu);
     }
     wf__free(s);
@@ -406,12 +407,12 @@ void *wf__gpu_record(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
 
 bool wf__gpu_reached(wf__gpu *gpu, void *event, wf__failure *f)
 {
-    return waited(gpu, gpu->cuda->EventSynchronize, event, f);
+    return wait_for(gpu, gpu->cuda->EventSynchronize, event, f);
 }
 
 bool wf__gpu_await(wf__gpu *gpu, wf__gpu_stream *stream, wf__gpu *of, void *event, wf__failure *f)
 {
-    if (of->cuda != gpu->cuda) /* of another driver: an emulator's */
+    if (of->cuda != gpu->cuda) /* events of another driver: the caller waits */
         return wf__gpu_reached(of, event, f);
     if (!wf__gpu_enter(gpu, f))
         return false;

@@ -1,5 +1,5 @@
-/* watch.c - debug mode on a GPU: kernels report to device memory (ptx/watch.c), and after each launch it is looked
- * at. The texts are the interpreter's.
+/* watch.c - debug mode on a GPU: kernels write reports to device memory (ptx/watch.c), which are read after each launch.
+ * Messages are those of the interpreter.
  */
 #include "run/gpu/internal.h"
 #include "run/debug/watch.h"
@@ -9,7 +9,7 @@ struct wf__gpu_watch {
     const wf__stage *stage;
     wf__watch found;
     char *report;
-    char **table; /* [slots]: who wrote each element, in device memory; NULL: not kept, or another slot's */
+    char **table; /* [slots]: tables of writers in device memory; NULL = not kept, or owned by another slot */
 };
 
 enum { REPORT_BYTES = 8 * WF__PTX_REPORT_WORDS };
@@ -20,8 +20,7 @@ static size_t table_bytes(const wf__gpu_watch *w, uint32_t slot)
     return s->writer && s->table == slot ? (size_t)(s->last - s->first + 1) * sizeof *s->writer : 0;
 }
 
-/* Memory of zeros. */
-static char *zeros(wf__gpu *gpu, size_t bytes, wf__failure *f)
+static char *alloc_zeros(wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
     char *at = wf__gpu_take(gpu, bytes, f);
     int result = at ? gpu->cuda->MemsetD8(wf__gpu_address(at), 0, bytes, gpu->now->stream) : 0;
@@ -36,18 +35,16 @@ wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const w
     wf__gpu_watch *w = wf__alloc0(sizeof *w);
     bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem) &&
               (w->table = wf__alloc0((stage->body.slot_n + 1) * sizeof *w->table));
-    if (!ok) {
-        f->status = WF_ERR_MEMORY;
-        wf__str_add(&f->text, "out of memory for debug mode");
-    }
+    if (!ok)
+        wf__out_of_memory(f, "debug mode");
     if (w) {
         w->gpu = gpu;
         w->stage = stage;
     }
-    ok = ok && (w->report = zeros(gpu, REPORT_BYTES, f));
+    ok = ok && (w->report = alloc_zeros(gpu, REPORT_BYTES, f));
     for (uint32_t s = 0; ok && s < stage->body.slot_n; ++s) {
         size_t bytes = table_bytes(w, s);
-        ok = !bytes || (w->table[s] = zeros(gpu, bytes, f));
+        ok = !bytes || (w->table[s] = alloc_zeros(gpu, bytes, f));
     }
     if (ok)
         return w;
@@ -82,7 +79,7 @@ static bool fetch(const wf__gpu_watch *w, void *to, const char *from, size_t byt
     return wf__gpu_ok(gpu, "debug mode", result, f) && wf__gpu_wait(gpu, "running a kernel", f);
 }
 
-/* Is there an output that some points may have left as it was? */
+/* True if the body has a store under a condition. */
 static bool may_be_unset(const wf__ir *body)
 {
     for (wf__ref r = 1; r < body->n; ++r)

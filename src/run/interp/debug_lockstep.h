@@ -1,27 +1,30 @@
-/* debug_lockstep.h - where points are shown (show.h), the interpreter does each node for all chunks of a box before the next
- * one, so that every turn of a loop is one of the whole box.
+/* debug_lockstep.h - for wf_watch (debug/show.h), the interpreter evaluates each node for all chunks of a box before the
+ * next node, so that all points of the box are in the same iteration of a loop.
  *
- * A box is gone through twice: the first time only to know its chunks, which then do together what is before the first
- * use of the accumulators of reductions. Those have an order of chunks, so the rest is done the second time, one chunk
- * after the other; what is stored there outside of loops is shown once the box is done, what is in a loop for each chunk.
+ * The interpreter walks a box twice. The first walk collects the chunks, which then run in lockstep up to the first use
+ * of the accumulators of reductions. Accumulators depend on the order of chunks, so the second walk runs the rest one
+ * chunk after the other. In this rest, stores inside loops are shown for each chunk, and stores outside loops at the end
+ * of the box.
  */
-#ifndef WEFT_TOGETHER_H
-#define WEFT_TOGETHER_H
+#ifndef WEFT_DEBUG_LOCKSTEP_H
+#define WEFT_DEBUG_LOCKSTEP_H
 #include "run/interp/chunk.h"
 
-typedef struct wf__together {
+typedef struct wf__lockstep {
     const wf__ir *ir;
     struct wf__watch *watch;
     wf__chunk *chunk;
     uint32_t n, cap, next;
     unsigned char *values; /* of all chunks */
-    wf__ref from;          /* of what is done the second time */
-    bool collects, failed, over;
-} wf__together;
+    wf__ref from;          /* the first node of the second walk */
+    bool collects;         /* the first walk */
+    bool failed;           /* out of memory */
+    bool over;             /* a callback of wf_watch ended the run */
+} wf__lockstep;
 
-void wf__together_begin(wf__together *t, wf__chunk *f); /* f: of the box, whose chunks come to `t` from now on */
-void wf__together_chunk(wf__together *t, const wf__chunk *f);
-bool wf__together_run(wf__together *t);             /* true: go through the box a second time */
-bool wf__together_look(wf__together *t, wf__ref r); /* after that node; false: the run is over */
-void wf__together_end(wf__together *t);
+void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f); /* later chunks of the box go to `t` */
+void wf__lockstep_chunk(wf__lockstep *t, const wf__chunk *f);
+bool wf__lockstep_run(wf__lockstep *t);             /* true = a second walk must follow */
+bool wf__lockstep_look(wf__lockstep *t, wf__ref r); /* after node r; false = the run is over */
+void wf__lockstep_end(wf__lockstep *t);
 #endif

@@ -1,11 +1,11 @@
-/* interp.c - the reference interpreter: walks a body's nodes over chunks of lanes, one loop per node (wf__eval). The
- * oracle that every other backend is compared with, and the backend of machines without LLVM.
+/* interp.c - the reference interpreter: walks a body's nodes over chunks of lanes, one loop per node (wf__eval). Tests
+ * compare every other backend with the interpreter, and machines without LLVM use it.
  *
- * A chunk is WF__LANES lanes, beginning at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
+ * A chunk has WF__LANES lanes and begins at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
  * virtual accumulator l of the reduction contract (kernel.h).
  */
 #include "run/interp/chunk.h"
-#include "run/cpu/joiner.h"
+#include "run/interp/joiner.h"
 #include "run/interp/debug_lockstep.h"
 #include "run/debug/watch.h"
 
@@ -16,7 +16,7 @@ typedef struct cold_body {
 
 struct wf__interp {
     const wf__ir *body;
-    cold_body *cold; /* one per wf__cold_id, empty where unused */
+    cold_body *cold; /* [WF__COLD_COUNT]; all zero = unused */
     uint32_t most_nodes_in_cold;
 };
 
@@ -29,7 +29,7 @@ static bool prepare_cold(wf__interp *interp, const wf__node *n, wf__str *error)
     const wf__ir *ir = interp->body;
     wf__ref args[8] = { 0 };
     uint32_t count = wf__tuple_len(ir, n->d);
-    wf__ir_init(&body->ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&body->ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < count && i < WF__COUNT(args); ++i)
         args[i] = wf__arg(&body->ir, i, wf__dtype(ir, wf__tuple_at(ir, n->d)[i]));
     body->result = wf__cold_body(&body->ir, (wf__cold_id)n->c, args, count);
@@ -79,7 +79,7 @@ size_t wf__interp_scratch(const wf__interp *interp)
 }
 
 /* ---- leaves ---- */
-static void splat(void *out, unsigned dtype, uint64_t bits)
+static void splat_lanes(void *out, unsigned dtype, uint64_t bits)
 {
     unsigned size = wf__size(dtype);
     unsigned char *p = out;
@@ -96,7 +96,7 @@ static void index_lanes(const wf__chunk *f, void *out, uint32_t axis)
 }
 
 /* ---- one chunk ---- */
-static void cold(const wf__chunk *f, wf__ref r, const wf__node *n)
+static void eval_cold(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
     const unsigned char *when = wf__chunk_at(f, n->a);
@@ -121,24 +121,24 @@ static void cold(const wf__chunk *f, wf__ref r, const wf__node *n)
             memcpy(out + l * size, slow + l * size, size);
 }
 
-static void structural(const wf__chunk *f, wf__ref r, const wf__node *n)
+static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned char *out = wf__chunk_at(f, r);
     switch (n->op) {
     case WF__CONST:
-        splat(out, n->dtype, wf__bits(n));
+        splat_lanes(out, n->dtype, wf__bits(n));
         break;
     case WF__PARAM:
-        splat(out, n->dtype, f->call->param[n->a]);
+        splat_lanes(out, n->dtype, f->call->param[n->a]);
         break;
     case WF__EXTENT:
-        splat(out, WF_I64, (uint64_t)f->call->extent[n->a]);
+        splat_lanes(out, WF_I64, (uint64_t)f->call->extent[n->a]);
         break;
-    case WF__THREAD: /* alone in its block */
-        splat(out, WF_I64, n->aux);
+    case WF__THREAD: /* the only one in its block */
+        splat_lanes(out, WF_I64, n->aux);
         break;
     case WF__DIM:
-        splat(out, WF_I64, (uint64_t)f->call->mem[n->a].dim[n->b]);
+        splat_lanes(out, WF_I64, (uint64_t)f->call->mem[n->a].dim[n->b]);
         break;
     case WF__INDEX:
         index_lanes(f, out, n->a);
@@ -167,7 +167,7 @@ static void structural(const wf__chunk *f, wf__ref r, const wf__node *n)
         break;
     }
     case WF__COLD:
-        cold(f, r, n);
+        eval_cold(f, r, n);
         break;
     default:
         break;
@@ -186,7 +186,7 @@ static bool goes_on(const wf__chunk *f, wf__ref loop)
     return false;
 }
 
-/* The states' values after LOOP (the initial ones) or END (the next ones). */
+/* Sets the states: their initial values after LOOP, their next values after END. */
 static void set_states(const wf__chunk *f, wf__ref r, wf__ref loop)
 {
     const wf__node *node = f->ir->node;
@@ -196,8 +196,8 @@ static void set_states(const wf__chunk *f, wf__ref r, wf__ref loop)
         memcpy(wf__chunk_at(f, node[n].a), wf__chunk_at(f, n), WF__ROW);
 }
 
-/* The node to go on with after LOOP or END. */
-static wf__ref turn(const wf__chunk *f, size_t chunks, wf__ref r)
+/* The node that follows LOOP or END. */
+static wf__ref next_after(const wf__chunk *f, size_t chunks, wf__ref r)
 {
     const wf__ir *ir = f->ir;
     wf__ref loop = ir->node[r].op == WF__LOOP ? r : ir->node[r].a, s = loop + 1;
@@ -213,8 +213,8 @@ static wf__ref turn(const wf__chunk *f, size_t chunks, wf__ref r)
     return r == loop ? wf__loop_end(ir, loop) + 1 : r + 1;
 }
 
-/* A node, but LOOP and END. */
-static void step(const wf__chunk *f, wf__ref r, const wf__node *n)
+/* Evaluates a node that is neither LOOP nor END. */
+static void eval_node(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     if (n->op == WF__NEXT)
         memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->b), WF__ROW);
@@ -225,7 +225,7 @@ static void step(const wf__chunk *f, wf__ref r, const wf__node *n)
     else if (n->op == WF__BITCAST)
         memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->a), (size_t)WF__LANES * wf__size(n->dtype));
     else if (!wf__op_is_pure(n->op))
-        structural(f, r, n);
+        eval_structural(f, r, n);
     else {
         unsigned arity = wf__op_table[n->op].arity;
         wf__ref last = arity == 3 ? n->c : arity == 2 ? n->b : n->a;
@@ -239,12 +239,12 @@ bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to)
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &f->ir->node[r];
         if (n->op == WF__LOOP || n->op == WF__END) {
-            r = turn(f, chunks, r) - 1;
+            r = next_after(f, chunks, r) - 1;
             continue;
         }
         for (size_t i = 0; i < chunks; ++i)
-            step(f + i, r, n);
-        if (f->together && !wf__together_look(f->together, r))
+            eval_node(f + i, r, n);
+        if (f->lockstep && !wf__lockstep_look(f->lockstep, r))
             return false;
     }
     return true;
@@ -256,8 +256,8 @@ static void run_row(wf__chunk *f, int64_t lo, int64_t hi)
     for (*j = lo - lo % WF__LANES; *j < hi; *j += WF__LANES) {
         f->first = *j < lo ? (uint32_t)(lo - *j) : 0;
         f->n = (uint32_t)((hi - *j < WF__LANES ? hi - *j : WF__LANES)) - f->first;
-        if (f->together)
-            wf__together_chunk(f->together, f);
+        if (f->lockstep)
+            wf__lockstep_chunk(f->lockstep, f);
         else
             wf__chunk_walk(f, 1, 1, f->ir->n);
     }
@@ -268,11 +268,11 @@ static void clear_lanes(const wf__chunk *f)
 {
     for (uint32_t k = 0; k < f->ir->red_n; ++k) {
         const wf__reduction *red = &f->ir->red[k];
-        splat(f->acc + (size_t)k * WF__ROW, red->dtype, wf__red_start(red));
+        splat_lanes(f->acc + (size_t)k * WF__ROW, red->dtype, wf__red_start(red));
     }
 }
 
-/* All lanes into lane 0, pairwise. */
+/* Joins all lanes into lane 0, pairwise. */
 static void join_lanes(const wf__chunk *f)
 {
     const wf__ir *body = f->ir;
@@ -286,8 +286,8 @@ static void join_lanes(const wf__chunk *f)
     }
 }
 
-/* Where reduction k's result for the current point of the kept axes is; the lane axis counts from `lane`. */
-static unsigned char *result(const wf__chunk *f, const uint64_t *acc, uint32_t k, int64_t lane)
+/* The address of reduction k's result for the current point of the kept axes. lane: index along a kept lane axis. */
+static unsigned char *result_at(const wf__chunk *f, const uint64_t *acc, uint32_t k, int64_t lane)
 {
     const int64_t *extent = f->call->extent;
     int64_t at = 0;
@@ -298,7 +298,7 @@ static unsigned char *result(const wf__chunk *f, const uint64_t *acc, uint32_t k
     return (unsigned char *)(uintptr_t)acc[k] + at * (int64_t)wf__size(f->ir->red[k].dtype);
 }
 
-/* A row whose lanes have accumulators of their own, in memory. */
+/* Runs a row whose lanes have accumulators in memory. */
 static void run_kept_row(wf__chunk *f, int64_t lo, int64_t hi, const uint64_t *acc)
 {
     for (int64_t j = lo - lo % WF__LANES, next; j < hi; j = next) {
@@ -308,7 +308,7 @@ static void run_kept_row(wf__chunk *f, int64_t lo, int64_t hi, const uint64_t *a
             for (uint32_t k = 0; k < f->ir->red_n; ++k) {
                 size_t size = wf__size(f->ir->red[k].dtype), bytes = (size_t)(to - from) * size;
                 unsigned char *lanes = f->acc + (size_t)k * WF__ROW + (size_t)(from - j) * size;
-                unsigned char *memory = result(f, acc, k, from);
+                unsigned char *memory = result_at(f, acc, k, from);
                 memcpy(store ? memory : lanes, store ? lanes : memory, bytes);
             }
             if (!store)
@@ -317,7 +317,7 @@ static void run_kept_row(wf__chunk *f, int64_t lo, int64_t hi, const uint64_t *a
     }
 }
 
-/* All rows of a box, outermost axis slowest; the axes before `outer` stay where they are. */
+/* Runs all rows of a box, in C order. The axes before `outer` keep their indices. */
 static void run_rows(wf__chunk *f, const int64_t *lo, const int64_t *hi, int outer, const uint64_t *acc)
 {
     int64_t *index = f->index;
@@ -335,8 +335,7 @@ static void run_rows(wf__chunk *f, const int64_t *lo, const int64_t *hi, int out
     } while (d >= outer);
 }
 
-/* All points of a box. */
-static void run_box(wf__chunk *f, const int64_t *lo, const int64_t *hi, uint64_t *acc)
+static void run_points(wf__chunk *f, const int64_t *lo, const int64_t *hi, uint64_t *acc)
 {
     const wf__ir *body = f->ir;
     int rank = body->rank, d;
@@ -363,7 +362,7 @@ static void run_box(wf__chunk *f, const int64_t *lo, const int64_t *hi, uint64_t
         run_rows(f, lo, hi, body->kept, acc);
         join_lanes(f);
         for (uint32_t k = 0; k < body->red_n; ++k)
-            memcpy(result(f, acc, k, 0), f->acc + (size_t)k * WF__ROW, wf__size(body->red[k].dtype));
+            memcpy(result_at(f, acc, k, 0), f->acc + (size_t)k * WF__ROW, wf__size(body->red[k].dtype));
         d = body->kept - 1;
         while (d >= 0 && ++index[d] >= hi[d]) {
             index[d] = lo[d];
@@ -382,13 +381,13 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
     f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * WF__ROW);
     memset(scratch, 0, wf__interp_scratch(interp));
     if (!call->watch || !wf__watch_has_sights(call->watch)) {
-        run_box(&f, lo, hi, acc);
+        run_points(&f, lo, hi, acc);
         return;
     }
-    wf__together together;
-    wf__together_begin(&together, &f);
-    run_box(&f, lo, hi, acc);
-    if (wf__together_run(&together))
-        run_box(&f, lo, hi, acc);
-    wf__together_end(&together);
+    wf__lockstep lockstep;
+    wf__lockstep_begin(&lockstep, &f);
+    run_points(&f, lo, hi, acc);
+    if (wf__lockstep_run(&lockstep))
+        run_points(&f, lo, hi, acc);
+    wf__lockstep_end(&lockstep);
 }

@@ -1,4 +1,4 @@
-/* memory.c - the interpreter's access to memory, lane by lane, watched in debug mode. */
+/* memory.c - the interpreter's accesses to memory, lane by lane. In debug mode, debug/watch.c checks each of them. */
 #include "run/interp/chunk.h"
 #include "run/debug/watch.h"
 
@@ -32,7 +32,7 @@ static const int64_t *point_of(const wf__chunk *f, uint32_t l, int64_t point[WF_
     return point;
 }
 
-static void outside(const wf__chunk *f, const wf__node *n, uint32_t l)
+static void report_outside(const wf__chunk *f, const wf__node *n, uint32_t l)
 {
     int64_t index[WF_MAX_RANK], point[WF_MAX_RANK];
     for (uint32_t k = 0; k < wf__tuple_len(f->ir, n->b); ++k)
@@ -53,8 +53,9 @@ static bool may_join(const wf__chunk *f, const wf__node *n, uint32_t l, unsigned
 }
 
 /* ---- access ---- */
-/* Element offset of lane l; false: nothing is read, outside an array or where the predicate is false. */
-static bool offset_of(const wf__chunk *f, const wf__node *n, uint32_t l, int64_t *out)
+/* Sets the element offset of lane l. Returns false if the lane has no access: its predicate is false, or its index is
+ * outside the array. */
+static bool find_offset(const wf__chunk *f, const wf__node *n, uint32_t l, int64_t *out)
 {
     const wf__mem *m = &f->call->mem[n->a];
     const wf__ref *index = wf__tuple_at(f->ir, n->b);
@@ -66,14 +67,14 @@ static bool offset_of(const wf__chunk *f, const wf__node *n, uint32_t l, int64_t
         int64_t i = ((const int64_t *)wf__chunk_at(f, index[k]))[l];
         bool bordered = n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
         if (f->call->watch && !bordered && (i < 0 || i >= m->dim[k]) && !f->ir->slot[n->a].element) {
-            outside(f, n, l);
+            report_outside(f, n, l);
             return false;
         }
         if (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE && (i < 0 || i >= m->dim[k]))
             return false;
         if (n->op == WF__LOAD && n->aux > WF_BORDER_VALUE) {
             if (m->dim[k] <= 0)
-                return false; /* nothing to read: the value outside, or 0 */
+                return false; /* an empty array: the lane gets the border value, or 0 */
             i = wf__border_index((wf_border)n->aux, i, m->dim[k]);
         }
         if (k + 1 == rank && f->ir->slot[n->a].spread > 1)
@@ -90,7 +91,7 @@ void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n)
     unsigned char *out = wf__chunk_at(f, r);
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
-        if (offset_of(f, n, l, &offset))
+        if (find_offset(f, n, l, &offset))
             memcpy(out + l * size, f->call->mem[n->a].base + offset * (int64_t)size, size);
         else if (n->c)
             memcpy(out + l * size, (unsigned char *)wf__chunk_at(f, n->c) + l * size, size);
@@ -108,12 +109,12 @@ void wf__chunk_store(const wf__chunk *f, const wf__node *n)
     const unsigned char *value = wf__chunk_at(f, n->c), *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
-        if ((!keep || keep[l]) && offset_of(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
+        if ((!keep || keep[l]) && find_offset(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
             memcpy(f->call->mem[n->a].base + offset * (int64_t)size, value + l * size, size);
     }
 }
 
-/* Lanes one after the other. */
+/* Updates elements in the order of the lanes. */
 void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     const wf__ref *pair = wf__tuple_at(f->ir, n->c);
@@ -126,9 +127,9 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
         memset(old + l * size, 0, size);
-        if ((keep && !keep[l]) || !offset_of(f, n, l, &offset))
+        if ((keep && !keep[l]) || !find_offset(f, n, l, &offset))
             continue;
-        if (join != WF_INC && !may_join(f, n, l, dtype, value + l * step))
+        if (join != WF_JOIN_INC && !may_join(f, n, l, dtype, value + l * step))
             continue;
         if (wf__is_alone(n) && !may_store(f, n, l, offset, value + l * step))
             continue;
@@ -136,14 +137,14 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
         memcpy(old + l * size, element, size);
         if (n->dtype == WF_BOOL)
             old[l] = old[l] != 0;
-        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_EXCH)
+        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_JOIN_EXCH)
             memcpy(element, value + l * size, size);
         else if (n->op != WF__CAS)
             wf__update(join, n->dtype, element, value + l * step);
     }
 }
 
-/* An index of a local array. */
+/* Checks an index of a local array. */
 void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     const unsigned char *right = wf__chunk_at(f, n->a);

@@ -1,7 +1,7 @@
-/* array_memory.c - storage of arrays: 64-byte aligned blocks that are kept for reuse after they are freed.
+/* array_memory.c - see array_memory.h.
  *
- * Size classes, 8 per doubling, so at most 1/8 is wasted. A free block holds its own list entry. One lock, held for a
- * few instructions: the system is only called outside of it.
+ * There are 8 size classes per doubling, so at most 1/8 is wasted. A free block holds its own list entry. One lock is held
+ * for a few instructions; calls of the system happen outside the lock.
  */
 #include "run/memory/array_memory.h"
 #include "base/os.h"
@@ -14,7 +14,7 @@
 #define WEFT_ASAN 1
 #endif
 #endif
-#ifdef WEFT_ASAN /* what is free, or beyond the size asked for, must not be touched */
+#ifdef WEFT_ASAN /* reports accesses to free blocks, and past the requested size */
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
@@ -24,7 +24,7 @@
 #endif
 
 enum { CLASSES = 8 * (64 - 6) };
-#define LARGE WF__HUGE_PAGE /* from here on straight from the system */
+#define LARGE WF__HUGE_PAGE /* from this size on, blocks are pages of the system */
 #define MOST ((size_t)PTRDIFF_MAX / 2)
 
 typedef struct block {
@@ -33,8 +33,8 @@ typedef struct block {
 } block;
 
 typedef struct size_class {
-    block *free;   /* most recently freed first: it may still be in the core's cache */
-    uint64_t used; /* clock value of the last use */
+    block *free;   /* the most recently freed block first, which may still be in the core's cache */
+    uint64_t used; /* `clock` at the last use */
 } size_class;
 
 struct wf__mem_cache {
@@ -90,7 +90,7 @@ static void release_list(block *b)
     }
 }
 
-/* Takes blocks out of the cache until `more` bytes fit under the bound; least recently used classes first. */
+/* Removes blocks from the cache until `more` bytes fit under the bound, the least recently used classes first. */
 static block *evict(wf__mem_cache *cache, uint64_t more)
 {
     block *out = NULL;

@@ -1,14 +1,13 @@
 /* code_memory.c - arenas of executable memory, shared by all contexts of the process.
  *
- * The pages of an arena are mapped twice: code is written through one address and runs at the other. So new code takes
- * no call of the system, where making written pages executable takes ten microseconds, and three times that while
- * threads run on other processors, which are then interrupted.
+ * The pages of an arena are mapped twice: code is written at one address and runs at the other. So new code needs no call
+ * of the system, which would take long and interrupt the threads on other processors.
  *
- * A piece of an arena is given out once: whoever remembers instructions by address (a processor's pipeline, an
- * emulator) never sees other ones there. When an arena is used up, its pages go one by one with their last code, and it
- * goes with the last of all. The child of a fork runs what is in its parent's arenas, but takes new memory from its own.
+ * A piece of an arena is used once: instructions at an address never change, for pipelines and emulators that remember
+ * them. Once an arena is used up, each page is released with its last code, and the arena with its last page. The child of
+ * a fork runs code in its parent's arenas, but allocates from its own.
  *
- * Where the system allows no such pages, or another thread is taking some, code gets a mapping of its own.
+ * If the system refuses such pages, or another thread is allocating, code gets a mapping of its own.
  */
 #include "run/memory/code_memory.h"
 #include "base/os.h"
@@ -17,28 +16,28 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U /* since Linux 6.3, which may refuse to run what is made without it */
+#define MFD_EXEC 0x0010U /* since Linux 6.3, which may require it for executable mappings */
 #endif
 
 enum { ARENA = 128 << 10, LARGE = ARENA / 4, LINE = 64, PAGE = 4096, PAGES = ARENA / PAGE };
 
 typedef struct wf__code_arena {
     unsigned char *write, *run;
-    size_t top;        /* of what is given out; under the lock */
-    int64_t process;   /* who may write */
-    uint64_t forks;    /* when it was made; UINT64_MAX: nobody counts them */
-    atomic_uint users; /* pieces in use; one more while it is the current one */
+    size_t top;        /* end of the allocated pieces; under the lock */
+    int64_t process;   /* the process that may write */
+    uint64_t forks;    /* `forks` when the arena was made; UINT64_MAX = unknown */
+    atomic_uint users; /* pieces in use, plus 1 while the arena is the current one */
     atomic_bool used_up;
-    atomic_uint pieces[PAGES]; /* in use, that have a part on that page */
+    atomic_uint pieces[PAGES]; /* pieces in use with a part on the page */
 } arena;
 
 static wf__mutex forking = WF__MUTEX_INIT; /* held while this process forks */
-static uint64_t forks;                     /* in this process and those before it; under that lock */
+static uint64_t forks;                     /* of this process and its ancestors; under `forking` */
 static wf__mutex lock = WF__MUTEX_INIT;
 static arena *current;  /* under the lock */
-static bool impossible; /* the system lets nobody map pages twice; under the lock */
+static bool impossible; /* the system refuses to map pages twice; under the lock */
 
-static void unmap(arena *a)
+static void free_arena(arena *a)
 {
     if (a->run)
         munmap(a->run, ARENA);
@@ -47,15 +46,15 @@ static void unmap(arena *a)
     wf__free(a);
 }
 
-static void let_go(arena *a)
+static void release_arena(arena *a)
 {
     if (atomic_fetch_sub_explicit(&a->users, 1, memory_order_acq_rel) == 1)
-        unmap(a);
+        free_arena(a);
 }
 
-/* Where no code is left on it. Not of an arena that a child may run code in; where the system's pages are larger, the
- * arena keeps them. */
-static void give_back(const arena *a, size_t page)
+/* Returns a page without code to the system. Keeps the page if a forked child may run code of the arena, or if the
+ * system's pages are larger. */
+static void release_page(const arena *a, size_t page)
 {
     wf__mutex_lock(&forking);
     if (a->forks == forks && wf__page_size() == PAGE)
@@ -63,14 +62,14 @@ static void give_back(const arena *a, size_t page)
     wf__mutex_unlock(&forking);
 }
 
-/* Nobody takes memory from it any more. */
-static void retire(arena *a)
+/* Ends allocation from an arena. */
+static void retire_arena(arena *a)
 {
     atomic_store(&a->used_up, true);
     for (size_t page = 0; page < PAGES; ++page)
         if (atomic_load(&a->pieces[page]) == 0)
-            give_back(a, page);
-    let_go(a);
+            release_page(a, page);
+    release_arena(a);
 }
 
 static void free_piece(arena *a, const wf__code_memory *m)
@@ -78,8 +77,8 @@ static void free_piece(arena *a, const wf__code_memory *m)
     size_t first = (size_t)(m->run - a->run), last = first + m->bytes - 1;
     for (size_t page = first / PAGE; page <= last / PAGE; ++page)
         if (atomic_fetch_sub(&a->pieces[page], 1) == 1 && atomic_load(&a->used_up))
-            give_back(a, page);
-    let_go(a);
+            release_page(a, page);
+    release_arena(a);
 }
 
 static void before_fork(void)
@@ -89,7 +88,7 @@ static void before_fork(void)
 }
 static void after_fork(void) { wf__mutex_unlock(&forking); }
 
-/* -1: there is none. A limit on the size of files would end the program with a signal. */
+/* A file without a name; -1 = none. A limit on file sizes would end the program by a signal, so it is checked first. */
 static int anonymous_file(void)
 {
     struct rlimit limit;
@@ -105,7 +104,7 @@ static int anonymous_file(void)
     return fd;
 }
 
-/* How many there were; from now on they are counted. Under the lock of arenas. */
+/* The number of forks so far, counted from the first call on; UINT64_MAX = unknown. Under the lock. */
 static uint64_t count_forks(void)
 {
     static bool counted;
@@ -116,13 +115,13 @@ static uint64_t count_forks(void)
     return n;
 }
 
-static unsigned char *map(int fd, int protection)
+static unsigned char *map_arena(int fd, int protection)
 {
     void *at = mmap(NULL, ARENA, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Under the lock. NULL: there is no memory, or there can be no arenas. */
+/* Under the lock. NULL = out of memory, or arenas are impossible. */
 static arena *new_arena(void)
 {
     arena *a = wf__alloc0(sizeof *a);
@@ -130,8 +129,8 @@ static arena *new_arena(void)
         return NULL;
     int fd = anonymous_file();
     if (fd >= 0) {
-        a->write = map(fd, PROT_READ | PROT_WRITE);
-        a->run = map(fd, PROT_READ | PROT_EXEC);
+        a->write = map_arena(fd, PROT_READ | PROT_WRITE);
+        a->run = map_arena(fd, PROT_READ | PROT_EXEC);
         close(fd);
     }
     if (a->write && a->run) {
@@ -141,18 +140,18 @@ static arena *new_arena(void)
         return a;
     }
     impossible = true;
-    unmap(a);
+    free_arena(a);
     return NULL;
 }
 
-/* Under the lock. */
-static bool take(wf__code_memory *m, size_t bytes, size_t align)
+/* Under the lock. Allocates a piece of an arena. */
+static bool alloc_piece(wf__code_memory *m, size_t bytes, size_t align)
 {
     arena *a = current;
     size_t at = a ? (a->top + align - 1) & ~(align - 1) : 0;
     if (!a || a->process != wf__process_id() || at > ARENA - bytes) {
         if (a)
-            retire(a);
+            retire_arena(a);
         current = a = new_arena();
         at = 0;
     }
@@ -166,7 +165,7 @@ static bool take(wf__code_memory *m, size_t bytes, size_t align)
     return true;
 }
 
-static bool own_mapping(wf__code_memory *m, size_t bytes)
+static bool alloc_mapping(wf__code_memory *m, size_t bytes)
 {
     size_t page = wf__page_size();
     if (!wf__add_size(bytes, page - 1, &bytes))
@@ -182,12 +181,12 @@ static bool own_mapping(wf__code_memory *m, size_t bytes)
 bool wf__code_memory_new(wf__code_memory *m, size_t bytes, size_t align)
 {
     bool taken = false;
-    /* Nobody waits: the thread that holds the lock may be one that a fork left behind. */
+    /* Never waits: in the child of a fork, the thread that holds the lock may not exist. */
     if (bytes <= LARGE && wf__mutex_try(&lock)) {
-        taken = !impossible && take(m, (bytes + LINE - 1) & ~(size_t)(LINE - 1), align < LINE ? LINE : align);
+        taken = !impossible && alloc_piece(m, (bytes + LINE - 1) & ~(size_t)(LINE - 1), align < LINE ? LINE : align);
         wf__mutex_unlock(&lock);
     }
-    return taken || own_mapping(m, bytes);
+    return taken || alloc_mapping(m, bytes);
 }
 
 bool wf__code_memory_finish(wf__code_memory *m)

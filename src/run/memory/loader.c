@@ -1,5 +1,5 @@
-/* loader.c - a small linker for one relocatable object: lays its sections out in one piece of memory, applies relocations, and
- * connects the few functions of libc and libm that generated code may call through stubs beside the code.
+/* loader.c - a linker for one relocatable object: lays the sections out in one piece of memory, applies relocations, and
+ * makes stubs for the functions of libc and libm that generated code may call.
  *
  * Every offset, size, index and name in the object is checked before it is used.
  */
@@ -13,7 +13,7 @@ struct wf__code {
     wf__entry *entry;
 };
 
-/* What generated code may call: LLVM turns operations into these where the processor has no instruction. */
+/* Functions that generated code may call: LLVM uses them for operations without an instruction of the processor. */
 typedef void any_function(void);
 static const struct external {
     const char *name;
@@ -25,21 +25,21 @@ static const struct external {
     { "rint", (any_function *)rint },     { "rintf", (any_function *)rintf },     { "trunc", (any_function *)trunc },
     { "truncf", (any_function *)truncf },
 };
-enum { STUB = 16 }; /* a jump and the address it takes, naturally aligned */
+enum { STUB = 16 }; /* bytes of a jump and its address, naturally aligned */
 
 typedef struct linker {
     const unsigned char *at; /* the object */
     size_t n;
     wf__str *error;
     Elf64_Ehdr header;
-    uint64_t *place;            /* of each section: offset in the memory, or UINT64_MAX */
-    size_t bytes, align, stubs; /* stubs: offset of the first */
-    unsigned char *write, *run; /* the memory, where it is written and where it will be */
+    uint64_t *place;            /* [sections]: offset in the memory; UINT64_MAX = not loaded */
+    size_t bytes, align, stubs; /* stubs: offset of the first stub */
+    unsigned char *write, *run; /* addresses of the memory for writing and for running */
     const unsigned char *symbols, *names;
     uint64_t symbol_n, names_n;
 } linker;
 
-static bool bad(const linker *k, const char *what)
+static bool refuse_object(const linker *k, const char *what)
 {
     if (k->error)
         wf__str_addf(k->error, "kernel object: %s", what);
@@ -65,7 +65,7 @@ static Elf64_Sym symbol(const linker *k, uint64_t i)
     return s;
 }
 
-/* A terminated name in the string table, or NULL. */
+/* A zero-terminated name in the string table; NULL = none. */
 static const char *name_at(const linker *k, uint32_t offset)
 {
     if (offset >= k->names_n || !memchr(k->names + offset, 0, k->names_n - offset))
@@ -81,16 +81,16 @@ static bool check_header(linker *k)
     const unsigned machine = EM_X86_64;
 #endif
     if (k->n < sizeof k->header)
-        return bad(k, "truncated header");
+        return refuse_object(k, "truncated header");
     memcpy(&k->header, k->at, sizeof k->header);
     const Elf64_Ehdr *h = &k->header;
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL)
-        return bad(k, "not a relocatable ELF64 file");
+        return refuse_object(k, "not a relocatable ELF64 file");
     if (h->e_machine != machine)
-        return bad(k, "made for another processor");
+        return refuse_object(k, "made for another processor");
     if (h->e_shentsize != sizeof(Elf64_Shdr) || !h->e_shnum || !inside(k, h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr)))
-        return bad(k, "section table out of range");
+        return refuse_object(k, "section table out of range");
     return true;
 }
 
@@ -102,19 +102,19 @@ static bool find_symbols(linker *k)
             continue;
         if (k->symbols || s.sh_entsize != sizeof(Elf64_Sym) || !inside(k, s.sh_offset, s.sh_size) ||
             s.sh_link >= k->header.e_shnum)
-            return bad(k, "symbol table out of range");
+            return refuse_object(k, "symbol table out of range");
         Elf64_Shdr names = section(k, s.sh_link);
         if (names.sh_type != SHT_STRTAB || !inside(k, names.sh_offset, names.sh_size))
-            return bad(k, "string table out of range");
+            return refuse_object(k, "string table out of range");
         k->symbols = k->at + s.sh_offset;
         k->symbol_n = s.sh_size / sizeof(Elf64_Sym);
         k->names = k->at + names.sh_offset;
         k->names_n = names.sh_size;
     }
-    return k->symbols ? true : bad(k, "no symbol table");
+    return k->symbols ? true : refuse_object(k, "no symbol table");
 }
 
-/* Gives every allocated section its place, then the stubs: one for each external function. */
+/* Gives a place to every allocated section, and to a stub for each external function. */
 static bool lay_out(linker *k)
 {
     size_t top = 0;
@@ -124,17 +124,17 @@ static bool lay_out(linker *k)
         if (!(s.sh_flags & SHF_ALLOC) || !s.sh_size)
             continue;
         if (s.sh_type != SHT_PROGBITS && s.sh_type != SHT_NOTE && s.sh_type != SHT_X86_64_UNWIND)
-            return bad(k, "section of an unexpected type");
+            return refuse_object(k, "section of an unexpected type");
         if (s.sh_flags & (SHF_WRITE | SHF_TLS))
-            return bad(k, "writable section");
+            return refuse_object(k, "writable section");
         uint64_t align = s.sh_addralign ? s.sh_addralign : 1;
         if (align > 4096 || (align & (align - 1)) || !inside(k, s.sh_offset, s.sh_size))
-            return bad(k, "section out of range");
+            return refuse_object(k, "section out of range");
         top = (top + align - 1) & ~(size_t)(align - 1);
         k->align = align > k->align ? align : k->align;
         k->place[i] = top;
         if (!wf__add_size(top, s.sh_size, &top) || top > (size_t)1 << 30)
-            return bad(k, "too large");
+            return refuse_object(k, "too large");
     }
     k->stubs = (top + STUB - 1) & ~(size_t)(STUB - 1);
     k->bytes = k->stubs + STUB * WF__COUNT(externals);
@@ -153,7 +153,7 @@ static void write_stub(unsigned char *at, any_function *target)
     memcpy(at + 8, &target, sizeof target);
 }
 
-static void fill(linker *k)
+static void copy_sections(linker *k)
 {
     for (unsigned i = 0; i < k->header.e_shnum; i++) {
         if (k->place[i] == UINT64_MAX)
@@ -165,11 +165,11 @@ static void fill(linker *k)
         write_stub(k->write + k->stubs + i * STUB, externals[i].address);
 }
 
-/* Where symbol number i is. *stub: it is external, and that is its stub. */
-static bool resolve(const linker *k, uint64_t i, uint64_t *address, bool *stub)
+/* Sets the address of symbol i. *stub: the symbol is external, and the address is that of its stub. */
+static bool resolve_symbol(const linker *k, uint64_t i, uint64_t *address, bool *stub)
 {
     if (i >= k->symbol_n)
-        return bad(k, "symbol number out of range");
+        return refuse_object(k, "symbol number out of range");
     Elf64_Sym s = symbol(k, i);
     *stub = s.st_shndx == SHN_UNDEF;
     if (*stub) {
@@ -184,28 +184,28 @@ static bool resolve(const linker *k, uint64_t i, uint64_t *address, bool *stub)
         return false;
     }
     if (s.st_shndx >= k->header.e_shnum || k->place[s.st_shndx] == UINT64_MAX)
-        return bad(k, "symbol in a section that is not loaded");
+        return refuse_object(k, "symbol in a section that is not loaded");
     if (s.st_value > section(k, s.st_shndx).sh_size)
-        return bad(k, "symbol out of its section");
+        return refuse_object(k, "symbol out of its section");
     *address = (uint64_t)(uintptr_t)k->run + k->place[s.st_shndx] + s.st_value;
     return true;
 }
 
 typedef struct patch {
-    unsigned char *at; /* what to change, `room` bytes up to the section's end */
-    uint64_t room;
-    uint64_t address; /* where it will be */
-    uint64_t value;   /* symbol + addend */
-    uint64_t slot;    /* where the symbol's address is stored, for external ones; else 0 */
+    unsigned char *at; /* the bytes to change */
+    uint64_t room;     /* bytes up to the end of the section */
+    uint64_t address;  /* of these bytes when the code runs */
+    uint64_t value;    /* symbol + addend */
+    uint64_t slot;     /* address of the stub's jump address, for an external symbol; else 0 */
     unsigned type;
 } patch;
 
 static bool put32(const linker *k, const patch *p, uint64_t value)
 {
     if (p->room < 4)
-        return bad(k, "relocation out of its section");
+        return refuse_object(k, "relocation out of its section");
     if ((int64_t)value != (int32_t)value)
-        return bad(k, "relocation does not reach");
+        return refuse_object(k, "relocation does not reach");
     uint32_t v = (uint32_t)value;
     memcpy(p->at, &v, 4);
     return true;
@@ -214,17 +214,17 @@ static bool put32(const linker *k, const patch *p, uint64_t value)
 static bool put64(const linker *k, const patch *p, uint64_t value)
 {
     if (p->room < 8)
-        return bad(k, "relocation out of its section");
+        return refuse_object(k, "relocation out of its section");
     memcpy(p->at, &value, 8);
     return true;
 }
 
 #if defined(__aarch64__)
-/* Replaces `bits` bits of an instruction, from bit `shift` on. */
+/* Replaces `bits` bits of an instruction, starting at bit `shift`. */
 static bool put_field(const linker *k, const patch *p, uint64_t value, unsigned shift, unsigned bits)
 {
     if (p->room < 4)
-        return bad(k, "relocation out of its section");
+        return refuse_object(k, "relocation out of its section");
     uint32_t word, mask = ((1u << bits) - 1) << shift;
     memcpy(&word, p->at, 4);
     word = (word & ~mask) | (((uint32_t)value << shift) & mask);
@@ -232,7 +232,7 @@ static bool put_field(const linker *k, const patch *p, uint64_t value, unsigned 
     return true;
 }
 
-static bool apply(const linker *k, const patch *p)
+static bool apply_patch(const linker *k, const patch *p)
 {
     switch (p->type) {
     case R_AARCH64_NONE:
@@ -262,11 +262,11 @@ static bool apply(const linker *k, const patch *p)
     case R_AARCH64_LDST128_ABS_LO12_NC:
         return put_field(k, p, (p->value & 4095) >> 4, 10, 12);
     default:
-        return bad(k, "unknown relocation");
+        return refuse_object(k, "unknown relocation");
     }
 }
 #else
-static bool apply(const linker *k, const patch *p)
+static bool apply_patch(const linker *k, const patch *p)
 {
     switch (p->type) {
     case R_X86_64_NONE:
@@ -281,9 +281,9 @@ static bool apply(const linker *k, const patch *p)
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX:
-        return p->slot ? put32(k, p, p->slot - p->address) : bad(k, "relocation through an unknown table");
+        return p->slot ? put32(k, p, p->slot - p->address) : refuse_object(k, "relocation through an unknown table");
     default:
-        return bad(k, "unknown relocation");
+        return refuse_object(k, "unknown relocation");
     }
 }
 #endif
@@ -291,11 +291,11 @@ static bool apply(const linker *k, const patch *p)
 static bool relocate_section(const linker *k, const Elf64_Shdr *rel)
 {
     if (rel->sh_info >= k->header.e_shnum || k->place[rel->sh_info] == UINT64_MAX)
-        return true; /* of a section that is not loaded */
+        return true; /* relocations of a section that is not loaded */
     if (rel->sh_type == SHT_REL)
-        return bad(k, "relocations without addends");
+        return refuse_object(k, "relocations without addends");
     if (rel->sh_entsize != sizeof(Elf64_Rela) || !inside(k, rel->sh_offset, rel->sh_size))
-        return bad(k, "relocations out of range");
+        return refuse_object(k, "relocations out of range");
     Elf64_Shdr target = section(k, rel->sh_info);
     for (uint64_t i = 0; i < rel->sh_size / sizeof(Elf64_Rela); i++) {
         Elf64_Rela r;
@@ -303,8 +303,8 @@ static bool relocate_section(const linker *k, const Elf64_Shdr *rel)
         uint64_t address;
         bool stub;
         if (r.r_offset >= target.sh_size)
-            return bad(k, "relocation out of its section");
-        if (!resolve(k, ELF64_R_SYM(r.r_info), &address, &stub))
+            return refuse_object(k, "relocation out of its section");
+        if (!resolve_symbol(k, ELF64_R_SYM(r.r_info), &address, &stub))
             return false;
         uint64_t place = k->place[rel->sh_info] + r.r_offset;
         patch p = { .at = k->write + place,
@@ -313,7 +313,7 @@ static bool relocate_section(const linker *k, const Elf64_Shdr *rel)
                     .value = address + (uint64_t)r.r_addend,
                     .type = (unsigned)ELF64_R_TYPE(r.r_info),
                     .slot = stub ? address + 8 + (uint64_t)r.r_addend : 0 };
-        if (!apply(k, &p))
+        if (!apply_patch(k, &p))
             return false;
     }
     return true;
@@ -338,34 +338,34 @@ static bool find_entry(const linker *k, wf__entry **entry)
             continue;
         uint64_t address;
         bool stub;
-        if (!resolve(k, i, &address, &stub))
+        if (!resolve_symbol(k, i, &address, &stub))
             return false;
         Elf64_Shdr home = section(k, s.st_shndx);
         if (!(home.sh_flags & SHF_EXECINSTR) || s.st_value >= home.sh_size)
-            return bad(k, "wf_kernel is not code");
+            return refuse_object(k, "wf_kernel is not code");
         void *at = (void *)(uintptr_t)address;
         memcpy(entry, &at, sizeof at);
         return true;
     }
-    return bad(k, "no function wf_kernel");
+    return refuse_object(k, "no function wf_kernel");
 }
 
 static bool link_object(linker *k, wf__code *code)
 {
     k->place = wf__alloc(sizeof *k->place * k->header.e_shnum);
     if (!k->place)
-        return bad(k, "out of memory");
+        return refuse_object(k, "out of memory");
     if (!lay_out(k))
         return false;
     if (!wf__code_memory_new(&code->memory, k->bytes, k->align))
-        return bad(k, "no memory for code");
+        return refuse_object(k, "no memory for code");
     k->write = code->memory.write;
     k->run = code->memory.run;
-    fill(k);
+    copy_sections(k);
     if (!relocate(k) || !find_entry(k, &code->entry))
         return false;
     if (!wf__code_memory_finish(&code->memory))
-        return bad(k, "the system does not let memory become executable");
+        return refuse_object(k, "the system does not let memory become executable");
     return true;
 }
 
@@ -374,7 +374,7 @@ wf__code *wf__code_load(const void *object, size_t n, wf__str *error)
     linker k = { .at = object, .n = n, .error = error };
     wf__code *code = wf__alloc0(sizeof *code);
     if (!code) {
-        bad(&k, "out of memory");
+        refuse_object(&k, "out of memory");
         return NULL;
     }
     bool ok = check_header(&k) && find_symbols(&k) && link_object(&k, code);

@@ -1,29 +1,27 @@
 /* pool.c - the threads of one context.
  *
- * What a short run costs is cache lines that go from core to core, so a run in which every worker turns up takes few:
- * the caller announces it on one line, and each worker has a line of its own, its share, on which it comes, takes
- * blocks, and leaves.
+ * The cost of a short run is cache lines that move between cores. So a run uses few: the caller announces the run on one
+ * line, `state`, and each worker has a line of its own, its share, on which it enters the run, takes blocks and leaves.
  *
- * `state` says what is to be done: the number of the run (so that workers see a new one), how many workers take part,
- * and whether it is open; the job lies on the same line. A share counts the blocks taken from a worker's part, by its
- * worker and by thieves alike, and says whether its worker has come, and left. It carries the number of its run; that
- * of an earlier run means: nothing yet. So the caller need not touch the shares before a run.
+ * `state` holds the number of the run, the number of its workers, and whether the run is open; the job's fields are on
+ * the same line. A share counts the blocks taken from the worker's part, by the worker itself or by others, and holds
+ * whether the worker has entered and left. A share carries the number of its run. The number of an earlier run means that
+ * nothing has happened yet, so the caller need not write the shares before a run.
  *
- * A worker comes by marking its share, as long as that has blocks left: since a run is not over before all blocks are
- * taken, it cannot be over then. A worker that finds its blocks gone counts itself in at the door, in `state`, to help
- * the others. The caller waits for whoever has come; only if somebody has not does it close the door, and wait for
- * those inside. So the job's fields are stable for whoever takes part, a worker that comes too late just misses the
- * run, and a run completes even if no worker ever comes (they sleep, could not be started, or were left behind by
- * fork).
+ * A worker enters by marking its share while the share has blocks left: a run cannot end before all blocks are taken. A
+ * worker whose blocks are all taken enters late, by counting itself in `state`, to help the others. The caller waits for
+ * the workers that have entered. If a worker has not, the caller closes the run to late workers and waits for those
+ * inside. So the job's fields do not change while a worker is inside, a worker that is too late misses the run, and a run
+ * completes even if no worker enters: workers may sleep, may have failed to start, or may not exist in the child of a
+ * fork.
  *
- * Sleeping: a worker announces it in `asleep`, then looks at the state again; the caller changes the state, then looks
- * at `asleep`. Both orders are sequentially consistent, so one of the two sees the other. The caller that sleeps says so
- * in the state and then looks at the shares; a worker leaves its share, then looks at the state. Sleepers are woken as a
- * tree: a worker wakes the two below it, so that the caller pays for two at most.
+ * Sleep: a worker sets `asleep`, then reads the state again; the caller changes the state, then reads `asleep`. A caller
+ * sets CALLER_SLEEPS in the state, then reads the shares; a worker marks its share as left, then reads the state. These
+ * orders are sequentially consistent, so at least one of the two sees the other. Workers wake each other as a tree: each
+ * wakes the two below it, so the caller wakes two at most.
  *
- * A worker may wake on the core of who woke it, as the system likes to put it there. Then it waits for the caller, which
- * does not wait for it, sleeps again when it gets the core for a moment, and is woken there once more, while another
- * core is idle. So a worker that finds itself there moves away.
+ * The system may place a woken worker on the core of the thread that woke it. There the worker would wait for the caller
+ * while another core is idle, and would be woken on the same core again. So the worker moves to another core.
  */
 #include "run/thread/pool.h"
 #include "base/os.h"
@@ -31,33 +29,33 @@
 #include <stdlib.h>
 
 /* Fields of the state. */
-#define INSIDE 0x7FFFu         /* bits 0..14: workers that came in by the door */
+#define INSIDE 0x7FFFu         /* bits 0 .. 14: late workers inside */
 #define OPEN 0x8000u           /* workers may enter */
-#define CALLER_SLEEPS 0x10000u /* whoever leaves wakes the caller */
-#define WIDTH_SHIFT 17         /* bits 17..31: workers of the run, the caller included */
-#define NUMBER_SHIFT 32        /* bits 32..63: number of the run */
+#define CALLER_SLEEPS 0x10000u /* a worker that leaves wakes the caller */
+#define WIDTH_SHIFT 17         /* bits 17 .. 31: workers of the run, the caller included */
+#define NUMBER_SHIFT 32        /* bits 32 .. 63: number of the run */
 
-/* Fields of a share; bits 32..63 are the number of the run, too. */
-#define TAKEN 0x1FFFFFFFu /* bits 0..28: blocks taken */
-#define ALL 0x20000000u   /* no block is left */
-#define CAME 0x40000000u  /* its worker takes part */
-#define LEFT 0x80000000u  /* and has left */
-enum { ROUND = 1 << 28 }; /* blocks of one run: a share can count them */
+/* Fields of a share. */
+#define TAKEN 0x1FFFFFFFu   /* bits 0 .. 28: blocks taken; bits 32 .. 63: number of the run */
+#define ALL 0x20000000u     /* no block is left */
+#define ENTERED 0x40000000u /* the worker takes part */
+#define LEFT 0x80000000u    /* the worker has left */
+enum { ROUND = 1 << 28 };   /* most blocks of one run, for TAKEN */
 
 static unsigned width_of(uint64_t state) { return (unsigned)(state >> WIDTH_SHIFT) & 0x7FFFu; }
 
 static uint32_t number_of(uint64_t word) { return (uint32_t)(word >> NUMBER_SHIFT); }
 
-static bool is_inside(uint64_t share) { return (share & (CAME | LEFT)) == CAME; }
+static bool is_inside(uint64_t share) { return (share & (ENTERED | LEFT)) == ENTERED; }
 
-/* How long to spin before sleeping, in seconds. Waking a sleeper takes about as long as SPIN_MOST, so spinning longer
- * than that cannot pay; a worker whose spinning was in vain spins less the next time. */
+/* Seconds of spinning before sleep. Waking a thread takes about SPIN_MOST, so longer spinning does not pay. A worker that
+ * spun without success spins less the next time. */
 #define SPIN_MOST 50e-6
 #define SPIN_LEAST 4e-6
-#define CALLER_SPIN 200e-6     /* for blocks already begun */
-enum { PAUSES_PER_LOOK = 16 }; /* pauses between two looks at the clock */
+#define CALLER_SPIN 200e-6     /* while the last blocks run */
+enum { PAUSES_PER_LOOK = 16 }; /* pauses between two reads of the clock */
 
-typedef struct worker { /* on cache lines of its own: two, as neighbours are fetched in pairs */
+typedef struct worker { /* aligned to two cache lines, which the processor fetches in pairs */
     _Alignas(128) _Atomic uint64_t share;
     _Alignas(128) wf__thread thread;
     wf__pool *pool;
@@ -65,34 +63,34 @@ typedef struct worker { /* on cache lines of its own: two, as neighbours are fet
     wf__mutex lock;
     wf__cond wake;
     atomic_bool asleep;
-    int waker; /* the core that it was woken from; under `lock` */
+    int waker; /* the core of the thread that woke it; under `lock` */
 } worker;
 
 struct wf__pool {
-    /* The run in progress; all but the state is written by the caller before it opens. */
+    /* The current run. The caller writes the fields after `state` before it opens the run. */
     _Alignas(128) _Atomic uint64_t state;
     wf__blocks_fn *fn;
     void *user;
-    int64_t first, blocks;                /* what is divided: first .. blocks - 1 */
+    int64_t first, blocks;                /* the run's blocks are first .. blocks - 1 */
     int64_t least, most;                  /* blocks of one call */
-    unsigned width;                       /* workers of the run; after it, of the last one */
-    bool turned;                          /* whole parts from their end */
-    worker **workers;                     /* [room], the first of them NULL: the caller */
+    unsigned width;                       /* workers of the current or the latest run */
+    bool turned;                          /* run whole parts from their end */
+    worker **workers;                     /* [room]; entry 0, the caller's, is NULL */
     _Alignas(128) _Atomic uint64_t share; /* the caller's */
-    /* Of the runs' owner. */
-    _Alignas(128) atomic_bool owned; /* during a run */
-    atomic_int waiting;              /* callers that do their blocks alone and would like to have the workers */
-    _Atomic(const void *) last;      /* the thread that had the workers last, see this_thread */
-    /* The caller of the run, when it sleeps. */
+    /* The owner of the workers: the caller of the current run. */
+    _Alignas(128) atomic_bool owned; /* a run is in progress */
+    atomic_int waiting;              /* callers that run their blocks alone until they get the workers */
+    _Atomic(const void *) last;      /* the latest owner, see this_thread */
+    /* For a caller that sleeps. */
     wf__mutex done_lock;
     wf__cond done;
-    /* Seldom changed. */
+    /* Fields that seldom change. */
     _Alignas(128) atomic_int threads;
     atomic_int cores;
     atomic_bool no_more; /* the system refused a thread */
     atomic_bool quit;
-    unsigned room;    /* workers there are tables for; this and what follows are the owner's */
-    unsigned started; /* threads, so workers 1..started exist */
+    unsigned room;    /* length of `workers`; this field and the next belong to the owner */
+    unsigned started; /* threads: workers 1 .. started exist */
     int64_t process;
 };
 
@@ -103,9 +101,9 @@ static _Atomic uint64_t *share_of(wf__pool *pool, unsigned index)
     return index ? &pool->workers[index]->share : &pool->share;
 }
 
-/* A whole part. Turned: the last block, the rest of the second half, of the first half, the first block. What has come
- * last is still in the first-level cache, and what does not quite fit into the second is not lost there every time, as it
- * is where the least recently used goes first. */
+/* Runs a whole part. Turned: the last block, the rest of the second half, the rest of the first half, the first block.
+ * The blocks that the previous run did last are still in the first-level cache. And a part slightly larger than the
+ * second-level cache is not evicted entirely in each run, as it would be in the same order. */
 static void run_whole(wf__pool *pool, int64_t begin, int64_t end, int worker_index)
 {
     enum { WORTH_IT = 8 };
@@ -122,8 +120,8 @@ static void run_whole(wf__pool *pool, int64_t begin, int64_t end, int worker_ind
 
 static bool is_one_call(const wf__pool *pool, int64_t left) { return left / 2 < pool->least; }
 
-/* Does what is left of part `index`. The caller does its own at once if that is one call, so nobody else looks whether
- * there is something left of it: its share stays where it is. */
+/* Runs the rest of part `index`. If the caller's part is one call, other workers do not read the caller's share, so its
+ * cache line stays on the caller's core. */
 static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker_index)
 {
     unsigned blocks = (unsigned)(pool->blocks - pool->first), each = blocks / pool->width, more = blocks % pool->width;
@@ -154,7 +152,7 @@ static void run_part(wf__pool *pool, unsigned index, uint32_t number, int worker
     }
 }
 
-/* One's own part first, then what is left in the others', nearest first. */
+/* Runs the worker's own part, then the rest of the others' parts, the nearest first. */
 static void run_parts(wf__pool *pool, unsigned index, uint32_t number)
 {
     unsigned n = pool->width;
@@ -186,20 +184,22 @@ static void wake_below(wf__pool *pool, unsigned index, unsigned width)
         wake_worker(pool->workers[below]);
 }
 
-static bool come(worker *w, uint32_t number)
+/* Marks the worker's share. false = no block of the share is left, or the run is over. */
+static bool enter_by_share(worker *w, uint32_t number)
 {
     uint64_t seen = atomic_load_explicit(&w->share, memory_order_relaxed), next;
     do {
         int32_t age = (int32_t)(number_of(seen) - number);
         if (age > 0 || (age == 0 && (seen & ALL)))
             return false;
-        next = (age ? (uint64_t)number << NUMBER_SHIFT : seen) | CAME;
+        next = (age ? (uint64_t)number << NUMBER_SHIFT : seen) | ENTERED;
     } while (
         !atomic_compare_exchange_weak_explicit(&w->share, &seen, next, memory_order_acquire, memory_order_relaxed));
     return true;
 }
 
-static bool come_by_door(wf__pool *pool, uint32_t number)
+/* Counts a late worker in the state. false = the run is closed. */
+static bool enter_late(wf__pool *pool, uint32_t number)
 {
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
     do
@@ -210,16 +210,16 @@ static bool come_by_door(wf__pool *pool, uint32_t number)
     return true;
 }
 
-/* Takes part in the run that `state` tells of, if it is not over. Not twice in one: the caller no longer waits for a worker
- * that has left. */
+/* Takes part in the run of `state`, if it is not over. A worker must not do so twice in one run: the caller does not wait
+ * for a worker that has left. */
 static void join_run(worker *w, uint64_t state)
 {
     wf__pool *pool = w->pool;
     uint32_t number = number_of(state);
     if (!(state & OPEN) || w->index >= width_of(state))
         return;
-    bool by_share = come(w, number);
-    if (!by_share && !come_by_door(pool, number))
+    bool by_share = enter_by_share(w, number);
+    if (!by_share && !enter_late(pool, number))
         return;
     wake_below(pool, w->index, width_of(state));
     run_parts(pool, w->index, number);
@@ -236,20 +236,20 @@ static void join_run(worker *w, uint64_t state)
     }
 }
 
-/* Whether there is something new for this worker; `seen` is the number of the last run it looked at. */
-static bool news(wf__pool *pool, unsigned index, uint32_t seen)
+/* True if there is a new run for the worker, or the pool ends. seen: number of the last run that it has read. */
+static bool has_news(wf__pool *pool, unsigned index, uint32_t seen)
 {
     uint64_t state = atomic_load(&pool->state);
     return ((state & OPEN) && number_of(state) != seen && index < width_of(state)) || atomic_load(&pool->quit);
 }
 
-/* The core that it was woken from; -1: it did not sleep. */
+/* Returns the core of the thread that woke the worker; -1 = it did not sleep. */
 static int sleep_until_news(worker *w, uint32_t seen)
 {
     wf__mutex_lock(&w->lock);
     w->waker = -1;
     atomic_store(&w->asleep, true);
-    if (news(w->pool, w->index, seen))
+    if (has_news(w->pool, w->index, seen))
         atomic_store(&w->asleep, false);
     while (atomic_load(&w->asleep))
         wf__cond_wait(&w->wake, &w->lock);
@@ -264,8 +264,8 @@ static bool may_spin(const wf__pool *pool)
            atomic_load_explicit(&pool->cores, memory_order_relaxed);
 }
 
-/* Whether `seconds` have passed since the first call. (What spins looks at the clock late: that takes as long as a few
- * looks at what it waits for.) */
+/* True if `seconds` have passed since the first call. Reading the clock takes as long as several checks of a condition,
+ * so callers do it seldom. */
 static bool is_over(double *begin, double seconds)
 {
     double now = wf__now();
@@ -279,24 +279,24 @@ static bool spin_for_news(worker *w, uint32_t seen, double patience)
     double begin = 0;
     do
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if (news(w->pool, w->index, seen))
+            if (has_news(w->pool, w->index, seen))
                 return true;
-            wf__prefetch_write(&w->share); /* the caller has looked at it */
+            wf__prefetch_write(&w->share); /* the caller has read the line */
             wf__pause();
         }
     while (!is_over(&begin, patience));
     return false;
 }
 
-static void *work(void *user)
+static void *run_worker(void *user)
 {
     worker *w = user;
     wf__pool *pool = w->pool;
     wf__thread_name("weft");
-    uint32_t seen = 0; /* runs count from 1, so the one that started this thread is news */
+    uint32_t seen = 0; /* runs count from 1, so the run that started this thread is new */
     double patience = SPIN_MOST;
     while (!atomic_load_explicit(&pool->quit, memory_order_acquire)) {
-        if (may_spin(pool) ? spin_for_news(w, seen, patience) : news(pool, w->index, seen)) {
+        if (may_spin(pool) ? spin_for_news(w, seen, patience) : has_news(pool, w->index, seen)) {
             patience = SPIN_MOST;
         } else {
             double begin = wf__now();
@@ -307,7 +307,7 @@ static void *work(void *user)
             patience = soon ? SPIN_MOST : patience / 2 > SPIN_LEAST ? patience / 2 : SPIN_LEAST;
         }
         uint64_t state = atomic_load(&pool->state);
-        if (number_of(state) != seen) /* woken late, a worker may have been there already */
+        if (number_of(state) != seen) /* a worker that is woken late may have run it already */
             join_run(w, state);
         seen = number_of(state);
     }
@@ -322,7 +322,7 @@ static int clamp_threads(int threads, int cores)
     return threads < WF__POOL_MAX ? threads : WF__POOL_MAX;
 }
 
-/* Zeroed, on cache lines of its own; freed with free. */
+/* Zeroed memory on cache lines of its own; free releases it. */
 static void *alloc_lines(size_t bytes)
 {
     void *p = wf__alloc_fails() ? NULL : aligned_alloc(128, (bytes + 127) & ~(size_t)127);
@@ -351,7 +351,7 @@ void wf__pool_free(wf__pool *pool)
 {
     if (!pool)
         return;
-    bool ours = pool->process == wf__process_id(); /* in the child of a fork the threads do not exist */
+    bool ours = pool->process == wf__process_id(); /* in the child of a fork, the threads do not exist */
     atomic_store(&pool->quit, true);
     for (unsigned i = 1; i <= pool->started; i++) {
         worker *w = pool->workers[i];
@@ -381,9 +381,9 @@ void wf__pool_set_threads(wf__pool *pool, int threads)
     atomic_store(&pool->no_more, false);
 }
 
-/* ---- runs; all of their owner ---- */
+/* ---- runs; the owner calls these functions ---- */
 
-/* Makes a table for `width` workers. */
+/* Makes room for `width` workers. */
 static bool make_room(wf__pool *pool, unsigned width)
 {
     if (width <= pool->room)
@@ -407,7 +407,7 @@ static bool start_worker(wf__pool *pool)
     atomic_init(&w->asleep, false);
     wf__mutex_init(&w->lock);
     wf__cond_init(&w->wake);
-    if (!wf__thread_start(&w->thread, work, w)) {
+    if (!wf__thread_start(&w->thread, run_worker, w)) {
         wf__mutex_free(&w->lock);
         wf__cond_free(&w->wake);
         free(w);
@@ -417,7 +417,7 @@ static bool start_worker(wf__pool *pool)
     return true;
 }
 
-/* Workers there can be, up to `width`; 1 is the caller alone. */
+/* Starts up to `width` workers. Returns how many there are; 1 = the caller alone. */
 static unsigned ready_workers(wf__pool *pool, unsigned width)
 {
     if (!make_room(pool, width))
@@ -428,8 +428,8 @@ static unsigned ready_workers(wf__pool *pool, unsigned width)
     return width <= pool->started + 1 ? width : pool->started + 1;
 }
 
-/* Whether a worker that has come has not left yet. */
-static bool somebody_inside(wf__pool *pool)
+/* True if a worker has entered and not left. */
+static bool is_any_inside(wf__pool *pool)
 {
     for (unsigned i = 1; i < pool->width; i++)
         if (is_inside(atomic_load(&pool->workers[i]->share)))
@@ -437,41 +437,41 @@ static bool somebody_inside(wf__pool *pool)
     return atomic_load(&pool->state) & INSIDE;
 }
 
-static bool everybody_came(wf__pool *pool)
+static bool have_all_entered(wf__pool *pool)
 {
     for (unsigned i = 1; i < pool->width; i++)
-        if (!(atomic_load_explicit(&pool->workers[i]->share, memory_order_relaxed) & CAME))
+        if (!(atomic_load_explicit(&pool->workers[i]->share, memory_order_relaxed) & ENTERED))
             return false;
     return true;
 }
 
-/* Waits for the workers that came; no block is left to take, so nobody comes any more but by the door. */
+/* Waits for the workers that have entered. No block is left, so workers can enter only late. */
 static void finish(wf__pool *pool)
 {
-    if (!everybody_came(pool))
+    if (!have_all_entered(pool))
         atomic_fetch_and(&pool->state, ~(uint64_t)OPEN);
-    bool inside = somebody_inside(pool);
+    bool inside = is_any_inside(pool);
     double begin = 0;
     if (inside && may_spin(pool))
         do
-            for (int i = 0; i < PAUSES_PER_LOOK && (inside = somebody_inside(pool)); i++)
+            for (int i = 0; i < PAUSES_PER_LOOK && (inside = is_any_inside(pool)); i++)
                 wf__pause();
         while (inside && !is_over(&begin, CALLER_SPIN));
     if (!inside)
         return;
     atomic_fetch_or(&pool->state, CALLER_SLEEPS);
     wf__mutex_lock(&pool->done_lock);
-    while (somebody_inside(pool))
+    while (is_any_inside(pool))
         wf__cond_wait(&pool->done, &pool->done_lock);
     wf__mutex_unlock(&pool->done_lock);
 }
 
-/* Runs blocks first .. blocks - 1 on `width` workers, one of them the caller. There are at least so many blocks, and
- * ROUND at most: every part has some, so every share gets the number of the run. */
+/* Runs blocks first .. blocks - 1 on `width` workers, the caller included. There are at least `width` and at most ROUND
+ * blocks: every part has a block, so every share gets the number of the run. */
 static void run_parallel(wf__pool *pool, unsigned width, int64_t first, int64_t blocks)
 {
     uint64_t number = number_of(atomic_load_explicit(&pool->state, memory_order_relaxed)) + UINT32_C(1);
-    for (unsigned i = pool->width; i < width; i++) /* was not in the last run: its number may be of any age */
+    for (unsigned i = pool->width; i < width; i++) /* not in the last run: its number may be of any age */
         atomic_store_explicit(share_of(pool, i), number << NUMBER_SHIFT, memory_order_relaxed);
     pool->width = width;
     pool->first = first;
@@ -488,8 +488,8 @@ static const void *this_thread(void)
     return &mine;
 }
 
-/* Takes the workers, if they are free and it is this thread's turn: who had them last lets those go first that wait. So
- * callers that launch one run after the other at the same time take turns. `waits`: this one is counted in `waiting`. */
+/* Takes the workers if they are free. The latest owner lets waiting callers go first, so concurrent callers alternate.
+ * *waits: this caller is counted in `waiting`. */
 static bool take_workers(wf__pool *pool, bool *waits)
 {
     bool others = atomic_load_explicit(&pool->waiting, memory_order_relaxed) > *waits;
@@ -523,8 +523,8 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf_
             fn(user, 0, blocks, 0);
         return;
     }
-    /* While another run has the workers, this thread gets on with its own blocks. (A run from inside a block never gets
-     * the workers, as its own run has them.) */
+    /* While another run has the workers, this thread runs its blocks alone. So does a run from inside a block, whose own
+     * run has the workers. */
     bool waits = false;
     for (int64_t block = 0; block < blocks; block++) {
         if (workers > 1 && blocks - block > 1 && take_workers(pool, &waits)) {

@@ -1,10 +1,9 @@
 /* pool.h - the threads of one context.
  *
- * A parallel run divides blocks 0..blocks-1 into one contiguous part per worker, so that the same part of an array
- * stays on the same core from kernel to kernel; a worker that has finished its part takes blocks left over in other
- * parts. The caller is worker 0 and does all the work that nobody else turns up for: a run never waits for a worker to
- * wake, only for blocks already begun. Threads start with the first run that needs them, spin briefly between runs,
- * then sleep.
+ * A parallel run divides blocks 0 .. blocks - 1 into one contiguous part per worker, so that the same part of an array
+ * stays on the same core from kernel to kernel. A worker that has finished its part takes blocks from other parts. The
+ * caller is worker 0 and runs all blocks that no other worker takes: a run never waits for a worker to wake, only for
+ * blocks that have begun. Threads start with the first run that needs them, spin briefly between runs, then sleep.
  */
 #ifndef WEFT_POOL_H
 #define WEFT_POOL_H
@@ -16,28 +15,26 @@ typedef void wf__blocks_fn(void *user, int64_t first, int64_t end, int worker);
 
 enum { WF__POOL_MAX = 1024 }; /* threads, the caller included */
 
-/* threads <= 0: one for each core this process may use. NULL: out of memory. */
+/* threads <= 0 = one for each core that this process may use. NULL = out of memory. */
 wf__pool *wf__pool_new(int threads);
-void wf__pool_free(wf__pool *pool); /* no run may be in progress; NULL is fine */
+void wf__pool_free(wf__pool *pool); /* no run may be in progress; NULL: no-op */
 
 int wf__pool_threads(const wf__pool *pool);
-void wf__pool_set_threads(wf__pool *pool, int threads); /* from any thread; holds for later runs */
+void wf__pool_set_threads(wf__pool *pool, int threads); /* any thread may call; for later runs */
 
-/* Calls fn(user, block, worker) once for each block and returns when all have returned. `worker` is below
- * wf__pool_threads and unique among the calls running at the same moment for the same run: an index for private
- * scratch. From any thread, also several at once, also from inside a block (which then runs its blocks itself). */
+/* Calls fn(user, block, worker) once for each block, and returns when all calls have returned. `worker` is below
+ * wf__pool_threads and unique among the concurrent calls of one run, so it can index private scratch. Any threads may
+ * call at the same time. A run from inside a block runs all its blocks on the calling thread. */
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user);
 
-/* The same with at most `workers` workers (worker < workers), for callers that have set up that many of something. */
+/* The same with at most `workers` workers: worker < workers. */
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user);
 
-/* The same for small blocks, of which one call does several, first .. end - 1: half of what is left of a part, so that
- * the last ones are small again, but `most` at most, and all that is left where that is less than twice `least`; all of
- * them where there is one worker. 1 <= least <= most. `turned`: parts that are one call are done from their end, roughly;
- * what turns every second time finds more in the caches. */
+/* The same for small blocks: one call runs the blocks first .. end - 1. A call takes half of the rest of a part, but at
+ * most `most` blocks, and the whole rest if it is less than 2 * least. A single worker takes all blocks by one call. */
 typedef struct wf__several {
-    int64_t least, most; /* blocks of one call */
-    bool turned;
+    int64_t least, most; /* blocks of one call; 1 <= least <= most */
+    bool turned;         /* run parts of one call roughly from their end: alternating runs find more in the caches */
 } wf__several;
 void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn,
                           void *user);

@@ -1,10 +1,10 @@
-/* queue.c - see queue.h. The thread takes all tasks that there are at once and does them outside of the lock.
+/* queue.c - see queue.h. The thread takes all queued tasks at once and runs them outside the lock.
  *
- * After a fork the threads do not exist in the child: there what was queued is never done, and nobody waits for it.
+ * In the child of a fork the threads do not exist: queued tasks never run, and no call waits for them.
  */
 #include "run/thread/queue.h"
 
-#define SPIN 20e-6 /* seconds of looking before sleeping: about what waking a sleeper takes */
+#define SPIN 20e-6 /* seconds of spinning before a thread sleeps: about the time of waking it */
 enum { PAUSES_PER_LOOK = 16 };
 
 /* ---- progress ---- */
@@ -27,7 +27,8 @@ void wf__progress_free(wf__progress *p)
     wf__mutex_free(&p->lock);
 }
 
-static bool came_soon(bool may_spin, bool (*until)(void *user), void *user)
+/* Spins for a while until the condition is true; returns the condition. */
+static bool spin_until(bool may_spin, bool (*until)(void *user), void *user)
 {
     bool yes = until(user);
     if (yes || !may_spin)
@@ -42,11 +43,11 @@ static bool came_soon(bool may_spin, bool (*until)(void *user), void *user)
     return yes;
 }
 
-/* Whoever waits says so and then looks; whoever changes something does so and then looks for waiters. Both orders are
- * sequentially consistent, so one of the two sees the other. */
+/* A waiter counts itself in `waiting`, then checks the condition. A thread that changes the condition does so, then reads
+ * `waiting`. Both orders are sequentially consistent, so at least one of the two sees the other. */
 void wf__progress_wait(wf__progress *p, bool (*until)(void *user), void *user)
 {
-    if (came_soon(p->may_spin, until, user) || atomic_load(&p->process) != wf__process_id())
+    if (spin_until(p->may_spin, until, user) || atomic_load(&p->process) != wf__process_id())
         return;
     atomic_fetch_add(&p->waiting, 1);
     wf__mutex_lock(&p->lock);
@@ -60,7 +61,7 @@ void wf__progress_made(wf__progress *p)
 {
     if (!atomic_load(&p->waiting))
         return;
-    wf__mutex_lock(&p->lock); /* a waiter that has looked is asleep by now */
+    wf__mutex_lock(&p->lock); /* a waiter that found the condition false sleeps by now */
     wf__mutex_unlock(&p->lock);
     wf__cond_broadcast(&p->made);
 }
@@ -83,10 +84,10 @@ static bool is_news(void *user)
     return atomic_load_explicit(&q->put, memory_order_relaxed) != atomic_load_explicit(&q->done, memory_order_relaxed);
 }
 
-/* All tasks that there are; NULL: none will come. */
-static wf__task *take(wf__queue *q)
+/* Waits for tasks, and takes all of them. NULL = the queue ends. */
+static wf__task *take_tasks(wf__queue *q)
 {
-    came_soon(q->progress->may_spin, is_news, q);
+    spin_until(q->progress->may_spin, is_news, q);
     wf__mutex_lock(&q->lock);
     while (!q->first && !q->quit) {
         q->asleep = true;
@@ -100,11 +101,11 @@ static wf__task *take(wf__queue *q)
     return tasks;
 }
 
-static void *work(void *user)
+static void *run_tasks(void *user)
 {
     wf__queue *q = user;
     wf__thread_name("weft-stream");
-    for (wf__task *task; (task = take(q));)
+    for (wf__task *task; (task = take_tasks(q));)
         for (wf__task *next; task; task = next) {
             next = task->next;
             task->run(task);
@@ -124,7 +125,7 @@ wf__queue *wf__queue_new(wf__progress *progress)
     atomic_store(&progress->process, q->process);
     q->last = &q->first;
     bool lock = wf__mutex_init(&q->lock), more = wf__cond_init(&q->more);
-    if (lock && more && wf__thread_start(&q->thread, work, q))
+    if (lock && more && wf__thread_start(&q->thread, run_tasks, q))
         return q;
     if (lock)
         wf__mutex_free(&q->lock);
@@ -148,7 +149,7 @@ void wf__queue_put(wf__queue *q, wf__task *task)
         wf__cond_signal(&q->more);
 }
 
-typedef struct mark {
+typedef struct mark { /* the end of the queue at some time */
     wf__queue *queue;
     uint64_t number;
 } mark;

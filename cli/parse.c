@@ -1,0 +1,87 @@
+/* parse.c - reads the values of options and operands: numbers, shapes, dtypes. */
+#include "cli.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool parse_real(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !isfinite(v))
+        return false;
+    *out = v;
+    return true;
+}
+
+number_kind parse_number(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end)
+        return NUMBER_NONE;
+    if (isinf(v) && !strpbrk(text, "iI"))
+        return NUMBER_TOO_LARGE;
+    *out = v;
+    return NUMBER;
+}
+
+bool parse_two(const char *text, double *a, double *b)
+{
+    char *end, first[64];
+    const char *comma = strchr(text, ',');
+    if (!comma || (size_t)(comma - text) >= sizeof first)
+        return false;
+    memcpy(first, text, (size_t)(comma - text));
+    first[comma - text] = 0;
+    double u = strtod(first, &end);
+    if (end == first || *end || !isfinite(u) || !parse_real(comma + 1, b))
+        return false;
+    *a = u;
+    return true;
+}
+
+bool parse_shape(const char *text, wf_shape *out)
+{
+    wf_shape s = { .rank = 0 };
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        long long n = strtoll(at, &end, 10);
+        if (end == at || n < 1 || errno == ERANGE || s.rank == WF_MAX_RANK || (*end && *end != ','))
+            return false;
+        s.dim[s.rank++] = n;
+        at = end;
+        if (!*at)
+            break;
+    }
+    *out = s;
+    return true;
+}
+
+wf_dtype parse_dtype(const char *text)
+{
+    for (int t = WF_BOOL; t <= WF_C128; t++)
+        if (strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
+            return (wf_dtype)t;
+    return WF_NONE;
+}
+
+wf_stored parse_stored(const char *text)
+{
+    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
+        if (strcmp(text, wf_stored_name((wf_stored)s)) == 0)
+            return (wf_stored)s;
+    return WF_STORED_DEFAULT;
+}
+
+int no_such_stored(const command *c, const char *text)
+{
+    char *names = NULL;
+    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
+        names = append(names, "%s%s", names ? " " : "", wf_stored_name((wf_stored)s));
+    misused(c, "--dtype %s: no such type in files; there are %s", text, names);
+    free(names);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,69 @@
+/* memory.c - checked sizes, allocation, growable arrays. */
+#include "base/base.h"
+#include <stdlib.h>
+
+bool wf__mul_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
+
+bool wf__add_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    if (__builtin_add_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
+
+bool wf__mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    int64_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
+
+#ifdef WEFT_DEBUG_CHECKS
+static _Thread_local long fail_after = -1;
+void wf__alloc_fail_after(long n) { fail_after = n; }
+bool wf__alloc_fails(void)
+{
+    if (fail_after < 0)
+        return false;
+    return fail_after-- == 0;
+}
+#else
+void wf__alloc_fail_after(long n) { WF__UNUSED(n); }
+bool wf__alloc_fails(void) { return false; }
+#endif
+
+void *wf__alloc(size_t bytes) { return wf__alloc_fails() ? NULL : malloc(bytes ? bytes : 1); }
+void *wf__alloc0(size_t bytes) { return wf__alloc_fails() ? NULL : calloc(1, bytes ? bytes : 1); }
+void *wf__realloc(void *p, size_t bytes) { return wf__alloc_fails() ? NULL : realloc(p, bytes ? bytes : 1); }
+void wf__free(void *p) { free(p); }
+
+bool wf__grow(void *at_pointer, uint32_t *cap, uint32_t need, size_t element)
+{
+    if (need <= *cap)
+        return true;
+    uint64_t wanted = *cap ? 2 * (uint64_t)*cap : 16;
+    if (wanted < need)
+        wanted = need;
+    size_t bytes;
+    if (wanted > UINT32_MAX || !wf__mul_size((size_t)wanted, element, &bytes))
+        return false;
+    void *old;
+    memcpy(&old, at_pointer, sizeof old);
+    void *grown = wf__realloc(old, bytes);
+    if (!grown)
+        return false;
+    memcpy(at_pointer, &grown, sizeof grown);
+    *cap = (uint32_t)wanted;
+    return true;
+}

@@ -1,0 +1,57 @@
+/* os_thread.c - threads, mutexes and conditions: pthread under shorter names. */
+#include "base/os.h"
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+
+bool wf__mutex_init(wf__mutex *m) { return pthread_mutex_init(m, NULL) == 0; }
+
+void wf__mutex_free(wf__mutex *m) { pthread_mutex_destroy(m); }
+
+void wf__mutex_lock(wf__mutex *m) { pthread_mutex_lock(m); }
+
+bool wf__mutex_try(wf__mutex *m) { return pthread_mutex_trylock(m) == 0; }
+
+void wf__mutex_unlock(wf__mutex *m) { pthread_mutex_unlock(m); }
+
+bool wf__cond_init(wf__cond *c) { return pthread_cond_init(c, NULL) == 0; }
+
+void wf__cond_free(wf__cond *c) { pthread_cond_destroy(c); }
+
+void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
+
+void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
+void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
+
+bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
+{
+    if (wf__alloc_fails()) {
+        errno = EAGAIN;
+        return false;
+    }
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    wf__thread t;
+    int error = pthread_create(&t, NULL, fn, user);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error) {
+        errno = error;
+        return false;
+    }
+    *out = t;
+    return true;
+}
+
+void wf__thread_name(const char *name)
+{
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), name);
+#else
+    pthread_setname_np(name);
+#endif
+}
+
+void wf__thread_join(wf__thread t) { pthread_join(t, NULL); }
+
+void wf__yield(void) { sched_yield(); }

@@ -1,0 +1,32 @@
+/* stage.c - see stage.h. */
+#include "run/stage.h"
+
+bool wf__out_of_memory(wf__failure *f, const char *what)
+{
+    f->status = WF_ERR_MEMORY;
+    wf__str_addf(&f->text, "out of memory for %s", what);
+    return false;
+}
+
+void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
+{
+    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
+        const wf__mem_layout *layout = &stage->mem[s];
+        mem[s].base = base[layout->object];
+        if (layout->offset && !stage->empty)
+            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
+        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
+            mem[s].stride[d] = layout->stride[d];
+            mem[s].dim[d] = layout->dim[d];
+        }
+    }
+}
+
+size_t wf__temp_bytes(const wf__temp *t)
+{
+    size_t bytes = wf__size(t->dtype);
+    for (int d = 0; d < t->shape.rank; ++d)
+        if (!wf__mul_size(bytes, (size_t)t->shape.dim[d], &bytes))
+            return SIZE_MAX;
+    return bytes;
+}
