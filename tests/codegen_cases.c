@@ -10,14 +10,14 @@
 static const unsigned dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                    WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 
-static void begin(test_case *t, const char *name, int rank)
+static void begin_case(test_case *t, const char *name, int rank)
 {
     memset(t, 0, sizeof *t);
     t->name = name;
     wf__ir_init(&t->ir, rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
 }
 
-/* As a backend gets it: f16 and bf16 done in f32. */
+/* Lowers the body as plans do: f16 and bf16 are computed in f32. */
 static void lower(test_case *t)
 {
     wf__ir low;
@@ -42,13 +42,13 @@ static wf__ref apply(wf__ir *ir, unsigned op, wf__ref flag, const wf__ref x[3])
     }
 }
 
-/* One kernel with every operation of a dtype. `constant`: the second operand is that number. */
+/* One kernel with every operation of a dtype. constant: the second operand; NULL = an array. */
 static void check_ops(unsigned dtype, int64_t n, bool everywhere, const double *constant)
 {
     test_case t;
     char name[64];
     snprintf(name, sizeof name, "operations on %s, %lld", wf_dtype_name((wf_dtype)dtype), (long long)n);
-    begin(&t, name, 1);
+    begin_case(&t, name, 1);
     test_space(&t, 1, n, 0, 0);
     uint32_t flag = test_slot(&t, WF_BOOL, 1, &n, true), a = test_slot(&t, dtype, 1, &n, true);
     uint32_t b = test_slot(&t, dtype, 1, &n, true), c = test_slot(&t, dtype, 1, &n, true);
@@ -78,7 +78,7 @@ static void test_operations(void **state)
     }
 }
 
-/* Parts taken out of interleaved pairs and put back, full vectors and tails, uniform pairs. */
+/* Splits and joins complex numbers: full vectors, tails, and uniform numbers. */
 static void test_complex(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void test_complex(void **state)
     for (unsigned dtype = WF_C32; dtype <= WF_C128; dtype++)
         for (int64_t n = 1; n < 3000; n = 5 * n + 2) {
             test_case t;
-            begin(&t, "complex", 1);
+            begin_case(&t, "complex", 1);
             test_space(&t, 1, n, 0, 0);
             const int64_t one = 1;
             wf__ir *ir = &t.ir;
@@ -129,7 +129,7 @@ static void test_casts(void **state)
         test_case t;
         char name[64];
         snprintf(name, sizeof name, "casts from %s", wf_dtype_name((wf_dtype)dtypes[i]));
-        begin(&t, name, 1);
+        begin_case(&t, name, 1);
         test_space(&t, 1, n, 0, 0);
         wf__ref x = in(&t, test_slot(&t, dtypes[i], 1, &n, true));
         for (size_t k = 0; k < WF__COUNT(dtypes); k++) {
@@ -143,7 +143,7 @@ static void test_casts(void **state)
     }
 }
 
-/* Sizes around the vector width, boxes inside the space; nothing beyond is touched. */
+/* Sizes around the vector width, and boxes inside the space. The harness tests that no other memory changes. */
 static void test_tails(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_tails(void **state)
         for (int columns = 1; columns <= 4; columns++) {
             test_case t;
             const int64_t n = 200;
-            begin(&t, "tails", 1);
+            begin_case(&t, "tails", 1);
             t.options.columns = columns;
             test_space(&t, 1, n, 0, 0);
             wf__ref x = in(&t, test_slot(&t, some[i], 1, &n, true));
@@ -171,18 +171,18 @@ static wf__ref num(test_case *t, int64_t v) { return wf__const_bits(&t->ir, WF_I
 
 static wf__ref plus(test_case *t, wf__ref a, int64_t v) { return wf__op2(&t->ir, WF__OP_add, a, num(t, v)); }
 
-/* Contiguous, shifted, reversed, strided, broadcast along either axis, transposed, gathered, scattered. */
-/* As if all memory that is touched by index were large: FAST asks for it ahead of time. */
+/* As if all memory that is accessed by index were large: INTERIOR prefetches it. */
 static void make_far(test_case *t, bool far)
 {
     for (uint32_t s = 0; s < t->ir.slot_n; s++)
         t->ir.slot[s].far = far && !t->ir.slot[s].element;
 }
 
+/* Contiguous, shifted, reversed, strided, broadcast along either axis, transposed, gathered, scattered. */
 static void check_addressing(unsigned dtype, int rows, int columns, bool far)
 {
     test_case t;
-    begin(&t, "addressing", 2);
+    begin_case(&t, "addressing", 2);
     t.options.rows = rows;
     t.options.columns = columns;
     const int64_t h = 9, w = 150, size[2] = { h, w }, wide[2] = { h + 4, 2 * w + 8 }, tall[2] = { w, h },
@@ -194,7 +194,7 @@ static void check_addressing(unsigned dtype, int rows, int columns, bool far)
     uint32_t step = test_slot(&t, dtype, 2, wide, true), index = test_slot(&t, WF_I32, 1, one, true);
     uint32_t column = test_slot(&t, dtype, 2, size, true), flat = test_slot(&t, dtype, 2, size, true);
     uint32_t mirror = test_slot(&t, dtype, 2, wide, false), onto = test_slot(&t, dtype, 2, size, true);
-    const uint32_t backward[] = { flat, mirror, onto }; /* known to be, unlike flip */
+    const uint32_t backward[] = { flat, mirror, onto }; /* known to be reversed when the code is made, unlike flip */
     for (size_t k = 0; k < WF__COUNT(backward); k++) {
         t.array[backward[k]].reversed = true;
         t.ir.slot[backward[k]].step[1] = WF__STEP_BACK;
@@ -274,14 +274,14 @@ static void test_addressing(void **state)
     check_addressing(WF_U8, 4, 1, true);
 }
 
-/* An index that is read where a condition holds, and is not there elsewhere: nobody may read it ahead of time. */
+/* An index array that exists only where a condition holds: prefetching must not read it elsewhere. */
 static void test_index_on_condition(void **state)
 {
     (void)state;
     test_need_llvm();
     const int64_t n = 1000, half = n / 2, rows = 50;
     test_case t;
-    begin(&t, "index on condition", 1);
+    begin_case(&t, "index on condition", 1);
     test_space(&t, 1, n, 0, 0);
     wf__ir *ir = &t.ir;
     uint32_t a = test_slot(&t, WF_F32, 1, &rows, false), index = test_slot(&t, WF_I64, 1, &half, false);
@@ -304,7 +304,7 @@ static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w,
     char name[96];
     snprintf(name, sizeof name, "border %d of %s, %lld x %lld", (int)border, wf_dtype_name((wf_dtype)dtype),
              (long long)h, (long long)w);
-    begin(&t, name, 2);
+    begin_case(&t, name, 2);
     t.options.rows = rows;
     t.options.columns = columns;
     const int64_t sh = 11, sw = 140, size[2] = { h, w }, space[2] = { sh, sw }, one[1] = { sw };
@@ -354,7 +354,7 @@ static void test_borders(void **state)
     }
 }
 
-/* A naive convolution: tiles of all shapes give the same. */
+/* A naive convolution: all tiles give the same result. */
 static void test_stencil_tiles(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void test_stencil_tiles(void **state)
     for (int rows = 1; rows <= 4; rows++)
         for (int columns = 1; columns <= 3; columns++) {
             test_case t;
-            begin(&t, "stencil", 2);
+            begin_case(&t, "stencil", 2);
             t.options.rows = rows;
             t.options.columns = columns;
             const int64_t h = 37, w = 211, size[2] = { h, w }, weights[2] = { 5, 5 };
@@ -391,14 +391,14 @@ static void check_reduction(unsigned dtype, int rank, int64_t h, int64_t w, int 
     char name[64];
     snprintf(name, sizeof name, "reductions of %s, %lld x %lld", wf_dtype_name((wf_dtype)dtype), (long long)h,
              (long long)w);
-    begin(&t, name, rank);
+    begin_case(&t, name, rank);
     t.options.columns = columns;
     const int64_t size[2] = { rank == 1 ? w : h, w };
     test_space(&t, rank, rank == 1 ? w : h, w, 0);
     wf__ir *ir = &t.ir;
     wf__ref x = in(&t, test_slot(&t, dtype, rank, size, true));
     if (wf__is_half(dtype)) {
-        dtype = WF_F32; /* what they accumulate in */
+        dtype = WF_F32; /* the dtype of its accumulators */
         x = wf__cast(ir, x, dtype);
     }
     for (int j = WF_JOIN_ADD; j <= WF_JOIN_XOR; j++) {
@@ -408,7 +408,7 @@ static void check_reduction(unsigned dtype, int rank, int64_t h, int64_t w, int 
         uint32_t red = wf__red_new(ir, dtype, (wf_join)j);
         wf__setred(ir, red, 0, wf__op2(ir, wf__join_op((wf_join)j), wf__red(ir, red, 0), x));
     }
-    if (wf__is_float(dtype)) { /* a join's other operand may come first; more than one value a point */
+    if (wf__is_float(dtype)) { /* the accumulator as the second operand; two values per point */
         uint32_t red = wf__red_new(ir, WF_F64, WF_JOIN_ADD);
         wf__ref v = wf__cast(ir, x, WF_F64);
         wf__setred(ir, red, 0, wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, v, v), wf__red(ir, red, 0)));
@@ -439,7 +439,7 @@ static void test_indices_as_values(void **state)
     test_need_llvm();
     for (int columns = 1; columns <= 2; columns++) {
         test_case t;
-        begin(&t, "indices as values", 3);
+        begin_case(&t, "indices as values", 3);
         t.options.columns = columns;
         const int64_t size[3] = { 3, 4, 131 };
         test_space(&t, 3, 3, 4, 131);
@@ -478,14 +478,14 @@ static void test_indices_as_values(void **state)
     }
 }
 
-/* A point's own loads and stores keep their order; in-place is right. */
+/* The loads and stores of one point keep their order, also in place. */
 static void test_order(void **state)
 {
     (void)state;
     test_need_llvm();
     for (int rows = 1; rows <= 2; rows++) {
         test_case t;
-        begin(&t, "own order", 2);
+        begin_case(&t, "own order", 2);
         t.options.rows = rows;
         const int64_t size[2] = { 6, 77 };
         test_space(&t, 2, 6, 77, 0);
@@ -502,15 +502,15 @@ static void test_order(void **state)
     }
 }
 
-/* Divisions and roots go up, past what they do not need and never past what they do: of each other, of memory, of a
- * value that is recorded late. */
+/* Divisions and roots move up past independent nodes, but never past their operands: other divisions, loads after
+ * stores, values recorded late. */
 static void test_divisions(void **state)
 {
     (void)state;
     test_need_llvm();
     for (int columns = 1; columns <= 2; columns++) {
         test_case t;
-        begin(&t, "divisions", 1);
+        begin_case(&t, "divisions", 1);
         t.options.rows = 1;
         t.options.columns = columns;
         const int64_t n = 203;
@@ -528,7 +528,7 @@ static void test_divisions(void **state)
             chain = wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_div, late, chain), sum);
         }
         out(&t, o, wf__op1(ir, WF__OP_sqrt, chain));
-        out(&t, p, wf__op2(ir, WF__OP_div, in(&t, o), sum)); /* after the store */
+        out(&t, p, wf__op2(ir, WF__OP_div, in(&t, o), sum)); /* loads after the store */
         assert_int_equal(ir->status, WF_OK);
         test_compare(&t, true);
         test_end(&t);
@@ -542,7 +542,7 @@ static void test_cold_paths(void **state)
     for (unsigned id = WF__COLD_SIN_F32; id <= WF__COLD_TAN_F64; id += 3) {
         unsigned dtype = id < WF__COLD_SIN_F64 ? WF_F32 : WF_F64;
         test_case t;
-        begin(&t, "cold paths", 1);
+        begin_case(&t, "cold paths", 1);
         t.options.columns = 2;
         const int64_t n = 400;
         test_space(&t, 1, n, 0, 0);
@@ -569,7 +569,7 @@ static void test_nontemporal(void **state)
     static const unsigned some[] = { WF_F32, WF_F64, WF_U8, WF_C64, WF_C128 };
     for (size_t i = 0; i < WF__COUNT(some); i++) {
         test_case t;
-        begin(&t, "non-temporal", 1);
+        begin_case(&t, "non-temporal", 1);
         t.options.nontemporal = true;
         const int64_t n = 1003;
         test_space(&t, 1, n, 0, 0);
@@ -582,14 +582,14 @@ static void test_nontemporal(void **state)
     }
 }
 
-/* Rows written by index: at the lanes' own places, and, which must not be taken for that, beside them. */
+/* Rows written by index, at the lanes' own elements and beside them; only the first are aligned. */
 static void test_nontemporal_rows(void **state)
 {
     (void)state;
     test_need_llvm();
     const int64_t n = 1003, rows[] = { 3, 1024 };
     test_case t;
-    begin(&t, "non-temporal rows", 1);
+    begin_case(&t, "non-temporal rows", 1);
     t.options.nontemporal = true;
     test_space(&t, 1, n, 0, 0);
     uint32_t a = test_slot(&t, WF_F32, 1, &n, true), r = test_slot(&t, WF_F32, 2, rows, false);

@@ -103,7 +103,7 @@ void test_end(test_case *t)
 }
 
 /* ---- memory ---- */
-typedef struct memory { /* [canary] [array] then a page that must not be touched */
+typedef struct memory { /* [canary] [array], then an inaccessible page */
     unsigned char *map, *at, *canary;
     size_t map_bytes, bytes, canary_bytes;
 } memory;
@@ -435,7 +435,7 @@ void test_compare(test_case *t, bool everywhere)
             const wf__target *target = wf__target_named(targets[i]);
             if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
                 for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++)
-                    if (kind != BASELINE || TEST_EVERY == 1) /* the sanitizers see none of it */
+                    if (kind != BASELINE || TEST_EVERY == 1) /* sanitizers do not see generated code */
                         run_code(t, s, l, i, target, (code_kind)kind);
         }
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {

@@ -1,25 +1,25 @@
-/* choose_tile.c - how many lanes a vector has, and how many points a step of the inner loop does at once.
+/* choose_tile.c - the number of lanes of a vector, and the tile of points that a step of the inner loop computes.
  *
- * Columns hide latency: a long chain of dependent operations leaves the processor idle once its window of instructions
- * is full, unless independent points are interleaved. Rows and columns save loads where points share them: a stencil's
- * tile loads each element once for all its outputs. Both cost registers, code and compile time, so the least tile that
- * comes close to the best estimate is taken.
+ * Columns hide latency: with a long chain of dependent operations the processor idles once its instruction window is
+ * full, unless independent points are interleaved. Rows and columns save loads that points share: the tile of a stencil
+ * loads each element once for all its points. Both cost registers, code and compile time. So the smallest tile is
+ * chosen whose estimated cost is close to the least.
  *
- * Compile time counts where little work is to be expected: a large body that neither streams to memory nor reduces is
- * compiled without columns for latency, and once instead of twice: FAST alone where rows are long, SAFE alone where
- * masked lanes cost next to nothing.
+ * Compile time matters where little work is expected. A large body that neither stores past the cache nor reduces gets
+ * no columns for latency, and is compiled once instead of twice: INTERIOR only where rows are long, BORDER only where
+ * masked accesses are nearly free.
  */
 #include "codegen/phases.h"
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
 #include <stdlib.h>
 
-enum { MOST_SHARED = 1024 }; /* loads looked at */
+enum { MOST_SHARED = 1024 }; /* loads that are compared */
 
-#define FAR (INT64_C(1) << 40) /* offsets beyond meet no other load of a tile, and must not overflow */
+#define MOST_OFFSET (INT64_C(1) << 40) /* larger offsets are not shared within a tile, and could overflow */
 
-/* ---- what the body does at one point ---- */
-typedef struct shared_load { /* index = loop index + offset along the row axis and the lane axis, the rest equal */
+/* ---- the work of the body at one point ---- */
+typedef struct shared_load { /* its offsets along the row and lane axes; loads of a group differ in nothing else */
     uint32_t group;
     int64_t row, lane;
 } shared_load;
@@ -29,14 +29,14 @@ typedef struct study {
     const wf__ir *body;
     const wf__vary *vary;
     const uint8_t *live;
-    bool light;                          /* compile time counts */
-    uint32_t weight;                     /* LLVM instructions, about */
+    bool light;                          /* compile time matters */
+    uint32_t weight;                     /* estimated LLVM instructions */
     uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
     bool bordered;                       /* border modes are used */
-    bool crossed;                        /* neighbours in memory lie along rows (packet.c) */
-    uint32_t carried;                    /* registers that a loop's states and what they meet take */
+    bool crossed;                        /* neighbours in memory lie along rows (find_packets.c) */
+    uint32_t carried;                    /* registers of the states of loops */
     uint32_t latency;                    /* cycles of the longest chain */
-    uint32_t registers;                  /* live at once, loads not counted */
+    uint32_t registers;                  /* registers that are live at once, without loads */
     shared_load load[MOST_SHARED];
     uint32_t load_n, group_n;
     struct group {
@@ -50,8 +50,9 @@ static unsigned registers_of(const study *s, unsigned dtype)
     return dtype == WF_BOOL ? 0 : ((unsigned)s->g->width * wf__size(dtype) + bytes - 1) / bytes;
 }
 
-/* The load as a member of a group that differ by offsets along the row and lane axes only. */
-static bool share(study *s, const wf__node *n)
+/* Adds a load to the group of those that differ only by offsets along the row and lane axes. Returns false if points of
+ * a tile cannot share the load. */
+static bool add_shared_load(study *s, const wf__node *n)
 {
     struct group key = { .slot = n->a };
     shared_load l = { 0 };
@@ -60,7 +61,7 @@ static bool share(study *s, const wf__node *n)
         wf__ref r = wf__tuple_at(s->body, n->b)[k];
         int axis = -1;
         int64_t offset = 0;
-        bool simple = wf__as_offset(s->body, r, &axis, &offset) && offset > -FAR && offset < FAR;
+        bool simple = wf__as_offset(s->body, r, &axis, &offset) && offset > -MOST_OFFSET && offset < MOST_OFFSET;
         if (simple && axis == rank - 1 && s->body->slot[n->a].step[k] == WF__STEP_UNIT) {
             l.lane = offset;
             key.tuple[k] = UINT32_MAX;
@@ -88,7 +89,7 @@ static bool share(study *s, const wf__node *n)
     return true;
 }
 
-/* The longest chain and the registers of one point. `work`: two numbers a node. */
+/* Finds the latency of the longest chain, and the registers of one point. work: [2 * ir.n], zeros. */
 static void study_chain(study *s, uint32_t *work)
 {
     const wf__ir *ir = s->body;
@@ -133,7 +134,7 @@ static void study_nodes(study *s)
         if (s->vary[i].kind != WF__VARYING)
             continue;
         if (n->op == WF__LOAD)
-            s->loads += !share(s, n) * registers_of(s, n->dtype);
+            s->loads += !add_shared_load(s, n) * registers_of(s, n->dtype);
         else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
             s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
         s->weight += wf__cost_of(n)->instructions;
@@ -145,7 +146,7 @@ static void study_nodes(study *s)
 }
 
 /* ---- tiles ---- */
-static int by_place(const void *x, const void *y)
+static int compare_loads(const void *x, const void *y)
 {
     const shared_load *a = x, *b = y;
     if (a->group != b->group)
@@ -155,7 +156,7 @@ static int by_place(const void *x, const void *y)
     return a->lane < b->lane ? -1 : a->lane > b->lane;
 }
 
-/* Twice the loads of a tile, each place once; those that straddle cache lines count more. */
+/* Twice the number of distinct loads of a tile. Unaligned loads count 3 instead of 2. */
 static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *place)
 {
     uint32_t n = 0, cost = 0;
@@ -164,14 +165,14 @@ static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *
             for (int c = 0; c < columns; c++)
                 place[n++] =
                     (shared_load){ s->load[i].group, s->load[i].row + r, s->load[i].lane + (int64_t)c * s->g->width };
-    qsort(place, n, sizeof *place, by_place);
+    qsort(place, n, sizeof *place, compare_loads);
     for (uint32_t i = 0; i < n; i++)
-        if (!i || by_place(&place[i - 1], &place[i]) != 0)
+        if (!i || compare_loads(&place[i - 1], &place[i]) != 0)
             cost += place[i].lane % s->g->width ? 3 : 2;
     return cost;
 }
 
-/* Estimated half cycles for each point, times WF__TILE_MOST_POINTS; 0: the tile is out of question. */
+/* Estimated half cycles per point, times WF__TILE_MOST_POINTS; 0 = the tile is not possible. */
 static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *place)
 {
     uint32_t points = (uint32_t)(rows * columns);
@@ -187,17 +188,18 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
         return 0;
     loads += 2 * s->loads * points;
     if (!held)
-        loads += 2 * s->uniform * (uint32_t)rows; /* broadcast again for each row */
+        loads += 2 * s->uniform * (uint32_t)rows; /* broadcast again in each row */
     uint32_t work = 2 * s->operations * points, most = loads > work ? loads : work;
     uint32_t waits = s->latency > WF__TILE_OVERLAPPED * points ? (s->latency - WF__TILE_OVERLAPPED * points)
-                                                               : 0; /* what cannot be overlapped */
+                                                               : 0; /* latency that cannot be hidden */
     return ((most + waits + 4) * WF__TILE_MOST_POINTS + points - 1) / points;
 }
 
-/* Do rows share accumulators in memory? */
+/* True if the rows of a tile share accumulators in memory. */
 static bool accumulates(const wf__ir *body) { return body->red_n && body->kept_lane && body->kept + 1 < body->rank; }
 
-/* Such rows save loads and stores of accumulators; they are done one after the other, so that they cost no registers. */
+/* The rows of such a tile: they save loads and stores of accumulators, and run one after the other, without more
+ * registers. */
 static int shared_rows(const study *s, int columns)
 {
     int rows = s->g->options->rows_at_once ? s->g->options->rows_at_once : 4;
@@ -206,8 +208,8 @@ static int shared_rows(const study *s, int columns)
     return rows;
 }
 
-/* Records of one vector's lanes are many loads that wait for memory at once; more of them only fill the processor's
- * window before those of the next points, and registers with their addresses. */
+/* True if the body accesses records. The records of one vector's lanes are many loads at once already. More columns
+ * would only fill the processor's window and its registers. */
 static bool moves_records(const wf__ir *body)
 {
     for (uint32_t i = 0; i < body->slot_n; i++)
@@ -216,7 +218,7 @@ static bool moves_records(const wf__ir *body)
     return false;
 }
 
-/* As many rows as a record should have parts, if there are registers for them. */
+/* The rows of a tile for transposed arrays: as many as there are registers for. */
 static int crossed_rows(const study *s, shared_load *place)
 {
     int rows = s->g->options->rows_at_once;
@@ -225,7 +227,7 @@ static int crossed_rows(const study *s, shared_load *place)
     return rows;
 }
 
-static void best_tile(const study *s, int *rows, int *columns)
+static void find_best_tile(const study *s, int *rows, int *columns)
 {
     static const int candidate[][2] = {
         { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 4 }, { 2, 2 }, { 4, 1 }, { 2, 4 }, { 4, 2 }
@@ -233,7 +235,7 @@ static void best_tile(const study *s, int *rows, int *columns)
     shared_load *place = wf__alloc((s->load_n * WF__TILE_MOST_POINTS + 1) * sizeof *place);
     uint32_t best = UINT32_MAX;
     if (!place)
-        return; /* the smallest tile is always right */
+        return; /* the smallest tile is always possible */
     int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
     bool one_column = moves_records(s->body) && !s->body->red_n;
     for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {
@@ -256,7 +258,7 @@ static void best_tile(const study *s, int *rows, int *columns)
     }
 }
 
-/* Are all loads and stores such that the processor masks them? */
+/* True if the processor masks all loads and stores of the body. */
 static bool masks_are_cheap(const study *s)
 {
     for (uint32_t i = 0; i < s->body->slot_n; i++)
@@ -265,11 +267,11 @@ static bool masks_are_cheap(const study *s)
     return true;
 }
 
-/* Is much of the work loads that points of a tile share? */
+/* True if many loads are shared by points of a tile. */
 static bool is_stencil(const study *s) { return s->load_n - s->group_n >= s->weight / 4; }
 
-/* FAST alone asks for memory ahead of time. */
-static bool touches_far(const wf__ir *body)
+/* True if INTERIOR prefetches memory, which BORDER does not. */
+static bool prefetches(const wf__ir *body)
 {
     for (uint32_t i = 0; i < body->slot_n; i++)
         if (body->slot[i].far)
@@ -277,7 +279,7 @@ static bool touches_far(const wf__ir *body)
     return false;
 }
 
-/* Points side by side hide the latency of a loop's chain, as long as what it carries stays in registers. */
+/* The columns for a body with loops: they hide latency, as long as the states of loops fit into registers. */
 static int loop_columns(const study *s)
 {
     int columns = 4;
@@ -292,10 +294,10 @@ static int loop_columns(const study *s)
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
-    bool in_order = body->red_n > 0, turns = false;
+    bool in_order = body->red_n > 0, updates = false;
     for (uint32_t i = 1; i < body->n; i++)
-        turns |= wf__op_is_update(body->node[i].op); /* rows one after the other, lanes that take turns anyway */
-    in_order |= turns;
+        updates |= wf__op_is_update(body->node[i].op); /* lanes and rows of updates run one after the other */
+    in_order |= updates;
     study *s = r > 0 && c > 0 ? NULL : wf__alloc0(sizeof *s);
     uint32_t *work = s ? wf__alloc0(2 * body->n * sizeof *work) : NULL;
     if (s && work) {
@@ -303,28 +305,28 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         s->light = !g->options->nontemporal && !body->red_n;
         study_nodes(s);
         study_chain(s, work);
-        best_tile(s, &best_r, &best_c);
+        find_best_tile(s, &best_r, &best_c);
         if (accumulates(body))
             best_r = shared_rows(s, best_c);
         if (body->loops) {
             best_r = 1;
-            best_c = turns ? 1 : loop_columns(s);
-        } else if (turns) {
+            best_c = updates ? 1 : loop_columns(s);
+        } else if (updates) {
             best_r = 1;
             best_c = moves_records(body) ? 1 : 2;
         } else if (s->light && s->weight > WF__TILE_ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
-                best_r = 1; /* so FAST is enough */
-            else if (masks_are_cheap(s) && !touches_far(body))
+                best_r = 1; /* then INTERIOR is enough */
+            else if (masks_are_cheap(s) && !prefetches(body))
                 best_r = best_c = 0;
         }
     }
     wf__free(s);
     wf__free(work);
     *columns = c > 0 ? c : best_c;
-    bool alone = body->rank < 2 || body->loops || turns || (in_order && !accumulates(body));
-    *rows = *columns && alone ? 1 : r > 0 ? r : best_r;
-    if (body->red_n && !body->kept_lane) { /* whole turns through the accumulators */
+    bool one_row = body->rank < 2 || body->loops || updates || (in_order && !accumulates(body));
+    *rows = *columns && one_row ? 1 : r > 0 ? r : best_r;
+    if (body->red_n && !body->kept_lane) { /* columns: a multiple of the accumulators' vectors */
         int instances = WF__LANES / g->width;
         *columns = (*columns + instances - 1) / instances * instances;
     }
@@ -338,7 +340,7 @@ int wf__choose_width(const wf__ir *body, const wf__vary *vary, const uint8_t *li
         const wf__node *n = &body->node[i];
         if (!live[i] || vary[i].kind != WF__VARYING || n->dtype == WF_BOOL)
             continue;
-        unsigned size = wf__align(n->dtype); /* of complex numbers the parts */
+        unsigned size = wf__align(n->dtype); /* for complex numbers, the size of a part */
         most = size > most ? size : most;
         word |= size < 8;
     }

@@ -6,7 +6,7 @@
  * of their level instead, provided the builder returns. A failure is reported by wf__gen_fail; emission goes on.
  *
  * No function of this header calls wf__emit_level, and nothing below calls up: gen.h <- kernel_emitter.h <- instance.h
- * <- memory.h <- update.h <- emit.h. Within memory.h: vector_memory.c <- address.c <- mask.c.
+ * <- memory.h <- update.h <- emit.h. No circle of files exists.
  */
 #ifndef WEFT_EMIT_H
 #define WEFT_EMIT_H
@@ -44,7 +44,8 @@ uint32_t wf__count_cold_run(const wf__instance *in, const uint32_t *order, uint3
 void wf__emit_cold(wf__instance *in, const uint32_t *order, uint32_t n); /* emits such a run */
 
 /* ---- emit_loop.c ---- */
-void wf__emit_loop(wf__instance *in, wf__ref r); /* LOOP with its STATEs, END with its NEXTs; nothing for these */
+void wf__emit_loop(wf__instance *in,
+                   wf__ref r); /* LOOP with its STATEs, END with its NEXTs; a STATE or NEXT itself emits nothing */
 
 /* ---- emit_reduce.c: accumulators are on the stack between rows and in registers (phis) during INTERIOR's inner loop.
  * If the lane axis is kept, the results in memory are the accumulators, in registers for one step of the loop. ---- */

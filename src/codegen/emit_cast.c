@@ -1,5 +1,5 @@
-/* emit_cast.c - conversions between dtypes. Float to integer truncates and saturates, NaN gives 0; integers wrap; a narrower
- * float is the nearest, ties to even; anything to bool is != 0.
+/* emit_cast.c - conversions between dtypes. A cast from float to integer truncates and saturates; NaN gives 0. Integers
+ * wrap. A cast to a narrower float rounds to nearest, ties to even. A cast to bool is != 0.
  */
 #include "codegen/gen.h"
 
@@ -26,7 +26,7 @@ static val int_to_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
     return wf__is_signed(from) ? g->L->BuildSExt(g->b, a, type, "") : g->L->BuildZExt(g->b, a, type, "");
 }
 
-/* Narrow results: the limits are floats themselves, so clamp first; what is left always converts. */
+/* Narrow results: the limits are exact as floats, so the value is clamped first, and then always converts. */
 static val to_narrow_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
 {
     unsigned bits = 8 * wf__size(to);
@@ -47,7 +47,8 @@ static val to_narrow_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
     return g_select(g, g_fcmp(g, LLVMRealUNO, a, a), wf__gen_const(g, to, w, 0), r);
 }
 
-/* Wide results: convert, and replace the lanes that were out of range. Their conversion is unspecified, not harmful. */
+/* Wide results: converts all lanes, and then replaces those out of range, whose conversion is unspecified but
+ * harmless. */
 static val to_wide_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
 {
     unsigned bits = 8 * wf__size(to);
@@ -71,8 +72,8 @@ static val to_wide_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
     return g_select(g, g_fcmp(g, LLVMRealUNO, a, a), zero, r);
 }
 
-/* ---- f32 from and to the 16-bit floats. Processors convert f16 as we define it, or not at all; bf16 they may flush
- * subnormals of, so that is integer arithmetic everywhere. ---- */
+/* ---- f32 from and to the 16-bit floats. Processors convert f16 exactly as defined here, or not at all. They may flush
+ * subnormals of bf16, so its conversions are integer arithmetic everywhere. ---- */
 typedef struct words { /* 32-bit integer arithmetic on vectors or scalars */
     wf__gen *g;
     int w;
@@ -95,7 +96,7 @@ static val widen_half(wf__gen *g, unsigned from, int w, val a)
     a = g->L->BuildZExt(g->b, a, wf__gen_wide(g, g->i32, w), "");
     if (from == WF_BF16)
         return g_bits(g, left(x, a, 16), type);
-    /* exponent and fraction in place make 2^-112 times the value, subnormals too; infinities and NaN get their exponent */
+    /* the shifted bits are 2^-112 times the value, subnormals included; infinities and NaN then get their exponent */
     val bits = left(x, mask(x, a, 0x7fff), 13), sign = left(x, mask(x, a, 0x8000), 16);
     val value = g->L->BuildFMul(g->b, g_bits(g, bits, type), wf__gen_real(g, WF_F32, w, 0x1p112), "");
     value = g_bits(g, value, wf__gen_wide(g, g->i32, w));
@@ -103,7 +104,7 @@ static val widen_half(wf__gen *g, unsigned from, int w, val a)
     return g_bits(g, g_or(g, r, sign), type);
 }
 
-/* To nearest, ties to even: half of the last place that stays, less one if that is even, is added before the cut. */
+/* Rounds to nearest, ties to even: adds half of the last kept place, less 1 if that place is even, and truncates. */
 static val narrow_to_half(wf__gen *g, unsigned to, int w, val a)
 {
     words x = { g, w };
@@ -120,7 +121,7 @@ static val narrow_to_half(wf__gen *g, unsigned to, int w, val a)
     }
     val size = mask(x, bits, 0x7fffffff), odd = mask(x, right(x, size, 13), 1);
     r = right(x, g_add(g, add(x, size, 0xc8000fffu), odd), 13); /* the exponent's bias changes by 112 */
-    /* subnormal: adding 0.5, whose last place is theirs, rounds; what stands above it is taken off */
+    /* subnormal: adding 0.5 rounds, since both have the same last place; the bits of 0.5 are then subtracted */
     val sum = g->L->BuildFAdd(g->b, g_bits(g, size, real), wf__gen_real(g, WF_F32, w, 0.5), "");
     r = g_select(g, above(x, size, 0x387fffff), r, add(x, g_bits(g, sum, wide), 0xc1000000u));
     r = g_select(g, above(x, size, 0x477fefff), word(x, 0x7c00), r);

@@ -1,6 +1,6 @@
-/* emit_edge_load.c - loads of BORDER along a row, with a border mode that maps indices. Almost always all lanes are inside
- * the array, and a plain masked load suffices. Otherwise a function maps each lane's index; there is one function per
- * dtype and border mode.
+/* emit_edge_load.c - loads of BORDER along a row, with a border mode that maps indices. Almost always all lanes are
+ * inside the array, and a plain masked load suffices. Otherwise a function maps each lane's index; there is one
+ * function per dtype and border mode.
  */
 #include "codegen/emit.h"
 

@@ -1,5 +1,5 @@
-/* emit_loop.c - loops and conditions. A loop runs while any lane continues: the IR's selects keep the values of the other
- * lanes. If the only guard is uniform, the branch is exact, and the guard is true inside the body.
+/* emit_loop.c - loops and conditions. A loop runs while any lane continues: the IR's selects keep the values of the
+ * other lanes. If the only guard is uniform, the branch is exact, and the guard is true inside the body.
  *
  *   before -> header (states are phis) -> body -> header      a condition has no header: its states are phis after it
  *                    header -> after

@@ -3,7 +3,7 @@
  */
 #include "codegen/emit.h"
 
-/* The same element in every lane; `on`: whether it is there at all. */
+/* One element for all lanes. on: true if it exists (NULL = always); else the result is `other`. */
 static val load_scalar(wf__instance *in, unsigned dtype, val p, val on, val other)
 {
     wf__gen *g = in->g;
@@ -57,8 +57,8 @@ void wf__emit_load(wf__instance *in, wf__ref r)
 }
 
 /* ---- stores ---- */
-/* Past the cache: the caller promises rows aligned to the vector. Small vectors of many rows in turn would leave lines
- * half full: 16 rows of 16 bytes took 4 times as long. */
+/* True if a store goes past the cache. The caller promises rows aligned to the vector. Small vectors of many rows would
+ * leave cache lines half full, which is slow. */
 static bool stores_past_cache(const wf__instance *in, const wf__node *n)
 {
     const wf__slot *s = &in->ir->slot[n->a];

@@ -117,8 +117,8 @@ bool wf__is_range_test(const wf__instance *in, wf__ref r, wf__ref *index, wf__re
            (is_range_pair(in, n->a, n->b, index, extent) || is_range_pair(in, n->b, n->a, index, extent));
 }
 
-/* One unsigned comparison, in which a negative index is beyond all extents. It may have 32 bits if the index does: such an
- * index is below 2^31 as a signed number, and extents are cut to 2^31. */
+/* One unsigned comparison, in which a negative index is beyond all extents. It may have 32 bits if the index does: such
+ * an index is below 2^31 as a signed number, and extents are cut to 2^31. */
 val wf__emit_range_test(wf__instance *in, wf__ref index, wf__ref extent)
 {
     wf__gen *g = in->g;

@@ -67,7 +67,8 @@ static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
         uint64_t n = bits < 64 ? *known & (((uint64_t)1 << bits) - 1) : *known;
         if (n >= bits && !arithmetic)
             return zero;
-        val amount = n >= bits ? last : wf__gen_int(g, lane, w, n); /* not b, which may come from memory */
+        val amount =
+            n >= bits ? last : wf__gen_int(g, lane, w, n); /* a constant of its own: b may be loaded from memory */
         return arithmetic         ? g->L->BuildAShr(g->b, a, amount, "")
                : op == WF__OP_shr ? g->L->BuildLShr(g->b, a, amount, "")
                                   : g->L->BuildShl(g->b, a, amount, "");
@@ -96,7 +97,7 @@ static val count_bits(wf__gen *g, unsigned op, val a)
     return wf__gen_call(g, op == WF__OP_clz ? "llvm.ctlz" : "llvm.cttz", &type, 1, args, 2);
 }
 
-/* a / b or a % b in floats wide enough to be exact: processors divide vectors of floats, not of integers. */
+/* a / b in floats wide enough to be exact, since processors divide vectors of floats only. */
 static val divide_by_floats(wf__gen *g, unsigned dtype, int w, val a, val b)
 {
     LLVMTypeRef real = wf__gen_wide(g, wf__size(dtype) == 4 ? g->f64 : g->f32, w);
@@ -121,7 +122,7 @@ static val plain_divide(wf__gen *g, unsigned op, unsigned dtype, val a, val b)
     return op == WF__OP_idiv ? g->L->BuildUDiv(g->b, a, b, "") : g->L->BuildURem(g->b, a, b, "");
 }
 
-/* Division by 0 gives 0; by -1 wraps. Both are taken out before dividing, and put right afterwards. */
+/* Division by 0 gives 0; division by -1 wraps. Both divisors are replaced by 1 before, and the results afterwards. */
 val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known)
 {
     LLVMTypeRef lane = lane_type(g, dtype);
@@ -141,7 +142,7 @@ val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
         if (op == WF__OP_mod)
             q = g_sub(g, a, g_mul(g, q, safe));
     } else {
-        q = plain_divide(g, op, dtype, a, safe); /* x % 1 = 0 is what both cases want */
+        q = plain_divide(g, op, dtype, a, safe); /* x % 1 = 0 is right for both divisors */
     }
     if (op == WF__OP_mod)
         return q;
@@ -220,7 +221,7 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     }
 }
 
-/* Lane l of a pair of vectors is lanes 2l and 2l + 1 of one vector of parts. */
+/* Lane l of a complex vector is lanes 2l and 2l + 1 of a vector of parts. */
 static val take_part(wf__gen *g, bool second, unsigned dtype, int w, val z)
 {
     LLVMTypeRef lane = wf__gen_type(g, wf__part_dtype(dtype), 1);

@@ -1,23 +1,23 @@
-/* emit_op_float.c - operations on floats, special values included. No fast-math flag is ever set, nothing is reassociated.
+/* emit_op_float.c - operations on floats, special values included. No fast-math flag is set, and nothing is
+ * reassociated.
  *
- * a < b ? a : b is one instruction on x86 (it gives b if either is NaN or both are zeros), so the exact rules for NaN
- * and signed zeros are built from it. Whole registers get that instruction by name: LLVM finds it by itself, but
- * slowly.
+ * a < b ? a : b is one instruction on x86, which returns b if either is NaN or both are zeros. The exact rules for NaN
+ * and signed zeros are built from it. Whole registers get this instruction by name, because LLVM is slow to find it.
  */
 #include "codegen/gen.h"
 #include <stdio.h>
 
 static LLVMTypeRef int_lane(wf__gen *g, unsigned dtype) { return dtype == WF_F32 ? g->i32 : g->i64; }
 
-/* Lanes from .. from + n - 1. */
-static val part(wf__gen *g, val v, int from, int n)
+/* The lanes from .. from + n - 1. */
+static val get_lanes(wf__gen *g, val v, int from, int n)
 {
     return g->L->BuildShuffleVector(g->b, v, g->L->GetPoison(g->L->TypeOf(v)), wf__gen_iota(g, g->i32, n, from, 1), "");
 }
 
 typedef val on_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b);
 
-/* Applies `f` to whole registers; NULL when a and b are not made of one or two of them, or when `f` cannot. */
+/* Applies `f` to whole registers. Returns NULL if a and b do not fill one or two registers, or if `f` returns NULL. */
 static val by_registers(wf__gen *g, on_register *f, int op, unsigned dtype, int w, val a, val b)
 {
     int lanes = g->options->target->vector_bits / (8 * (int)wf__size(dtype));
@@ -25,12 +25,12 @@ static val by_registers(wf__gen *g, on_register *f, int op, unsigned dtype, int 
         return NULL;
     if (w == lanes)
         return f(g, op, dtype, w, a, b);
-    val low = f(g, op, dtype, lanes, part(g, a, 0, lanes), part(g, b, 0, lanes));
-    val high = low ? f(g, op, dtype, lanes, part(g, a, lanes, lanes), part(g, b, lanes, lanes)) : NULL;
+    val low = f(g, op, dtype, lanes, get_lanes(g, a, 0, lanes), get_lanes(g, b, 0, lanes));
+    val high = low ? f(g, op, dtype, lanes, get_lanes(g, a, lanes, lanes), get_lanes(g, b, lanes, lanes)) : NULL;
     return high ? g->L->BuildShuffleVector(g->b, low, high, wf__gen_iota(g, g->i32, w, 0, 1), "") : NULL;
 }
 
-/* op 0: a < b ? a : b; 1: a > b ? a : b. */
+/* op: 0 = a < b ? a : b, 1 = a > b ? a : b. */
 static val pick_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b)
 {
     char name[48];
@@ -82,8 +82,9 @@ static constant_class classify(unsigned dtype, const uint64_t *bits)
     return magnitude ? NUMBER : *bits & sign ? MINUS_ZERO : PLUS_ZERO;
 }
 
-/* NaN if either is NaN; -0 < +0. With both orders of operands p = pick(a, b), q = pick(b, a): of two zeros p and q are
- * one each, so `or` keeps a minus sign and `and` drops it; of two other numbers p = q; of a NaN one of them is NaN. */
+/* The result is NaN if either operand is; -0 < +0. Let p = pick(a, b) and q = pick(b, a). For two zeros, p and q are
+ * one of them each, so `or` keeps a minus sign and `and` drops it. For two other numbers p = q. With a NaN, p or q is
+ * NaN. */
 static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
 {
     switch (classify(dtype, known_b)) {
@@ -110,7 +111,7 @@ static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val 
     return g_select(g, g_fcmp(g, LLVMRealUNO, a, b), g->L->BuildFAdd(g->b, a, b, ""), both);
 }
 
-/* A NaN is ignored. */
+/* Ignores a NaN. */
 static val fmin_fmax(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
 {
     if (classify(dtype, known_b) == NUMBER)

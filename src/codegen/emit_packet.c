@@ -131,7 +131,7 @@ static void transpose(wf__gen *g, val *v, int lanes, int held)
     }
 }
 
-/* `n` vectors of `each` elements, a power of two of them, as one. */
+/* Joins n vectors of `each` elements to one vector. n: a power of two. */
 static val concatenate(wf__gen *g, val *v, int n, int each)
 {
     val lane[WF__LANES];

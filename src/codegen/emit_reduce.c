@@ -60,7 +60,7 @@ void wf__clear_accumulators(wf__kernel_emitter *kernel)
 }
 
 /* ---- results in memory ---- */
-/* The number of a point_number of the kept axes but the lane axis. */
+/* The number, in C order, of a point of the kept axes without the lane axis. */
 static val point_number(wf__kernel_emitter *kernel, const val *index)
 {
     val at = NULL;

@@ -1,17 +1,17 @@
-/* emit_update.c - elements that several lane_values, or several threads, change: ACCUM, ATOMIC, CAS.
+/* emit_update.c - elements that several lanes, or several threads, change: ACCUM, ATOMIC, CAS.
  *
- * Lanes may update the same element, so in general they do so one after the other. Their addresses and values go through
- * the stack, which costs less than extracting vector elements. Three cases are faster. Lanes of distinct elements are
- * one vector load, join and store. Lanes of one element are joined first, where order does not matter. With LOCAL, the
- * lane_values of each element are joined first. Inactive lane_values update the dummy element on the stack, without branches.
+ * Lanes may update the same element, so in general they do so one after the other. Their addresses and values go
+ * through the stack, which costs less than extracting vector elements. Three cases are faster. Lanes of distinct
+ * elements are one vector load, join and store. Lanes of one element are joined first, where order does not matter.
+ * With LOCAL, the lanes of each element are joined first. Inactive lanes update the dummy element on the stack, without
+ * branches.
  */
 #include "codegen/emit.h"
 #include "codegen/update.h"
 
-/* ---- lane_values ---- */
 typedef struct lane_values { /* a value that is read lane by lane */
-    val scalar;              /* the value of all lane_values; NULL = they differ */
-    val at;                  /* address of the lane_values' values on the stack */
+    val scalar;              /* the value of all lanes; NULL = they differ */
+    val at;                  /* address of the lanes' values on the stack */
     unsigned dtype;
 } lane_values;
 
@@ -33,9 +33,8 @@ static val get_lane(wf__gen *g, const lane_values *x, val l)
     return wf__from_memory(g, x->dtype, 1, g_load(g, type, g_gep(g, type, x->at, l)));
 }
 
-/* Updates of lane_values that are written out are fastest. But LLVM's time grows with the square of the number of accesses in
- * one basic block. So a large kernel has loops over the lane_values after the first updates. */
-
+/* Updates of lanes that are written out are fastest. But LLVM's time grows with the square of the number of accesses in
+ * one basic block. So a large kernel has loops over the lanes after the first updates. */
 typedef struct lane_loop {
     bb before, body;
     val lane;
@@ -130,8 +129,8 @@ static void update_each_lane(const wf__update_op *u, wf__ref r)
     in->vector[r] = u->mask ? g_select(g, u->mask, v, wf__gen_const(g, u->dtype, g->width, 0)) : v;
 }
 
-/* All lane_values of v joined pairwise, as a scalar. Vectors halve at each step: with vectors of full width and unused lane_values,
- * LLVM 22 takes wrong lane_values. */
+/* All lanes of v joined pairwise, as a scalar. Vectors halve at each step: with vectors of full width and unused lanes,
+ * LLVM 22 takes wrong lanes. */
 static val joined_lanes(const wf__update_op *u, val v)
 {
     wf__gen *g = u->in->g;
@@ -142,7 +141,7 @@ static val joined_lanes(const wf__update_op *u, val v)
     return v;
 }
 
-/* The address of the element of all active lane_values. */
+/* The address of the element of all active lanes. */
 static val active_element(const wf__update_op *u)
 {
     wf__gen *g = u->in->g;
@@ -156,7 +155,7 @@ static void update_joined(const wf__update_op *u)
     (u->plain ? wf__update_element : wf__update_atomically)(u->in->g, u->join, u->dtype, active_element(u), v);
 }
 
-/* One element that only this thread updates: loaded and stored once, lane_values joined in order. */
+/* One element that only this thread updates: loaded and stored once, lanes joined in order. */
 static void update_in_order(const wf__update_op *u)
 {
     wf__gen *g = u->in->g;
@@ -170,7 +169,7 @@ static void update_in_order(const wf__update_op *u)
     wf__store_element(g, u->dtype, p, sum);
 }
 
-/* While lane_values are left: joins all lane_values with the element of the first one, and updates it. */
+/* While lanes are left: joins all lanes with the element of the first one, and updates it. */
 static void update_by_element(const wf__update_op *u)
 {
     wf__instance *in = u->in;

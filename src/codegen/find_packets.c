@@ -1,12 +1,12 @@
 /* find_packets.c - finds accesses that are emitted as one: packets.
  *
  * Loads, stores and accumulations of one array that differ only in a constant last index access a record. One vector
- * access per lane, and a transposition in registers, are cheaper than an access per element (emit_packet.c). The rows of a
- * tile are records in the same sense where neighbours in memory lie along rows and lanes lie apart: so arrays are
+ * access per lane, and a transposition in registers, are cheaper than an access per element (emit_packet.c). The rows
+ * of a tile are records in the same sense where neighbours in memory lie along rows and lanes lie apart: so arrays are
  * transposed.
  *
- * Packets are found in the order of emission. Loads move to the first of them, stores and accumulations to the last one.
- * Invariant: a packet moves only if no access in between could observe the difference.
+ * Packets are found in the order of emission. Loads move to the first of them, stores and accumulations to the last
+ * one. Invariant: a packet moves only if no access in between could observe the difference.
  */
 #include "codegen/phases.h"
 
@@ -69,7 +69,7 @@ static bool is_part(const wf__instance *in, const wf__node *n)
     for (uint32_t k = 0; k < place; k++) {
         bool unit = slot->step[k] == WF__STEP_UNIT || slot->step[k] == WF__STEP_BACK;
         if (in->vary[index[k]].kind == WF__AFFINE && unit)
-            return false; /* vectors of neighbours need no record */
+            return false; /* its lanes are neighbours in memory, so plain vectors suffice */
         varies |= in->vary[index[k]].kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO;
     }
     return varies;
@@ -119,8 +119,8 @@ static bool keeps_order(const wf__instance *in, const wf__packet *p, const wf__p
     return true;
 }
 
-/* True if the parts of packet p may move together. place: the position of each node in in->order. stays: packets that may
- * not move. */
+/* True if the parts of packet p may move together. place: the position of each node in in->order. stays: packets that
+ * may not move. */
 static bool may_move(const wf__instance *in, uint32_t p, const span *at, const uint32_t *packet, const uint32_t *place,
                      const bool *stays)
 {

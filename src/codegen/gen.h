@@ -1,9 +1,9 @@
-/* gen.h - one compilation in progress: LLVM's builder with the types, constants and small idioms that all parts share.
+/* gen.h - the state of one compilation: LLVM's builder with the types, constants and small idioms that all parts use.
  *
- * A value of width 1 is a scalar; a value of width w > 1 is a vector of w lanes. Bools are i1 in registers and bytes 0 or 1
- * in memory. In both, f16 and bf16 are 16-bit integers, and complex numbers are integers of their size. Valid IR never
- * fails. A node without code sets `failed` and a message; emission continues with arbitrary values until the driver
- * tests `failed`.
+ * A value of width 1 is a scalar; a value of width w > 1 is a vector of w lanes. Bools are i1 in registers and bytes 0
+ * or 1 in memory. In both, f16 and bf16 are 16-bit integers, and complex numbers are integers of their size. Valid IR
+ * never fails. A node without code sets `failed` and a message; emission continues with arbitrary values until the
+ * driver tests `failed`.
  */
 #ifndef WEFT_GEN_H
 #define WEFT_GEN_H
@@ -70,8 +70,8 @@ val wf__gen_any(wf__gen *g, val mask, int w);  /* i1: true if any lane is set */
 void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditional branch is rare */
 
 /* ---- operations: emit_op.c, emit_op_float.c, emit_cast.c ---- */
-/* dtype: of the operands; for select, of the last one. known[i]: bits of a constant operand; NULL = not constant. `known`
- * may be NULL. */
+/* dtype: of the operands; for select, of the last one. known[i]: bits of a constant operand; NULL = not constant.
+ * `known` may be NULL. */
 val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known_b); /* idiv, mod */

@@ -1,5 +1,5 @@
-/* instance.c - the analysis of one instance before its first node is emitted: which nodes are live, at which level each is
- * computed, and whether constants and masks of border tests are so many that they live in memory.
+/* instance.c - the analysis of one instance before its first node is emitted: which nodes are live, at which level each
+ * is computed, and whether constants and masks of border tests are so many that they live in memory.
  */
 #include "codegen/instance.h"
 #include "ir/pass/pass.h"
@@ -50,9 +50,9 @@ static uint32_t count_uniform_vectors(const wf__instance *in, uint8_t *wanted)
     return n;
 }
 
-/* Takes the levels from the analysis, with two exceptions. If uniform values would fill the registers, uniform loads and
- * parameters stay in the inner loop, where the processor broadcasts them from memory. In INTERIOR a uniform load comes
- * after the test of the row: it may be a load with a border mode, whose own test was removed. */
+/* Takes the levels from the analysis, with two exceptions. If uniform values would fill the registers, uniform loads
+ * and parameters stay in the inner loop, where the processor broadcasts them from memory. In INTERIOR a uniform load
+ * comes after the test of the row: it may be a load with a border mode, whose own test was removed. */
 static bool set_levels(wf__instance *in)
 {
     const wf__ir *ir = in->ir;

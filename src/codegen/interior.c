@@ -1,5 +1,5 @@
-/* interior.c - the box of points in which INTERIOR is right: no load with a border mode leaves its array, and lane indices
- * are small enough for 32-bit arithmetic (emit_narrow.c).
+/* interior.c - the box of points in which INTERIOR is right: no load with a border mode leaves its array, and lane
+ * indices are small enough for 32-bit arithmetic (emit_narrow.c).
  */
 #include "codegen/phases.h"
 
@@ -23,7 +23,7 @@ static void widen_reach(reach *table, uint32_t *n, uint32_t cap, reach one)
         table[(*n)++] = one;
 }
 
-/* Makes index + offset in [0, dim) a bound_axis of the loop index. Offsets that could wrap leave an empty box. */
+/* Makes index + offset in [0, dim) a bound of the loop index. Offsets that could wrap leave an empty box. */
 static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
 {
     wf__gen *g = kernel->g;

@@ -1,5 +1,5 @@
-/* kernel_emitter.c - the arguments of a kernel: addresses, strides, extents and parameters. Each is loaded before the loops,
- * at the first demand, and only once. Also its constants in load_slots and its stack.
+/* kernel_emitter.c - the arguments of a kernel: addresses, strides, extents and parameters. Each is loaded before the
+ * loops, at the first demand, and only once. Also its constants in memory and its stack.
  */
 #include "codegen/kernel_emitter.h"
 
@@ -86,9 +86,9 @@ val wf__load_param(wf__kernel_emitter *kernel, uint32_t number, unsigned dtype)
     return dtype == WF_BOOL ? g_icmp(g, LLVMIntNE, v, g->L->ConstInt(g->i8, 0, 0)) : v;
 }
 
-/* The address of the table, plus a 0 that LLVM cannot see through. The memory is still constant, so loads need no order.
- * But LLVM does not know that a load stays inside the table, so it does not hoist the load out of the loop, where too
- * many constants would fill the registers. */
+/* The address of the table, plus a 0 that LLVM cannot see through. The memory is still constant, so loads need no
+ * order. But LLVM does not know that a load stays inside the table, so it does not hoist the load out of the loop,
+ * where too many constants would fill the registers. */
 static val table_address(wf__gen *g, val table)
 {
     LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
@@ -96,8 +96,8 @@ static val table_address(wf__gen *g, val table)
     return g_gep(g, g->i8, table, g->L->BuildCall2(g->b, type, same, &zero, 1, ""));
 }
 
-/* LLVM makes a vector constant from its lanes, which takes it longer than any instruction; a scalar in load_slots that is
- * broadcast by the instruction that uses it is as fast to run and much faster to compile. */
+/* A vector constant costs LLVM more time than any instruction. A scalar in memory, broadcast by the instruction that
+ * uses it, runs as fast and compiles much faster. */
 val wf__load_constant(wf__kernel_emitter *kernel, unsigned dtype, uint64_t bits)
 {
     wf__gen *g = kernel->g;
@@ -135,7 +135,7 @@ bool wf__fill_constants(wf__kernel_emitter *kernel)
     while (kernel->constant_n < kernel->constant_cap)
         kernel->constant[kernel->constant_n++] = g->L->ConstInt(g->i64, 0, 0);
     g->L->SetInitializer(kernel->table, g->L->ConstArray(g->i64, kernel->constant, kernel->constant_n));
-    return kernel->constant_n > 0; /* false: no load_slots for them */
+    return kernel->constant_n > 0; /* false if there was no memory for the entries */
 }
 
 val wf__add_alloca(wf__kernel_emitter *kernel, LLVMTypeRef type)

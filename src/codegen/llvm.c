@@ -1,8 +1,8 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the targets
- * are registered once per process. LLVM must neither print nor end the process: a handler takes its diagnostics, and its
- * fatal errors jump back to the compilation, which fails.
+ * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the
+ * targets are registered once per process. LLVM must neither print nor end the process: a handler takes its
+ * diagnostics, and its fatal errors jump back to the compilation, which fails.
  */
 #include "base/code_log.h"
 #include "base/os.h"

@@ -55,8 +55,8 @@ static void split_row(nest *t)
     t->end = t->steps_back ? g_select(g, some, b, hi) : t->whole_hi;
 }
 
-/* True if points may be computed twice, because no memory is both read and written. Then the tile at the end of a row, or
- * at the last rows, steps back and computes some points again, instead of leaving the rest to BORDER. */
+/* True if points may be computed twice, because no memory is both read and written. Then the tile at the end of a row,
+ * or at the last rows, steps back and computes some points again, instead of leaving the rest to BORDER. */
 static bool may_step_back(const wf__kernel_emitter *kernel)
 {
     for (uint32_t i = 0; i < kernel->body->slot_n; i++)
@@ -347,8 +347,8 @@ static void test_inside(nest *t, int axis, val i)
         require_inside(t, g_icmp(t->g, LLVMIntSLT, i, kernel->interior_hi[axis]));
 }
 
-/* Chooses the rows of this iteration: R if all are in the interior box, else one. If fewer than R are left in the box, the
- * tile steps back. Returns the first row. */
+/* Chooses the rows of this iteration: R if all are in the interior box, else one. If fewer than R are left in the box,
+ * the tile steps back. Returns the first row. */
 static val choose_rows(nest *t, int axis, val i)
 {
     wf__gen *g = t->g;

@@ -74,7 +74,8 @@ static val clamp_to_width(wf__instance *in, val x)
     return g_select(g, g_icmp(g, LLVMIntSLT, x, w), x, w);
 }
 
-/* The active lanes l with 0 <= base + l < dim. A difference that wraps belongs to an index far outside: then `to` is 0. */
+/* The active lanes l with 0 <= base + l < dim. A difference that wraps belongs to an index far outside: then
+ * `to` is 0. */
 static val in_range(wf__instance *in, val base, val dim)
 {
     wf__gen *g = in->g;

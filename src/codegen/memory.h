@@ -1,9 +1,9 @@
 /* memory.h - how the lanes of one access reach memory: addresses, masks, and loads and stores of vectors.
  *
  * An access node is emitted in three steps. mask.c finds the lanes that may access memory, and maps their indices if a
- * border mode does so. address.c classifies where the elements of the lanes lie. vector_memory.c then picks the cheapest
- * instructions for this pattern and mask. An inactive lane never touches the array: the processor masks the access, or
- * the lane accesses the dummy element on the stack.
+ * border mode does so. address.c classifies where the elements of the lanes lie. vector_memory.c then picks the
+ * cheapest instructions for this pattern and mask. An inactive lane never touches the array: the processor masks the
+ * access, or the lane accesses the dummy element on the stack.
  */
 #ifndef WEFT_CODEGEN_MEMORY_H
 #define WEFT_CODEGEN_MEMORY_H

@@ -1,5 +1,5 @@
-/* phases.h - the phases of generating one kernel, in their order. llvm.c runs the first two, then wf__emit_kernel, which
- * runs the others. */
+/* phases.h - the phases of generating one kernel, in their order. llvm.c runs the first two, then wf__emit_kernel,
+ * which runs the others. */
 #ifndef WEFT_PHASES_H
 #define WEFT_PHASES_H
 #include "codegen/instance.h"

@@ -1,9 +1,9 @@
 /* prefetch.c - prefetches memory beyond the second cache.
  *
- * Problem: where an index array names the elements, the processor cannot foresee them, and a core can wait for few cache
- * lines at once. Idea: the indices of such accesses form a small body of their own, the PREFETCH instance. It computes
- * them for later points of the row, and prefetches these elements into the second cache. The instance loads only what
- * the row loads anyway, on the same conditions, so no access can fault.
+ * Problem: where an index array names the elements, the processor cannot foresee them, and a core can wait for few
+ * cache lines at once. Idea: the indices of such accesses form a small body of their own, the PREFETCH instance. It
+ * computes them for later points of the row, and prefetches these elements into the second cache. The instance loads
+ * only what the row loads anyway, on the same conditions, so no access can fault.
  *
  * Indices that are computed from the point alone, as for rotations, are left to the processor: their prefetches cost
  * more than they gain. Rows that are read beside such accesses are prefetched at a fixed distance.

@@ -1,22 +1,24 @@
-/* schedule.c - the order in which FAST's innermost loop is emitted.
+/* schedule.c - the order in which INTERIOR's innermost loop is emitted.
  *
- * A tile comes node by node: each node for all points (but for wf__emits_by_column). That interleaves independent chains, but where points share
- * loads (a stencil) it keeps far too many values alive. The other order is driven by data: a load, then everything that
- * it completes, then the next load - preferably one that completes all of its users, so that its value dies at once.
- * For a convolution that is what one writes by hand: take a vector of an input row, use it in every output row it
- * belongs to.
+ * Problem: a tile lists each node for all its points (unless wf__emits_by_column). This interleaves independent chains,
+ * but where points share loads, as in a stencil, it keeps far too many values alive.
  *
- * The first order is kept when it fits into the registers, or needs no more of them than the second. If there is room,
- * divisions and roots then go up in it: their unit is busy with one for many cycles, which all that stands between them
- * and their users hides.
+ * Idea: a second order is driven by data. It emits a load, then every node whose operands are complete, then the next
+ * load; preferably a load that completes all its users, so that its value dies at once. For a convolution this is the
+ * hand-written order: load a vector of an input row, and use it in every output row that it belongs to.
+ *
+ * The first order is kept if it fits into the registers, or if the second needs no fewer. If it fits, divisions and
+ * square roots move up: they occupy their unit for many cycles, which the nodes between them and their users hide.
+ *
+ * Requirement: accesses may change order only if none may alias, which may_reorder tests.
  */
 #include "codegen/phases.h"
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
 
-enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE: not a varying value of the loop */
+enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE = not a varying value of the loop */
 
-typedef struct heap { /* of node numbers, that with the least key on top */
+typedef struct heap { /* of node numbers, the least key on top */
     uint32_t *at, n;
     const uint32_t *key;
 } heap;
@@ -24,13 +26,13 @@ typedef struct heap { /* of node numbers, that with the least key on top */
 typedef struct sorter {
     const wf__instance *in;
     const wf__ir *ir;
-    uint32_t n;              /* nodes of the ir */
+    uint32_t n;              /* nodes of the IR */
     uint32_t *user, *first;  /* users of r: user[first[r] .. first[r + 1]] */
-    uint32_t *missing;       /* distinct varying operands that are not emitted yet */
-    uint32_t *ripe;          /* of sources: users that wait for nothing else */
-    uint32_t *last_user;     /* the highest: sources go in its order */
-    uint8_t *state, *source; /* source: a load, or a value that needs no varying one */
-    heap all, some;          /* sources all or some of whose users are ripe; entries may be DONE */
+    uint32_t *missing;       /* number of distinct varying operands that are not placed yet */
+    uint32_t *ripe;          /* of each source: number of users that wait for nothing else */
+    uint32_t *last_user;     /* the highest user of each node: the key of sources */
+    uint8_t *state, *source; /* source: loads, and values without varying operands */
+    heap all, some;          /* sources with all users ripe, or some; entries may be DONE */
     uint32_t *stack, *order; /* order: the result */
     uint32_t order_n, first_waiting;
 } sorter;
@@ -44,7 +46,7 @@ bool wf__emits_by_column(const wf__gen *g, const wf__ir *body)
 }
 
 /* ---- heaps ---- */
-static void push(heap *h, uint32_t r)
+static void push_heap(heap *h, uint32_t r)
 {
     uint32_t i = h->n++;
     for (; i && h->key[h->at[(i - 1) / 2]] > h->key[r]; i = (i - 1) / 2)
@@ -52,7 +54,7 @@ static void push(heap *h, uint32_t r)
     h->at[i] = r;
 }
 
-static uint32_t pop(heap *h)
+static uint32_t pop_heap(heap *h)
 {
     uint32_t top = h->at[0], last = h->at[--h->n], i = 0;
     for (;;) {
@@ -71,7 +73,7 @@ static uint32_t pop(heap *h)
 }
 
 /* ---- operands ---- */
-/* The distinct operands of r that the order is about. */
+/* The distinct varying operands of r. */
 static uint32_t varying_operands(const sorter *s, wf__ref r, wf__ref out[WF__MAX_OPERANDS])
 {
     wf__ref all[WF__MAX_OPERANDS];
@@ -86,8 +88,8 @@ static uint32_t varying_operands(const sorter *s, wf__ref r, wf__ref out[WF__MAX
     return kept;
 }
 
-/* Uniform values of the loop come right before their first user. */
-static void emit_uniform_operands(sorter *s, wf__ref r)
+/* Uniform values of the loop are placed right before their first user. */
+static void place_uniform_operands(sorter *s, wf__ref r)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t n = wf__operands(s->ir, wf__at(s->ir, r), operand);
@@ -97,13 +99,13 @@ static void emit_uniform_operands(sorter *s, wf__ref r)
         if (s->in->vary[a].kind == WF__VARYING || s->in->level[a] != s->in->kernel->rank || s->state[a] == DONE)
             continue;
         s->state[a] = uniform ? DONE : OUTSIDE;
-        emit_uniform_operands(s, a);
+        place_uniform_operands(s, a);
         if (uniform)
             s->order[s->order_n++] = a;
     }
 }
 
-/* User r waits for one value only: if that is a source, r is ripe for it. */
+/* User r waits for one value only. If this value is a source, r is ripe for it. */
 static void note_ripe(sorter *s, wf__ref r)
 {
     wf__ref operand[WF__MAX_OPERANDS];
@@ -116,24 +118,25 @@ static void note_ripe(sorter *s, wf__ref r)
             return;
         s->ripe[a]++;
         if (s->ripe[a] == s->first[a + 1] - s->first[a])
-            push(&s->all, a);
+            push_heap(&s->all, a);
         else if (s->ripe[a] == 1)
-            push(&s->some, a);
+            push_heap(&s->some, a);
         return;
     }
 }
 
-/* Emits r and whatever it completes. */
-static void emit_from(sorter *s, wf__ref r)
+/* Places r and every node that it completes. */
+static void place_from(sorter *s, wf__ref r)
 {
     uint32_t depth = 0;
     s->stack[depth++] = r;
     while (depth) {
         wf__ref top = s->stack[--depth];
-        emit_uniform_operands(s, top);
+        place_uniform_operands(s, top);
         s->state[top] = DONE;
         s->order[s->order_n++] = top;
-        for (uint32_t i = s->first[top + 1]; i-- > s->first[top];) { /* the lowest user last: on top of the stack */
+        for (uint32_t i = s->first[top + 1];
+             i-- > s->first[top];) { /* in descending order, so that the lowest user is on top of the stack */
             wf__ref user = s->user[i];
             uint32_t left = --s->missing[user];
             if (left == 0 && !s->source[user])
@@ -144,27 +147,27 @@ static void emit_from(sorter *s, wf__ref r)
     }
 }
 
-static bool can_go(const sorter *s, wf__ref r) { return s->state[r] == WAITING && s->source[r] && !s->missing[r]; }
+static bool is_ready(const sorter *s, wf__ref r) { return s->state[r] == WAITING && s->source[r] && !s->missing[r]; }
 
 static wf__ref next_source(sorter *s)
 {
     heap *const heaps[2] = { &s->all, &s->some };
     for (int h = 0; h < 2; h++)
         while (heaps[h]->n) {
-            wf__ref r = pop(heaps[h]);
-            if (can_go(s, r))
+            wf__ref r = pop_heap(heaps[h]);
+            if (is_ready(s, r))
                 return r;
         }
     while (s->first_waiting < s->n && s->state[s->first_waiting] != WAITING)
         s->first_waiting++;
     for (wf__ref r = s->first_waiting; r < s->n; r++)
-        if (can_go(s, r))
+        if (is_ready(s, r))
             return r;
     return 0;
 }
 
 /* ---- setting up ---- */
-static bool init(sorter *s, wf__instance *in)
+static bool init_sorter(sorter *s, wf__instance *in)
 {
     uint32_t n = in->ir->n, edges = 0;
     *s = (sorter){ .in = in, .ir = in->ir, .n = n, .first_waiting = 1 };
@@ -208,7 +211,7 @@ static bool init(sorter *s, wf__instance *in)
     return true;
 }
 
-static void done(sorter *s)
+static void free_sorter(sorter *s)
 {
     wf__free(s->state);
     wf__free(s->source);
@@ -224,8 +227,8 @@ static void done(sorter *s)
 }
 
 /* ---- registers ---- */
-/* The most vector registers that are live at once in this order. */
-static uint32_t most_live(const wf__instance *in, const uint32_t *order, uint32_t n, uint32_t *last)
+/* The largest number of vector registers that are live at once in this order. */
+static uint32_t count_live(const wf__instance *in, const uint32_t *order, uint32_t n, uint32_t *last)
 {
     uint32_t live = 0, most = 0;
     const unsigned bytes = (unsigned)in->g->options->target->vector_bits / 8;
@@ -242,7 +245,7 @@ static uint32_t most_live(const wf__instance *in, const uint32_t *order, uint32_
             wf__ref a = operand[k];
             if (last[a] != i + 1 || in->vary[a].kind != WF__VARYING || wf__dtype(in->ir, a) == WF_BOOL)
                 continue;
-            last[a] = 0; /* freed, once */
+            last[a] = 0; /* freed only once */
             live -= ((unsigned)in->g->width * wf__size(wf__dtype(in->ir, a)) + bytes - 1) / bytes;
         }
         if (!last[order[i]] || node->dtype == WF_BOOL || in->vary[order[i]].kind != WF__VARYING)
@@ -253,7 +256,7 @@ static uint32_t most_live(const wf__instance *in, const uint32_t *order, uint32_
     return most;
 }
 
-/* Only where loads and stores of one memory cannot meet, and no memory is stored to twice. */
+/* True if loads and stores cannot alias, and no memory is stored to twice. */
 static bool may_reorder(const wf__instance *in)
 {
     for (uint32_t i = 0; i < in->ir->slot_n; i++) {
@@ -274,9 +277,10 @@ static uint32_t uniform_vectors(const wf__instance *in)
 }
 
 /* ---- divisions and roots ---- */
-/* Moves each right behind the last of its operands and of the divisions and roots before it. `place`: [ir.n], zeros;
- * becomes 1 + the old position of the node that a node follows; a node that does not move follows itself. */
-static void raise_long(const wf__instance *in, uint32_t *raised, uint32_t *place)
+/* Moves each division and root up, right behind the last of its operands and of the divisions and roots before it.
+ * place: [ir.n], zeros at first; becomes 1 + the position, in the old order, of the unmoved node that each node
+ * follows. */
+static void raise_long_nodes(const wf__instance *in, uint32_t *raised, uint32_t *place)
 {
     uint32_t busy = 0, n = 0;
     wf__ref operand[WF__MAX_OPERANDS];
@@ -303,7 +307,7 @@ static void raise_long(const wf__instance *in, uint32_t *raised, uint32_t *place
     }
 }
 
-static void raise_divisions(wf__instance *in, uint32_t limit, uint32_t *last)
+static void raise_if_room(wf__instance *in, uint32_t limit, uint32_t *last)
 {
     bool any = false;
     for (uint32_t i = 0; i < in->order_n && !any; i++)
@@ -312,9 +316,9 @@ static void raise_divisions(wf__instance *in, uint32_t limit, uint32_t *last)
         return;
     uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);
     if (raised && place) {
-        raise_long(in, raised, place);
+        raise_long_nodes(in, raised, place);
         memset(last, 0, in->ir->n * sizeof *last);
-        if (most_live(in, raised, in->order_n, last) <= limit)
+        if (count_live(in, raised, in->order_n, last) <= limit)
             memcpy(in->order, raised, in->order_n * sizeof *in->order);
     }
     wf__free(raised);
@@ -324,29 +328,29 @@ static void raise_divisions(wf__instance *in, uint32_t limit, uint32_t *last)
 void wf__schedule_nodes(wf__instance *in, int registers)
 {
     if (in->ir->loops)
-        return; /* bodies stay together */
+        return; /* the nodes of a loop body stay together */
     uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
     if (!last)
         return;
     uint32_t limit = (uint32_t)registers - 2, held = uniform_vectors(in);
     limit = held < limit / 2 ? limit - held : limit / 2;
-    uint32_t now = most_live(in, in->order, in->order_n, last);
+    uint32_t now = count_live(in, in->order, in->order_n, last);
     sorter s = { 0 };
-    if (now > limit && may_reorder(in) && init(&s, in)) {
+    if (now > limit && may_reorder(in) && init_sorter(&s, in)) {
         for (wf__ref r = 1; r < s.n; r++)
             if (s.state[r] == WAITING && s.missing[r] == 1 && !s.source[r])
                 note_ripe(&s, r);
         for (wf__ref r = next_source(&s); r; r = next_source(&s))
-            emit_from(&s, r);
+            place_from(&s, r);
         for (uint32_t i = 0; i < in->order_n; i++)
             if (in->ir->node[in->order[i]].op == WF__SETRED)
                 s.order[s.order_n++] = in->order[i];
         memset(last, 0, in->ir->n * sizeof *last);
-        if (s.order_n == in->order_n && most_live(in, s.order, s.order_n, last) < now)
+        if (s.order_n == in->order_n && count_live(in, s.order, s.order_n, last) < now)
             memcpy(in->order, s.order, in->order_n * sizeof *in->order);
     } else if (now <= limit) {
-        raise_divisions(in, limit, last);
+        raise_if_room(in, limit, last);
     }
-    done(&s);
+    free_sorter(&s);
     wf__free(last);
 }

@@ -32,8 +32,8 @@ void wf__store_element(wf__gen *g, unsigned dtype, val p, val v)
     g->L->SetAlignment(g->L->BuildStore(g->b, v, p), wf__align(dtype));
 }
 
-/* Makes the function old update(p, value): a loop of compare and wf__exchange_element that ends when no other thread interferes. There
- * is one function for each join and dtype. */
+/* Makes the function old update(p, value): a loop of compare and exchange that ends when no other thread interferes.
+ * There is one function for each join and dtype. */
 static val make_updater(wf__gen *g, unsigned join, unsigned dtype)
 {
     unsigned with = wf__update_dtype(dtype, join);

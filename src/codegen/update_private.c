@@ -1,7 +1,7 @@
 /* update_private.c - accumulation into private memory.
  *
- * No other thread touches this memory, so plain loads and stores update it lane by lane. If the copies are spread so far
- * that each lane has an element of its own beside those of the others, one vector does. Offsets fit 32 bits, so one
+ * No other thread touches this memory, so plain loads and stores update it lane by lane. If the copies are spread so
+ * far that each lane has an element of its own beside those of the others, one vector does. Offsets fit 32 bits, so one
  * extraction from a vector yields two of them.
  */
 #include "codegen/update.h"
@@ -74,8 +74,8 @@ val wf__private_lane(const wf__update_op *u, val base, val offset, int l)
     return u->spread > 1 ? g_gep(g, g->i8, p, g_i64(g, l % u->spread * apart)) : p;
 }
 
-/* The offset of the spare element spare_offset the last one of a copy with spread elements (copies.c). NULL = there is none, or
- * the base has uniform indices added, which move the spare element away from this offset. */
+/* The offset of the spare element behind the last one of a copy with spread elements (copies.c). NULL = there is none,
+ * or the base has uniform indices added, which move the spare element away from this offset. */
 static val spare_offset(const wf__update_op *u)
 {
     wf__instance *in = u->in;

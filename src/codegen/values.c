@@ -1,8 +1,8 @@
 /* values.c - the values of operands: made on demand where no node was emitted for them, and made once.
  *
- * Constants, loop indices, affine values and splats of uniform values get their LLVM value at the first use. A value made
- * inside an open loop is valid only there, since the loop's body may not run: such values are noted and dropped at the
- * loop's end. The value cache does the same for values derived from others, such as masks and sums of addresses.
+ * Constants, loop indices, affine values and splats of uniform values get their LLVM value at the first use. A value
+ * made inside an open loop is valid only there, since the loop's body may not run: such values are noted and dropped at
+ * the loop's end. The value cache does the same for values derived from others, such as masks and sums of addresses.
  */
 #include "codegen/memory.h"
 #include "ir/pass/pass.h"
@@ -58,7 +58,7 @@ void wf__note_made(wf__instance *in, val *where)
         wf__gen_fail(in->g, "out of memory for generated code");
 }
 
-/* The operands of a pure node are in the order of the op table; of CHECK, which only the interpreter tests, the index. */
+/* CHECK is its index: only the interpreter tests it. */
 static val emit_pure(wf__instance *in, const wf__node *n, int w)
 {
     const wf__ref operand[3] = { n->a, n->b, n->c };

@@ -113,7 +113,7 @@ static val gather_lanes(wf__gen *g, unsigned dtype, const wf__address *at, val m
     return call_masked(g, "llvm.masked.gather", vector, pointers, 0, wf__align(dtype), args, 3);
 }
 
-/* If the distance from lane to lane is known, loads lane by lane are as fast as a gather_lanes, and much faster on many
+/* If the distance from lane to lane is known, loads lane by lane are as fast as a gather, and much faster on many
  * processors. */
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__address *at, val mask, val other, val dummy)
 {

@@ -44,8 +44,8 @@ typedef struct wf__call {
 typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *hi, uint64_t *acc);
 
 /* Updates (ACCUM, ATOMIC, CAS) are atomic, unless the code option `single_thread` is set. ACCUM of mode EXPAND updates
- * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order of
- * boxes alone. */
+ * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order
+ * of boxes alone. */
 
 /* Private memory of one ACCUM, or of those that differ in a constant last index: copies in C order, spread times as
  * long, of the body slot's dtype, that begin with the join's neutral element and are joined with the target once all
@@ -89,13 +89,15 @@ typedef struct wf__target {
     const char *triple;   /* "x86_64-unknown-linux-gnu" */
 } wf__target;
 
-/* `long_rows` promises that each box has at least WF__LONG_ROW points along the lane axis, and that the extent of this axis
- * is at most WF__LONGEST_ROW. No step of an inner loop is longer than WF__LONG_ROW, except in tests. */
+/* `long_rows` promises that each box has at least WF__LONG_ROW points along the lane axis, and that the extent of this
+ * axis is at most WF__LONGEST_ROW. No step of an inner loop is longer than WF__LONG_ROW, unless options.columns says
+ * so. */
 enum { WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
-    /* Stores to WF__STEP_UNIT slots with `element` or `rows` go past the cache. The caller promises that their addresses
-     * are 64-byte aligned in every row at multiples of the vector width. The kernel ends with a store fence. */
+    /* Stores to WF__STEP_UNIT slots with `element` or `rows` go past the cache. The caller promises that their
+     * addresses are 64-byte aligned in every row at multiples of the vector width. The kernel ends with a store
+     * fence. */
     bool nontemporal;
     bool long_rows;     /* boxes are not empty, and have the rows that WF__LONG_ROW and WF__LONGEST_ROW bound */
     int rows_at_once;   /* rows of a tile, for light bodies with kept_lane and for crossed ones; 0 = unknown */

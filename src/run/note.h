@@ -12,6 +12,6 @@ typedef struct wf__note {
     int threads, copies; /* copies: private copies of arrays that are accumulated into; 0 = none */
     int rows, columns, lanes;
     bool nontemporal, single_thread, baseline, fused;
-    char why[200]; /* of a compilation; "" */
+    char why[200]; /* reason of a compilation; "" = unknown */
 } wf__note;
 #endif

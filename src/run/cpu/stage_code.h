@@ -5,9 +5,9 @@
 
 typedef enum wf__variant {
     WF__PLAIN,
-    WF__NONTEMPORAL,   /* stores past the cache */
-    WF__SINGLE_THREAD, /* updates that need not be atomic */
-    WF__VARIANTS       /* none: it is interpreted */
+    WF__NONTEMPORAL,   /* stores that bypass the cache */
+    WF__SINGLE_THREAD, /* updates that are not atomic */
+    WF__VARIANTS       /* no code: the stage is interpreted */
 } wf__variant;
 
 /* The variant for these slots. `parallel`: several threads may run the stage. */
