@@ -9,11 +9,14 @@ enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
-    "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --passes --llvm\n\n"
+    "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --kernels --llvm\n\n"
     "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. A text may begin with '-', but -o and\n"
     "-h are options: then '--' comes before it.\n\n"
     "  --trace                what was recorded (the default)\n"
-    "  --passes               the kernels, after splitting and after lowering\n"
+    "  --passes               the passes that planning runs, each with its decisions; without a text: all passes\n"
+    "  --after PASS           what planning has made of it after that pass\n"
+    "  --plan                 the finished plan\n"
+    "  --kernels              the kernels, after splitting and after lowering\n"
     "  --llvm                 LLVM IR\n"
     "  --asm                  assembly for this machine\n"
     "  --dot                  what was recorded, for Graphviz: weft dump ... --dot | dot -Tsvg > graph.svg\n"
@@ -22,9 +25,10 @@ const char help_dump[] =
     "  -o NAME                the result that matters (default: the last assigned)\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, LLVM, ASM, DOT, PTX, OUT, ARCH };
-static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "llvm", 0, false },
-                                  { "asm", 0, false },     { "dot", 0, false },    { "ptx", 0, false },
+enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH };
+static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "plan", 0, false },
+                                  { "kernels", 0, false }, { "llvm", 0, false },   { "asm", 0, false },
+                                  { "dot", 0, false },     { "ptx", 0, false },    { "after", 0, true },
                                   { "output", 'o', true }, { "arch", 0, true },    { NULL, 0, false } };
 
 typedef struct dump {
@@ -36,7 +40,8 @@ typedef struct dump {
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
     size_t args;
-    bool show[PTX + 1];
+    bool show[KINDS];
+    const char *after; /* NULL: no pass is asked for */
     int arch;
 } dump;
 
@@ -71,12 +76,23 @@ static bool parse_declaration(const char *text, wf_dtype *dtype, wf_shape *shape
     return true;
 }
 
+/* `weft dump --passes` alone names all passes. */
+static bool lists_passes(const dump *d)
+{
+    int shown = 0;
+    for (int i = 0; i < KINDS; i++)
+        shown += d->show[i];
+    return !d->text && !d->after && shown == 1 && d->show[PASSES];
+}
+
 static int read_arguments(dump *d, arguments *a)
 {
     a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         if (o == OUT)
             d->want = a->value;
+        else if (o == AFTER)
+            d->after = a->value;
         else if (o == ARCH) {
             if (!parse_arch(a->value, &d->arch))
                 return misused(d->self, "'%s': an architecture is sm_70, sm_80, sm_90, ...", a->value);
@@ -98,7 +114,7 @@ static int read_arguments(dump *d, arguments *a)
             d->spec[d->args++] = equals + 1;
         }
     }
-    return d->text ? -1 : misused(d->self, "no text");
+    return d->text || lists_passes(d) ? -1 : misused(d->self, "no text");
 }
 
 static int make_inputs(dump *d)
@@ -134,40 +150,56 @@ static void name_result(dump *d)
         d->want = d->last;
 }
 
-/* The whole text of one kind; NULL on error. */
-static char *text_of(const wf_kernel *k, wf_dump what)
+/* The whole text of one kind, or (`after`) after that pass; NULL on error. */
+static char *text_of(const wf_kernel *k, wf_dump what, const char *after)
 {
     size_t len = 0;
-    if (wf_kernel_dump(k, WF_NO_ARGS, what, NULL, 0, &len) != WF_OK)
-        return NULL;
-    char *text = allocate(len + 1, 1);
-    if (wf_kernel_dump(k, WF_NO_ARGS, what, text, len + 1, &len) == WF_OK)
-        return text;
+    char *text = NULL;
+    for (int filled = 0; filled < 2; filled++) { /* first how long it is */
+        size_t cap = text ? len + 1 : 0;
+        wf_status status = after ? wf_kernel_dump_after(k, WF_NO_ARGS, after, text, cap, &len)
+                                 : wf_kernel_dump(k, WF_NO_ARGS, what, text, cap, &len);
+        if (status != WF_OK) {
+            free(text);
+            return NULL;
+        }
+        if (!text)
+            text = allocate(len + 1, 1);
+    }
+    return text;
+}
+
+static int print_text(const dump *d, const wf_kernel *k, wf_dump what, const char *after, const char *title)
+{
+    char *text = text_of(k, what, after);
+    if (!text)
+        return failed_in(d->ctx);
+    if (title)
+        printf("---- %s ----\n", title);
+    printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
     free(text);
-    return NULL;
+    return EXIT_OK;
 }
 
 static int print_all(dump *d, const wf_kernel *k)
 {
-    static const wf_dump what[] = { [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [LLVM] = WF_DUMP_LLVM,
-                                    [ASM] = WF_DUMP_ASM,     [DOT] = WF_DUMP_DOT,       [PTX] = WF_DUMP_PTX };
-    int shown = 0;
-    for (int i = TRACE; i <= PTX; i++)
+    static const wf_dump what[] = {
+        [TRACE] = WF_DUMP_TRACE, [PASSES] = WF_DUMP_PASSES, [PLAN] = WF_DUMP_PLAN, [KERNELS] = WF_DUMP_KERNELS,
+        [LLVM] = WF_DUMP_LLVM,   [ASM] = WF_DUMP_ASM,       [DOT] = WF_DUMP_DOT,   [PTX] = WF_DUMP_PTX
+    };
+    int shown = d->after != NULL, result = EXIT_OK;
+    for (int i = TRACE; i < KINDS; i++)
         shown += d->show[i];
     if (shown == 0)
         d->show[TRACE] = true;
-    for (int i = TRACE; i <= PTX; i++) {
-        if (!d->show[i])
-            continue;
-        char *text = text_of(k, i == PTX && d->arch ? WF_DUMP_PTX_FOR(d->arch) : what[i]);
-        if (!text)
-            return failed_in(d->ctx);
-        if (shown > 1)
-            printf("---- %s ----\n", options[i].name);
-        printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
-        free(text);
+    for (int i = TRACE; i < KINDS && result == EXIT_OK; i++) {
+        wf_dump kind = i == PTX && d->arch ? WF_DUMP_PTX_FOR(d->arch) : what[i];
+        if (d->show[i])
+            result = print_text(d, k, kind, NULL, shown > 1 ? options[i].name : NULL);
     }
-    return EXIT_OK;
+    if (d->after && result == EXIT_OK)
+        result = print_text(d, k, WF_DUMP_PLAN, d->after, shown > 1 ? d->after : NULL);
+    return result;
 }
 
 /* Computed once, to learn dtype and shape of the result; then recorded with an array for it, as a kernel. */
@@ -201,7 +233,11 @@ int run_dump(const command *self, int argc, char **argv)
     d->self = self;
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     int result = read_arguments(d, &a);
-    if (result < 0) {
+    if (result < 0 && lists_passes(d)) {
+        for (size_t i = 0; wf_pass_name(i); i++)
+            printf("%s\n", wf_pass_name(i));
+        result = EXIT_OK;
+    } else if (result < 0) {
         a.host_only = true;
         d->ctx = open_context(&a);
         result = d->ctx ? make_inputs(d) : EXIT_USAGE;

@@ -1,16 +1,16 @@
-/* access.c - loads, stores, atomic operations and asynchronous copies, each checked: bounds, alignment, state space,
- * memory that nothing has written, races.
+/* access.c - loads, stores, atomic operations and asynchronous copies. Each access is checked for bounds, alignment,
+ * state space, reads of unwritten memory, and races.
  */
 #include "emu/alu.h"
 #include "emu/run.h"
 
 typedef struct place {
     uint8_t *at;
-    emu_page ***pages; /* NULL: private memory */
+    emu_page ***pages; /* shadow for races; NULL = memory that only one thread sees */
     uint64_t offset, size, address;
-    emu_memory *memory; /* of global memory */
-    uint8_t *state;     /* of shared memory */
-    uint64_t *bits;     /* of global and local memory, from offset on; NULL: all is written */
+    emu_memory *memory; /* allocation in global memory; NULL = another space */
+    uint8_t *state;     /* state of bytes in shared memory; NULL = another space */
+    uint64_t *bits;     /* in global and local memory: bit `offset` on say what is written; NULL = everything */
 } place;
 
 static const char *const verbs[] = { "", "read of", "write of", "atomic operation on" };
@@ -21,7 +21,7 @@ static uint64_t address_of(const emu_run *r, const emu_inst *in, uint64_t base, 
     return narrow ? (uint32_t)a : a;
 }
 
-static void bad_global(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a, unsigned bytes, unsigned access)
+static void report_global(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a, unsigned bytes, unsigned access)
 {
     wf__str text = { 0 };
     wf__emu_describe(r->l->heap, a, bytes, &text);
@@ -37,7 +37,7 @@ static bool find_global(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t 
     if (!m || a - m->base >= m->size || m->size - (a - m->base) < bytes || !m->at) {
         m = wf__emu_heap_find(r->l->heap, a);
         if (!m || !m->at || a - m->base >= m->size || m->size - (a - m->base) < bytes) {
-            bad_global(r, in, lane, a, bytes, access);
+            report_global(r, in, lane, a, bytes, access);
             return false;
         }
         if (m->kind == EMU_MEM_DEVICE && m->device != r->l->device && !(r->l->peers >> m->device & 1)) {
@@ -164,12 +164,12 @@ static bool locate(emu_run *r, const emu_inst *in, unsigned space, uint32_t lane
     return true;
 }
 
-static uint64_t bits_of(uint64_t offset, unsigned bytes)
+static uint64_t byte_mask(uint64_t offset, unsigned bytes)
 {
     return ((bytes == 64 ? 0 : (uint64_t)1 << bytes) - 1) << (offset & 63);
 }
 
-static void unwritten(emu_run *r, const emu_inst *in, uint32_t lane, const place *p, unsigned bytes)
+static void report_unwritten(emu_run *r, const emu_inst *in, uint32_t lane, const place *p, unsigned bytes)
 {
     wf__str text = { 0 };
     if (p->state) {
@@ -190,28 +190,28 @@ static bool check_written(emu_run *r, const emu_inst *in, uint32_t lane, const p
     if (!(r->l->find & EMU_FIND_UNINIT))
         return true;
     if (p->bits) {
-        uint64_t mask = bits_of(p->offset, bytes);
+        uint64_t mask = byte_mask(p->offset, bytes);
         good = (p->bits[p->offset >> 6] & mask) == mask;
     }
     for (unsigned i = 0; p->state && i < bytes; i++)
         good = good && p->state[i] == 2;
     if (!good)
-        unwritten(r, in, lane, p, bytes);
+        report_unwritten(r, in, lane, p, bytes);
     return good;
 }
 
 static void mark_written(const place *p, unsigned bytes)
 {
     if (p->bits)
-        p->bits[p->offset >> 6] |= bits_of(p->offset, bytes);
+        p->bits[p->offset >> 6] |= byte_mask(p->offset, bytes);
     if (p->state)
         memset(p->state, 2, bytes);
 }
 
-/* What the launch uses is kept for the order of streams, but for strong reads: those that see what another kernel
- * writes meanwhile mean to. */
-static void race(emu_run *r, const emu_inst *in, const place *p, unsigned bytes, uint32_t lane, unsigned access,
-                 bool same)
+/* Notes an access for the order of streams and for races. Strong reads count for races only: a kernel uses them to see
+ * what another kernel writes at the same time. */
+static void note_access(emu_run *r, const emu_inst *in, const place *p, unsigned bytes, uint32_t lane, unsigned access,
+                        bool same)
 {
     bool writes = access & EMU_WRITE, strong = access & EMU_STRONG;
     if (p->memory && r->l->touched && (writes || !strong))
@@ -220,7 +220,7 @@ static void race(emu_run *r, const emu_inst *in, const place *p, unsigned bytes,
                       : strong ? EMU_TOUCH_ATOMIC
                                : EMU_TOUCH_WRITE);
     if (p->pages && r->races)
-        wf__emu_race(r, in, p->pages, p->size, p->offset, bytes, lane, access, same, p->address);
+        wf__emu_check_race(r, in, p->pages, p->size, p->offset, bytes, lane, access, same, p->address);
 }
 
 void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask)
@@ -229,16 +229,16 @@ void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask)
     unsigned each = in->bytes, total = each * in->vector;
     unsigned access = EMU_READ | (in->strong ? EMU_STRONG : 0);
     if (r->races && in->space != EMU_PARAM && in->space != EMU_LOCAL)
-        wf__emu_race_context(r, in);
+        wf__emu_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place p;
         uint64_t a = address_of(r, in, base[lane], in->offset, in->narrow);
         if (!locate(r, in, in->space, lane, a, total, EMU_READ, &p) || !check_written(r, in, lane, &p, total))
             return;
-        race(r, in, &p, total, lane, access, false);
+        note_access(r, in, &p, total, lane, access, false);
         if (in->strong && p.pages && r->races)
-            wf__emu_race_order(r, in, lane, a, false, true);
+            wf__emu_race_strong(r, in, lane, a, false, true);
         for (unsigned i = 0; i < in->nd; i++) {
             uint64_t bits = 0;
             uint32_t d = r->ops[in->ops + i];
@@ -256,7 +256,7 @@ void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask)
     unsigned n = in->bytes > 8 ? 8 : in->bytes, total = (unsigned)in->bytes * in->vector;
     unsigned access = EMU_WRITE | (in->strong ? EMU_STRONG : 0), count = total / n;
     if (r->races && in->space != EMU_LOCAL)
-        wf__emu_race_context(r, in);
+        wf__emu_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place p;
@@ -267,8 +267,8 @@ void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask)
         for (unsigned i = 0; i < count; i++)
             memcpy(data + (size_t)i * n, &emu_row(r, r->ops[in->ops + 1 + i])[lane], n);
         if (in->strong && p.pages && r->races)
-            wf__emu_race_order(r, in, lane, a, true, false);
-        race(r, in, &p, total, lane, access, p.pages && memcmp(p.at, data, total) == 0);
+            wf__emu_race_strong(r, in, lane, a, true, false);
+        note_access(r, in, &p, total, lane, access, p.pages && memcmp(p.at, data, total) == 0);
         memcpy(p.at, data, total);
         mark_written(&p, total);
     }
@@ -287,7 +287,7 @@ static void swap128(const emu_run *r, const emu_inst *in, uint32_t lane, uint8_t
     }
 }
 
-static void atomic_elements(const emu_run *r, const emu_inst *in, uint32_t lane, uint8_t *at)
+static void update_elements(const emu_run *r, const emu_inst *in, uint32_t lane, uint8_t *at)
 {
     const uint32_t *s = r->ops + in->ops + in->nd + 1, *d = r->ops + in->ops;
     uint64_t old[8] = { 0 };
@@ -306,9 +306,9 @@ static void atomic_elements(const emu_run *r, const emu_inst *in, uint32_t lane,
             emu_out(r, d[i])[lane] = wf__emu_extend((emu_type)in->type, old[i], in->dst_bytes);
 }
 
-/* A compare-and-swap leaves the bytes that its two values have in common to others: they may be elements of their own,
- * where elements smaller than a word are updated. */
-static void race_of_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t lane)
+/* A compare-and-swap writes only the bytes in which its two values differ. The other bytes may be elements of their
+ * own, which other threads own: so code updates elements smaller than a word. */
+static void note_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t lane)
 {
     const uint32_t *s = r->ops + in->ops + in->nd + 1;
     uint64_t changes = emu_row(r, s[0])[lane] ^ emu_row(r, s[1])[lane];
@@ -321,7 +321,7 @@ static void race_of_swap(emu_run *r, const emu_inst *in, const place *p, uint32_
         part.offset += from;
         part.address += from;
         if (changed)
-            race(r, in, &part, to - from, lane, access, false);
+            note_access(r, in, &part, to - from, lane, access, false);
     }
 }
 
@@ -330,7 +330,7 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
     const uint64_t *base = emu_row(r, r->ops[in->ops + in->nd]);
     unsigned total = (unsigned)in->bytes * in->vector;
     if (r->races)
-        wf__emu_race_context(r, in);
+        wf__emu_begin_accesses(r, in);
     uint64_t addresses[EMU_LANES];
     EMU_EACH(mask, all) { addresses[all] = address_of(r, in, base[all], in->offset, in->narrow); }
     EMU_EACH(mask, lane)
@@ -346,27 +346,27 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
         if (reads && !check_written(r, in, lane, &p, total))
             return;
         if (in->has_count && in->type != EMU_B128)
-            race_of_swap(r, in, &p, lane);
+            note_swap(r, in, &p, lane);
         else
-            race(r, in, &p, total, lane, EMU_READ | EMU_WRITE | EMU_STRONG, false);
+            note_access(r, in, &p, total, lane, EMU_READ | EMU_WRITE | EMU_STRONG, false);
         uint8_t before[32];
         memcpy(before, p.at, total);
-        atomic_elements(r, in, lane, p.at);
-        bool wrote = !in->has_count || memcmp(before, p.at, total) != 0; /* a cas that fails writes nothing */
+        update_elements(r, in, lane, p.at);
+        bool wrote = !in->has_count || memcmp(before, p.at, total) != 0; /* a failing cas writes nothing */
         if (r->races)
-            wf__emu_race_order(r, in, lane, addresses[lane], wrote, true);
+            wf__emu_race_strong(r, in, lane, addresses[lane], wrote, true);
         mark_written(&p, total);
     }
 }
 
-/* ---- cp.async: the data is taken at once, arrives when it is waited for, and nothing is there until then ---- */
+/* ---- cp.async: the source is read at once; the destination is unwritten until the thread waits for the copy ---- */
 void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *to = emu_row(r, r->ops[in->ops]), *from = emu_row(r, r->ops[in->ops + 1]);
     const uint64_t *bytes = in->has_count ? emu_row(r, r->ops[in->ops + 2]) : NULL;
     emu_warp *w = r->w;
     if (r->races)
-        wf__emu_race_context(r, in);
+        wf__emu_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place d, s;
@@ -387,20 +387,20 @@ void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
                                in->bytes, (unsigned long long)g);
                 return;
             }
-            for (unsigned i = 0; i < n; i++) { /* src-size may be any number of bytes */
+            for (unsigned i = 0; i < n; i++) { /* src-size may be any number up to the size */
                 if (!locate(r, in, EMU_GLOBAL, lane, g + i, 1, EMU_READ, &s) || !check_written(r, in, lane, &s, 1))
                     return;
-                race(r, in, &s, 1, lane, EMU_READ, false);
+                note_access(r, in, &s, 1, lane, EMU_READ, false);
                 c->data[i] = *s.at;
             }
         }
-        race(r, in, &d, in->bytes, lane, EMU_WRITE, false);
+        note_access(r, in, &d, in->bytes, lane, EMU_WRITE, false);
         memset(d.state, 1, in->bytes);
         w->n_copies++;
     }
 }
 
-/* Groups are counted per lane by position: a copy's group is its lane's number of commits before it. */
+/* The group of a copy is the number of the commit that covers it, counted per lane. */
 void wf__emu_copy_commit(emu_run *r, uint32_t mask)
 {
     emu_warp *w = r->w;

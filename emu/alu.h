@@ -1,25 +1,24 @@
-/* alu.h - the meaning of every lane-by-lane instruction: one C expression each, found by name and type.
- *
- * Arguments arrive zero-extended as registers hold them, results leave so. Modifiers come with the instruction.
+/* alu.h - the meaning of every lane-by-lane instruction: one C expression each, found by name and type. Arguments and
+ * results are zero-extended, as registers hold them. Modifiers are fields of the instruction.
  */
 #ifndef WEFT_EMU_ALU_H
 #define WEFT_EMU_ALU_H
 #include "emu/emu.h"
 
 typedef struct emu_alu {
-    const char *name; /* as "add", "mul.hi" */
+    const char *name; /* "add", "mul.hi" */
     emu_type type;
     emu_fn fn;
 } emu_alu;
-emu_fn wf__emu_alu(const char *name, emu_type type); /* NULL: no such instruction for this type */
+emu_fn wf__emu_find_alu(const char *name, emu_type type); /* NULL = no such instruction for this type */
 extern const emu_alu wf__emu_alu_int[], wf__emu_alu_float[], wf__emu_alu_half[];
 extern const unsigned wf__emu_alu_ints, wf__emu_alu_floats, wf__emu_alu_halves;
 
 uint64_t wf__emu_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
-/* What a register of `bytes` bytes holds of a value of a narrower type. */
+/* A value of type `t` as a register of `bytes` bytes holds it: extended by its sign or zeros. */
 uint64_t wf__emu_extend(emu_type t, uint64_t bits, unsigned bytes);
-bool wf__emu_compare(unsigned cmp, int relation); /* relation: -1, 0, 1, or 2 for unordered */
+bool wf__emu_compare(unsigned cmp, int relation); /* relation: -1 = less, 0 = equal, 1 = greater, 2 = unordered */
 
 #define EMU_FN(name, result)                                                                 \
     static uint64_t name(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d) \

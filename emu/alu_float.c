@@ -1,9 +1,9 @@
-/* alu_float.c - instructions on f32 and f64, and cvt. Section "Floating-Point Instructions".
+/* alu_float.c - instructions on f32 and f64, and cvt (section "Floating-Point Instructions").
  *
- * Rounded instructions are the host's own under the asked rounding direction: operands and result pass through volatile
- * variables, so that no compiler moves the operation out from between the two changes of direction. The .approx forms
- * give the correctly rounded value where the manual allows an error, and its special values where it lists them.
- * A NaN made by an f32 instruction is 0x7fffffff.
+ * Rounded instructions are host operations under the required rounding direction. Operands and results pass through
+ * volatile variables, so that no compiler moves the operation across the two changes of direction. The .approx forms
+ * give the correctly rounded value where the manual allows an error, and the special values that it lists.
+ * A NaN that an f32 instruction makes is 0x7fffffff.
  */
 #include "emu/alu.h"
 #include "emu/number.h"
@@ -31,7 +31,7 @@ typedef enum operation { ADD, SUB, MUL, FMA, DIV, SQRT } operation;
             return root(a);                                                         \
         }                                                                           \
     }                                                                               \
-    /* under a rounding direction that is not the usual one */                      \
+    /* a rounding direction other than to nearest */                                \
     static type name##_towards(int direction, operation op, type a, type b, type c) \
     {                                                                               \
         volatile type x = a, y = b, z = c, r;                                       \
@@ -44,10 +44,8 @@ APPLY(apply32, float, fmaf, sqrtf)
 APPLY(apply64, double, fma, sqrt)
 #undef APPLY
 
-static uint64_t flushed(bool on, uint64_t x) /* subnormal f32 to zero of its sign */
-{
-    return on && (x & 0x7f800000u) == 0 ? x & 0x80000000u : x;
-}
+/* A subnormal f32 becomes a zero of its sign. */
+static uint64_t flushed(bool on, uint64_t x) { return on && (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; }
 
 static uint64_t finish32(const emu_inst *in, float x)
 {
@@ -90,7 +88,7 @@ EMU_FN(div_f64, run64(in, DIV, a, b, 0))
 EMU_FN(sqrt_f64, run64(in, SQRT, a, 0, 0))
 EMU_FN(rcp_f64, run64(in, DIV, 0x3ff0000000000000u, a, 0))
 
-/* atom.add.f32 on global memory flushes nothing, on shared memory too ("atom": subnormals are supported there). */
+/* atom.add.f32 flushes no subnormals, in global and in shared memory (section "atom"). */
 
 /* Section "div": for 2^126 < |b| < 2^128 div.approx gives NaN if a is infinite, else 0. */
 static uint64_t divided_approx(const emu_inst *in, uint64_t a, uint64_t b)
@@ -114,7 +112,7 @@ EMU_FN(lg2_f32, function32(in, log2, a))
 EMU_FN(sin_f32, function32(in, sin, a))
 EMU_FN(cos_f32, function32(in, cos, a))
 EMU_FN(tanh_f32, function32(in, tanh, a))
-/* "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": the 20 leading bits of the fraction, the low 32 bits are zero. */
+/* Sections "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": 20 leading bits of the fraction; the low 32 bits are zero. */
 static uint64_t coarse(double (*f)(double), uint64_t a)
 {
     if ((a & 0x7ff0000000000000u) == 0)
@@ -137,7 +135,8 @@ EMU_FN(mov_f64, a)
 EMU_FN(selp_f32, (uint32_t)((c & 1) ? a : b))
 EMU_FN(selp_f64, (c & 1) ? a : b)
 
-/* Sections "min", "max": -0 < +0; one NaN is left aside unless .NaN; .xorsign.abs: of the magnitudes, signs xor'ed. */
+/* Sections "min", "max": -0 < +0; a single NaN is ignored, except with .NaN; .xorsign.abs compares magnitudes, and the
+ * sign is the xor of the signs. */
 static uint64_t extreme32(const emu_inst *in, uint64_t a, uint64_t b, bool most)
 {
     a = flushed(in->ftz, a), b = flushed(in->ftz, b);
@@ -150,7 +149,7 @@ static uint64_t extreme32(const emu_inst *in, uint64_t a, uint64_t b, bool most)
             return 0x7fffffffu;
         return (isnan(x) ? b : a) | sign;
     }
-    bool first = x == y ? (a >> 31) != most : most ? x > y : x < y; /* equal: the sign decides */
+    bool first = x == y ? (a >> 31) != most : most ? x > y : x < y; /* the sign orders equal values */
     return (first ? a : b) | sign;
 }
 static uint64_t extreme64(uint64_t a, uint64_t b, bool most)
@@ -171,7 +170,7 @@ EMU_FN(order_f32,
        (uint64_t)(int64_t)relation((double)emu_f32(flushed(in->ftz, a)), (double)emu_f32(flushed(in->ftz, b))))
 EMU_FN(order_f64, (uint64_t)(int64_t)relation(emu_f64(a), emu_f64(b)))
 
-/* Section "slct": f32 condition; NaN selects b. */
+/* Section "slct" with an f32 condition: a NaN selects b. */
 static bool not_negative(const emu_inst *in, uint64_t c) { return emu_f32(flushed(in->ftz, c)) >= 0; }
 EMU_FN(slct_f32_32, (uint32_t)(not_negative(in, c) ? a : b))
 EMU_FN(slct_f32_64, not_negative(in, c) ? a : b)
@@ -179,7 +178,7 @@ EMU_FN(slct_f32_16, (uint16_t)(not_negative(in, c) ? a : b))
 EMU_FN(slct_s32_32, (uint32_t)((int32_t)c >= 0 ? a : b))
 EMU_FN(slct_s32_64, (int32_t)c >= 0 ? a : b)
 
-/* testp: what = finite infinite number notanumber normal subnormal. Zero counts as normal. */
+/* testp; `what`: finite, infinite, number, notanumber, normal, subnormal. Zero counts as normal. */
 static uint64_t tested(unsigned what, uint64_t magnitude, uint64_t inf, uint64_t least)
 {
     switch (what) {
@@ -203,7 +202,8 @@ EMU_FN(testp_f64, tested(in->what, a & 0x7fffffffffffffffu, 0x7ff0000000000000u,
 /* ---- cvt: from in->type2 to in->type ---- */
 static bool tiny32(emu_type t, uint64_t a) { return t == EMU_F32 && (a & 0x7f800000u) == 0; }
 
-static uint64_t saturated(emu_type t, uint64_t bits) /* to [0, 1], NaN to 0 */
+/* Clamps to [0, 1]; a NaN becomes 0. */
+static uint64_t saturated(emu_type t, uint64_t bits)
 {
     double x = wf__emu_to_double(t, bits);
     if (!(x > 0))
@@ -249,7 +249,7 @@ static uint64_t convert(const emu_inst *in, uint64_t a)
     if (in->sat)
         bits = saturated(to, bits);
     if (in->relu && (bits >> (8 * wf__emu_size(to) - 1) & 1))
-        bits = 0; /* a NaN made here is positive and stays */
+        bits = 0; /* the NaN that the conversion makes is positive */
     if (in->satfinite && x.cls == EMU_INF)
         bits = (bits & 0x8000) | (to == EMU_F16 ? 0x7bff : 0x7f7f);
     return bits;

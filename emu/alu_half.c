@@ -1,5 +1,5 @@
-/* alu_half.c - instructions on f16, bf16 and pairs of them. Section "Half Precision Floating-Point Instructions".
- * Computed in double without error, or rounded to odd there, then rounded once.
+/* alu_half.c - instructions on f16, bf16 and pairs of them (section "Half Precision Floating-Point Instructions"). A
+ * result is computed in double, exactly or rounded to odd, and then rounded once.
  */
 #include "emu/alu.h"
 #include "emu/number.h"
@@ -143,7 +143,7 @@ const emu_alu wf__emu_alu_half[] = {
 };
 const unsigned wf__emu_alu_halves = sizeof wf__emu_alu_half / sizeof *wf__emu_alu_half;
 
-emu_fn wf__emu_alu(const char *name, emu_type type)
+emu_fn wf__emu_find_alu(const char *name, emu_type type)
 {
     const emu_alu *tables[3] = { wf__emu_alu_int, wf__emu_alu_float, wf__emu_alu_half };
     unsigned counts[3] = { wf__emu_alu_ints, wf__emu_alu_floats, wf__emu_alu_halves };

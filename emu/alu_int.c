@@ -1,7 +1,6 @@
 /* alu_int.c - integer, logic and selection instructions. Sections "Integer Arithmetic Instructions", "Logic and Shift
- * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt".
- *
- * Unspecified by the manual and chosen here: a quotient or remainder by zero has all bits set.
+ * Instructions", "Comparison and Selection Instructions", "Data Movement: prmt". The manual does not specify quotients
+ * and remainders by zero; here all their bits are set.
  */
 #include "emu/alu.h"
 
@@ -33,7 +32,7 @@ static uint64_t remainder_of(int64_t a, int64_t b) { return b == 0 ? ~(uint64_t)
 static uint64_t uquotient(uint64_t a, uint64_t b) { return b == 0 ? ~(uint64_t)0 : a / b; }
 static uint64_t uremainder(uint64_t a, uint64_t b) { return b == 0 ? ~(uint64_t)0 : a % b; }
 
-/* Rows for a pair of types of one width: W bits, S and U the C types. */
+/* Rows for the two types of one width: W = bits, S and U = C types. */
 #define WIDTH_ROWS(W, S, U)                                                              \
     EMU_FN(add_##W, (U)(a + b))                                                          \
     EMU_FN(sub_##W, (U)(a - b))                                                          \
@@ -87,7 +86,7 @@ EMU_FN(sub_sat_s32, (uint32_t)clamp((int128)(int32_t)a - (int32_t)b, INT32_MIN, 
 EMU_FN(mad_hi_sat_s32,
        (uint32_t)clamp((int128)((int64_t)(int32_t)a *(int32_t)b >> 32) + (int32_t)c, INT32_MIN, INT32_MAX))
 
-/* 24 low bits of the operands; .lo: bits 31..0 of the 48, .hi: bits 47..16 */
+/* The product of the low 24 bits of the operands has 48 bits. .lo: bits 31..0; .hi: bits 47..16. */
 EMU_FN(mul24_lo_u32, (uint32_t)((a & 0xffffff) * (b & 0xffffff)))
 EMU_FN(mul24_lo_s32, (uint32_t)(sext(a, 24) * sext(b, 24)))
 EMU_FN(mul24_hi_u32, (uint32_t)((a & 0xffffff) * (b & 0xffffff) >> 16))
@@ -110,7 +109,7 @@ static uint64_t reversed(uint64_t x, unsigned bits)
 EMU_FN(brev_b32, reversed(a, 32))
 EMU_FN(brev_b64, reversed(a, 64))
 
-/* Section "bfind": the most significant non-sign bit; 0xffffffff if there is none. */
+/* Section "bfind": the most significant non-sign bit; 0xffffffff = none. */
 static uint64_t found(const emu_inst *in, uint64_t a, unsigned bits, bool is_signed)
 {
     if (is_signed && a >> (bits - 1) & 1)
@@ -141,7 +140,7 @@ static uint64_t nth_set(uint32_t mask, uint32_t base, int32_t offset)
 }
 EMU_FN(fns_b32, nth_set((uint32_t)a, (uint32_t)b, (int32_t)c))
 
-/* Section "bfe": pos and len are the low 8 bits; bits beyond the top are the sign (or zero). */
+/* Section "bfe": pos and len are the low 8 bits of their operands; bits beyond the top are the sign, or zero. */
 static uint64_t extracted(uint64_t a, uint64_t pos, uint64_t len, unsigned width, bool is_signed)
 {
     pos &= 0xff, len &= 0xff;
@@ -195,7 +194,7 @@ static uint64_t looked_up(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c
 }
 EMU_FN(lop3_b32, looked_up(in, a, b, c))
 
-/* Section "prmt". Modes: 0 the general one, then f4e b4e rc8 ecl ecr rc16 */
+/* Section "prmt". Modes: 0 = general, then f4e, b4e, rc8, ecl, ecr, rc16. */
 static uint64_t permuted(unsigned mode, uint64_t a, uint64_t b, uint64_t c)
 {
     static const uint16_t selectors[7][4] = {

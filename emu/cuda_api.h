@@ -1,5 +1,5 @@
-/* cuda_api.h - the part of the CUDA driver API that the emulator has: types and functions as the driver exports them,
- * by their exported names (where cuda.h maps a name to one with a suffix, that one).
+/* cuda_api.h - the part of the CUDA driver API that the emulator implements. Functions have the names that the driver
+ * exports: cuMemAlloc_v2, to which cuda.h maps cuMemAlloc.
  */
 #ifndef WEFT_EMU_CUDA_API_H
 #define WEFT_EMU_CUDA_API_H
@@ -115,14 +115,13 @@ enum {
 #include "emu/cuda_functions.def"
 #undef WEFT_CUDA_FUNCTION
 
-/* The text of the last thing that went wrong in a kernel or while a module was loaded (the whole of it: kernel, PTX
- * line, block, thread, address, allocation). Copies at most size - 1 characters and a zero; returns the length of
- * the whole text, 0 when there is none. Not part of CUDA. */
+/* The full text of the last failure of a kernel or of the loading of a module: kernel, PTX line, block, thread,
+ * address, allocation. Copies at most size - 1 characters and a zero. Returns the length of the whole text; 0 = no
+ * failure. Not part of CUDA. */
 size_t weftEmuLastReport(char *buffer, size_t size);
 void weftEmuClearReport(void);
-/* What the launches of the calling thread are called in reports about their order, from now on; NULL: nothing. Not part
- * of CUDA. */
+/* Names later launches of the calling thread in reports about missing order; NULL = no name. Not part of CUDA. */
 void weftEmuName(const char *name);
-/* Lane instructions executed since the library was loaded. Not part of CUDA. */
+/* The number of instructions, summed over lanes, since the library was loaded. Not part of CUDA. */
 uint64_t weftEmuInstructions(void);
 #endif

@@ -1,4 +1,5 @@
-/* decode_alu.c - grammar of the lane-by-lane instructions, modifiers in the order of the manual's syntax lines. */
+/* decode_alu.c - decodes the lane-by-lane instructions. The comment above a decoder is the grammar of its modifiers, in
+ * the order of the manual. */
 #include <stdio.h>
 #include "emu/alu.h"
 #include "emu/parse.h"
@@ -22,11 +23,11 @@ static int take_round(emu_parser *p)
     return i;
 }
 
-/* The meaning of `name` for the instruction's type; then its operands: d, and n sources of that type. */
+/* Sets the meaning of `name` for the instruction's type, and its operands: d, and n sources of that type. */
 static bool meaning(emu_parser *p, const char *name)
 {
     p->inst.kind = EMU_ALU;
-    p->inst.fn = wf__emu_alu(name, (emu_type)p->inst.type);
+    p->inst.fn = wf__emu_find_alu(name, (emu_type)p->inst.type);
     return p->inst.fn ||
            wf__emu_fail(p, "'%s' has no form for type .%s", name, wf__emu_type_name((emu_type)p->inst.type));
 }
@@ -109,7 +110,7 @@ static bool d_product(emu_parser *p)
         return false;
     if (part != 2)
         return operands(p, mad ? 3 : 2);
-    emu_type t = (emu_type)p->inst.type, wide = (emu_type)(t + 1); /* u16 u32 u64 follow one another, so do s16.. */
+    emu_type t = (emu_type)p->inst.type, wide = (emu_type)(t + 1); /* u16, u32, u64 and s16, s32, s64 are consecutive */
     return wf__emu_need_operands(p, mad ? 4 : 3, mad ? 4 : 3) && wf__emu_dst(p, 0, wide) && wf__emu_src(p, 1, t) &&
            wf__emu_src(p, 2, t) && (!mad || wf__emu_src(p, 3, wide));
 }
@@ -227,7 +228,8 @@ static bool d_shf(emu_parser *p)
         return false;
     return need_type(p, EMU_BIT(EMU_B32)) && whole(p, left ? "shf.l" : "shf.r", 3);
 }
-static bool d_count(emu_parser *p) /* popc clz: d is .u32 */
+/* popc clz; d is .u32. */
+static bool d_count(emu_parser *p)
 {
     if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) ||
         !meaning(p, wf__emu_is(p->opcode, "clz") ? "clz" : "popc"))
@@ -336,7 +338,7 @@ static bool take_compare(emu_parser *p, bool *joined)
     if (p->inst.ftz)
         allowed &= F32 | EMU_BIT(EMU_F16);
     emu_type first = EMU_NONE, t;
-    if (wf__emu_is(p->opcode, "set")) { /* set: destination type first */
+    if (wf__emu_is(p->opcode, "set")) { /* the destination type comes first */
         if (!wf__emu_need_type(p, &first, INT32 | F32 | EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16) | INT16))
             return false;
         allowed &= ~(EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16));
@@ -418,7 +420,7 @@ static bool pack_cvt(emu_parser *p, int rnd)
            wf__emu_src(p, 1, EMU_F32) && wf__emu_src(p, 2, EMU_F32);
 }
 
-/* Which rounding section "cvt" asks for between these types: 0 none, 1 integer, 2 float. */
+/* The rounding that section "cvt" requires between these types: 0 = none, 1 = integer, 2 = float. */
 static int rounding_of(emu_type to, emu_type from)
 {
     if (!wf__emu_is_float(from))
@@ -508,7 +510,7 @@ static bool clock_move(emu_parser *p, emu_slice name)
     return false;
 }
 
-/* d = the address of a variable, in its space. False without an error: it is no variable. */
+/* d = the address of a variable, in its space. False without an error = not a variable. */
 static bool address_move(emu_parser *p, const emu_operand *o)
 {
     uint32_t row;

@@ -1,4 +1,4 @@
-/* decode_control.c - branches, calls, barriers and what the lanes of a warp do together. */
+/* decode_control.c - decodes branches, calls, barriers and operations between lanes. */
 #include <stdio.h>
 #include "emu/alu.h"
 #include "emu/parse.h"
@@ -16,7 +16,7 @@ static bool d_bra(emu_parser *p)
     p->inst.kind = EMU_BRA;
     p->inst.uniform = wf__emu_take(p, "uni");
     return wf__emu_need_operands(p, 1, 1) && name_operand(p, 0) &&
-           wf__emu_reference(p, p->operands[0].name, p->f->n_code, 0, false);
+           wf__emu_add_reference(p, p->operands[0].name, p->f->n_code, 0, false);
 }
 static bool d_brx(emu_parser *p)
 {
@@ -25,10 +25,11 @@ static bool d_brx(emu_parser *p)
         return false;
     p->inst.uniform = wf__emu_take(p, "uni");
     return wf__emu_need_operands(p, 2, 2) && wf__emu_src(p, 0, EMU_U32) && name_operand(p, 1) &&
-           wf__emu_reference(p, p->operands[1].name, p->f->n_code, 0, true);
+           wf__emu_add_reference(p, p->operands[1].name, p->f->n_code, 0, true);
 }
 
-/* An argument or result: a register for a register, a variable of the frame for one. Pushes row or frame offset. */
+/* An argument or result of a call: a register, or a variable of the frame. Pushes its row or its offset in the
+ * frame. */
 static bool pass(emu_parser *p, const emu_operand *o, const emu_var *v, bool result)
 {
     uint32_t row;
@@ -39,7 +40,7 @@ static bool pass(emu_parser *p, const emu_operand *o, const emu_var *v, bool res
         return wf__emu_fail(p, "a .param variable was expected for '%s'", v->name);
     if (s->bytes < v->size)
         return wf__emu_fail(p, "'%.*s' is smaller than '%s'", (int)o->name.n, o->name.at, v->name);
-    /* offsets travel as constants, so that a row is a row; results after the arguments */
+    /* An offset is a row of constants, so that all operands are rows. Results follow the arguments. */
     return wf__emu_push_src(p, wf__emu_constant(p, s->first));
 }
 
@@ -53,15 +54,14 @@ static bool d_call(emu_parser *p)
     emu_slice name = p->operands[p->n_results].name;
     in->callee = wf__emu_func_index(p->m, name);
     if (in->callee == p->m->n_funcs)
-        return wf__emu_fail(
-            p, "'%.*s' is no function that was declared before; the emulator does not support indirect calls",
-            (int)name.n, name.at);
+        return wf__emu_fail(p, "'%.*s' is not a declared function; the emulator does not support indirect calls",
+                            (int)name.n, name.at);
     const emu_func *f = p->m->funcs[in->callee];
     uint32_t args = p->n_operands - p->n_results - 1;
     if (f->entry)
         return wf__emu_fail(p, "a kernel cannot be called");
     if (args != f->n_params || p->n_results != f->n_results)
-        return wf__emu_fail(p, "'%s' takes %u arguments and gives %u results", f->name, f->n_params, f->n_results);
+        return wf__emu_fail(p, "'%s' takes %u arguments and returns %u results", f->name, f->n_params, f->n_results);
     p->f->calls = true;
     for (uint32_t i = 0; i < args; i++)
         if (!pass(p, &p->operands[p->n_results + 1 + i], &f->params[i], false))
@@ -142,7 +142,7 @@ static bool d_bar(emu_parser *p)
     return wf__emu_src(p, 0, EMU_U32) && (!in->has_count || wf__emu_src(p, 1, EMU_U32));
 }
 
-/* ---- lanes together ---- */
+/* ---- operations between lanes ---- */
 /* shfl.sync.mode.b32 d{|p}, a, b, c, membermask */
 static bool d_shfl(emu_parser *p)
 {
@@ -220,10 +220,11 @@ static bool d_redux(emu_parser *p)
     if (abs || (t == EMU_F32 && !wf__emu_need_sm(p, 100)))
         return wf__emu_fail(p, "redux.sync.abs is not supported by the emulator");
     p->inst.type = (uint8_t)t;
-    p->inst.fn = wf__emu_alu(operations[op], t);
+    p->inst.fn = wf__emu_find_alu(operations[op], t);
     return wf__emu_need_operands(p, 3, 3) && wf__emu_dst(p, 0, t) && wf__emu_src(p, 2, EMU_B32) && wf__emu_src(p, 1, t);
 }
-static bool d_elect(emu_parser *p) /* elect.sync d|p, membermask */
+/* elect.sync d|p, membermask */
+static bool d_elect(emu_parser *p)
 {
     p->inst.kind = EMU_WARP;
     p->inst.what = EMU_ELECT;

@@ -1,11 +1,12 @@
-/* decode_memory.c - ld, st, atom, red, cp.async, fences and hints. */
+/* decode_memory.c - decodes ld, st, atom, red, cp.async, fences and hints. */
 #include <stdio.h>
 #include "emu/alu.h"
 #include "emu/parse.h"
 
 #define BITS (EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64))
 
-static void take_levels(emu_parser *p) /* hints to the caches: nothing here depends on them */
+/* Skips cache hints, which have no effect here. */
+static void take_levels(emu_parser *p)
 {
     while (p->mod < p->n_mods && p->mods[p->mod].n > 4 &&
            (!memcmp(p->mods[p->mod].at, "L1::", 4) || !memcmp(p->mods[p->mod].at, "L2::", 4)))
@@ -98,7 +99,7 @@ static bool data(emu_parser *p, uint32_t i, bool is_dst)
             return wf__emu_fail(p, "registers of one width are needed");
         widest = in->dst_bytes;
     }
-    if (t == EMU_B128) { /* two rows */
+    if (t == EMU_B128) { /* a 128-bit register has two rows */
         if (is_dst)
             p->dst[p->n_dst] = p->dst[p->n_dst - 1] + 1, p->n_dst++;
         else
@@ -139,11 +140,11 @@ static bool d_st(emu_parser *p)
     if (!take_vector_type(p))
         return false;
     if (in->space == EMU_CONST)
-        return wf__emu_fail(p, "constants cannot be stored to");
+        return wf__emu_fail(p, "constants are read-only");
     uint32_t n = cache_policy(p) ? 3 : 2;
     if (!wf__emu_need_operands(p, n, n) || !wf__emu_address(p, 0) || !data(p, 1, false))
         return false;
-    return in->space != EMU_PARAM || wf__emu_fail(p, "parameters of the kernel cannot be stored to");
+    return in->space != EMU_PARAM || wf__emu_fail(p, "kernel parameters are read-only");
 }
 
 /* ---- atom, red ---- */
@@ -199,7 +200,7 @@ static bool atomic(emu_parser *p, bool gives_old)
     emu_type t;
     in->kind = EMU_ATOM;
     in->strong = true;
-    bool spaced = take_space(p); /* ptxas takes the space before the order too */
+    bool spaced = take_space(p); /* ptxas also accepts the space before the order */
     if (!take_order(p))
         return false;
     in->strong = true;
@@ -221,7 +222,7 @@ static bool atomic(emu_parser *p, bool gives_old)
     in->bytes = (uint8_t)wf__emu_size(t);
     in->what = (uint8_t)op;
     if (t != EMU_B128) {
-        in->fn = wf__emu_alu(operations[op], t);
+        in->fn = wf__emu_find_alu(operations[op], t);
         if (!in->fn)
             return wf__emu_fail(p, "no atomic .%s of type .%s", operations[op], wf__emu_type_name(t));
     }
@@ -276,7 +277,7 @@ static bool async_copy(emu_parser *p, bool cg)
     if (!wf__emu_address(p, 1))
         return false;
     in->lut = narrow;
-    in->target = (uint32_t)to; /* of the shared address; `offset` is of the global one */
+    in->target = (uint32_t)to; /* offset of the shared address; `offset` belongs to the global one */
     in->has_count = p->n_operands == 4;
     return !in->has_count || wf__emu_src(p, 3, EMU_B32);
 }
@@ -311,7 +312,7 @@ static bool d_cp(emu_parser *p)
     return (cg || wf__emu_take(p, "ca")) && async_copy(p, cg);
 }
 
-/* membar.cta .gl .sys; fence{.sc .acq_rel}.scope; fence.proxy.* orders nothing that exists here */
+/* membar.cta .gl .sys; fence{.sc .acq_rel}.scope; fence.proxy.* has no effect here */
 static bool d_fence(emu_parser *p)
 {
     static const char *const levels[] = { "cta", "gl", "sys", NULL };
@@ -335,7 +336,7 @@ static bool d_fence(emu_parser *p)
     return in->scope ? wf__emu_need_operands(p, 0, 0) : false;
 }
 
-/* prefetch{.space}.L1|.L2 [a], prefetchu.L1, applypriority, discard: nothing to see */
+/* prefetch{.space}.L1|.L2 [a], prefetchu.L1, applypriority, discard: no effect */
 static bool d_prefetch(emu_parser *p)
 {
     take_space(p);

@@ -1,10 +1,11 @@
-/* driver.c - the driver API: start and end, handles, errors, devices. Environment:
+/* driver.c - the state of the driver: start, handles, current contexts, reports, names of errors, devices. Environment
+ * variables, with their defaults:
  *
- *   WEFT_EMU=races,uninit,registers,order   what is looked for besides faults; default all; "none" for nothing
- *   WEFT_EMU_SM=90                     compute capability, times ten
- *   WEFT_EMU_DEVICES=1                 number of devices
- *   WEFT_EMU_MEMORY=4096               MiB of each device
- *   WEFT_EMU_LIMIT=4000000000          instructions of warps after which a launch counts as endless; 0: never
+ *   WEFT_EMU=all                 checks besides faults: a list of races, uninit, registers, order; or none
+ *   WEFT_EMU_SM=90               compute capability, times ten
+ *   WEFT_EMU_DEVICES=1           number of devices
+ *   WEFT_EMU_MEMORY=4096         MiB of each device
+ *   WEFT_EMU_LIMIT=4000000000    most instructions of warps of a launch; 0 = no limit
  */
 #include "emu/driver.h"
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const struct {
 #undef ERROR
 };
 
-static uint64_t number_from(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
+static uint64_t read_number(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
 {
     const char *text = wf__getenv(name);
     char *end;
@@ -31,7 +32,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise, uint64_t least
     return *end || x < least || x > most ? otherwise : x;
 }
 
-static uint32_t finders(void)
+static uint32_t read_finders(void)
 {
     static const struct {
         const char *name;
@@ -59,13 +60,13 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
         return CUDA_ERROR_INVALID_VALUE;
     wf__mutex_lock(&d->lock);
     if (!d->ready) {
-        d->devices = (int)number_from("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
-        d->sm = (int)number_from("WEFT_EMU_SM", 90, 70, 120);
-        d->find = finders();
+        d->devices = (int)read_number("WEFT_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
+        d->sm = (int)read_number("WEFT_EMU_SM", 90, 70, 120);
+        d->find = read_finders();
         d->order.on = d->find & EMU_FIND_ORDER;
-        d->limit = number_from("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
+        d->limit = read_number("WEFT_EMU_LIMIT", 4000000000u, 0, UINT64_MAX);
         for (int i = 0; i < EMU_MAX_DEVICES; i++) {
-            d->memory[i] = number_from("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
+            d->memory[i] = read_number("WEFT_EMU_MEMORY", 4096, 1, 1 << 20) << 20;
             d->pools[i].device = i;
         }
         d->ready = true;
@@ -75,6 +76,7 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
     return devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
+/* ---- handles ---- */
 bool wf__emu_keep_handle(void *at, emu_object kind)
 {
     emu_driver *d = &wf__emu_driver;
@@ -113,6 +115,60 @@ void wf__emu_free_handle(void *at)
     wf__emu_forget_handle(at);
     wf__free(at);
 }
+
+/* ---- current contexts ---- */
+enum { STACK = 64 };
+static _Thread_local CUcontext stack[STACK];
+static _Thread_local int depth;
+
+CUcontext wf__emu_current(void) { return depth ? stack[depth - 1] : NULL; }
+
+CUresult wf__emu_push_current(CUcontext context)
+{
+    if (depth == STACK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+CUcontext wf__emu_pop_current(void) { return depth ? stack[--depth] : NULL; }
+
+CUresult wf__emu_leave(CUresult status)
+{
+    wf__mutex_unlock(&wf__emu_driver.lock);
+    return status;
+}
+
+CUresult wf__emu_enter(CUcontext *context)
+{
+    *context = NULL;
+    wf__mutex_lock(&wf__emu_driver.lock);
+    if (!wf__emu_driver.ready)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    CUcontext now = wf__emu_current();
+    *context = now;
+    if (!now)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return wf__emu_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult wf__emu_context_of(CUcontext context)
+{
+    return wf__emu_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+bool wf__emu_stream_known(CUstream stream)
+{
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+           wf__emu_known(stream, EMU_OBJ_STREAM);
+}
+
+bool wf__emu_is_stream_of(CUstream stream, CUcontext c)
+{
+    return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);
+}
+
+/* ---- reports ---- */
 void wf__emu_set_report(const char *text)
 {
     wf__str_free(&wf__emu_driver.report);
@@ -145,7 +201,7 @@ EMU_EXPORT uint64_t weftEmuInstructions(void)
     return n;
 }
 
-/* ---- errors, entry points ---- */
+/* ---- errors ---- */
 EMU_EXPORT CUresult cuDriverGetVersion(int *version)
 {
     if (!version)
@@ -176,41 +232,6 @@ EMU_EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
     if (text)
         *text = NULL;
     return CUDA_ERROR_INVALID_VALUE;
-}
-
-typedef void (*entry)(void);
-static const struct {
-    const char *name;
-    entry fn;
-} entries[] = {
-#define WEFT_CUDA_FUNCTION(name, arguments) { #name, (entry)name },
-#include "emu/cuda_functions.def"
-#undef WEFT_CUDA_FUNCTION
-};
-
-/* The newest version of a name: cuMemAlloc is cuMemAlloc_v2. */
-EMU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
-{
-    (void)version, (void)flags;
-    if (!symbol || !out)
-        return CUDA_ERROR_INVALID_VALUE;
-    size_t n = strlen(symbol), best = WF__COUNT(entries);
-    for (size_t i = 0; i < WF__COUNT(entries); i++) {
-        const char *rest = strncmp(entries[i].name, symbol, n) == 0 ? entries[i].name + n : NULL;
-        if (rest && (!*rest || (rest[0] == '_' && rest[1] == 'v' && !rest[3])))
-            best = i; /* the table has the versions in order */
-    }
-    *out = NULL;
-    if (status)
-        *status = best == WF__COUNT(entries); /* 1: not found */
-    if (best == WF__COUNT(entries))
-        return CUDA_ERROR_NOT_FOUND;
-    memcpy(out, &entries[best].fn, sizeof *out);
-    return CUDA_SUCCESS;
-}
-EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
-{
-    return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
 }
 
 /* ---- devices ---- */
@@ -356,31 +377,4 @@ EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice pe
 EMU_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice from, CUdevice to)
 {
     return attribute >= 1 && attribute <= 4 ? cuDeviceCanAccessPeer(value, from, to) : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* ---- the end ---- */
-/* When the library is closed, or the program ends: everything that is still there. */
-__attribute__((destructor)) static void leave_for_good(void)
-{
-    emu_driver *d = &wf__emu_driver;
-    for (uint32_t i = d->n_handles; i-- > 0;) {
-        if (d->handles[i].kind != EMU_OBJ_CONTEXT)
-            continue;
-        wf__emu_context_drop(d->handles[i].at);
-        i = d->n_handles;
-    }
-    for (uint32_t i = 0; i < d->n_handles; i++) {
-        emu_handle h = d->handles[i];
-        if (h.kind == EMU_OBJ_LINK)
-            wf__str_free(&((CUlinkState)h.at)->text);
-        if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
-            wf__emu_graph_drop(h.at, h.kind);
-        else
-            wf__free(h.at);
-    }
-    wf__emu_heap_free(&d->heap);
-    wf__emu_order_free(&d->order);
-    wf__free(d->handles);
-    wf__str_free(&d->report);
-    *d = (emu_driver){ .lock = WF__MUTEX_INIT };
 }

@@ -1,5 +1,9 @@
-/* driver.h - the driver's own state. The driver API has no context argument, so this one global is part of its
- * contract; one lock guards it, and a launch holds it to its end.
+/* driver.h - the state of the driver. The functions of the driver API have no argument for it, so it is a global,
+ * guarded by one lock. A launch holds the lock to its end.
+ *
+ * The files form layers; each calls only those before it: driver.c (state); order.c, driver_capture.c;
+ * driver_stream.c, driver_memory.c, driver_copy.c, driver_module.c, driver_launch.c; driver_graph.c, driver_context.c;
+ * driver_entry.c.
  */
 #ifndef WEFT_EMU_DRIVER_H
 #define WEFT_EMU_DRIVER_H
@@ -27,12 +31,12 @@ struct CUctx_st {
     int device;
     bool primary;
     uint32_t peers;
-    CUresult error; /* sticky */
+    CUresult error; /* sticky: every later call returns it */
 };
 struct CUfunc_st {
     CUmodule module;
     emu_func *func;
-    uint32_t dynamic; /* bytes of dynamic shared memory allowed */
+    uint32_t dynamic; /* most bytes of dynamic shared memory */
     struct CUfunc_st *next;
 };
 struct CUmod_st {
@@ -43,19 +47,33 @@ struct CUmod_st {
 struct CUstream_st {
     CUcontext context;
     unsigned flags;
-    uint32_t line;               /* of time */
-    struct emu_capture *capture; /* NULL: none */
+    uint32_t line;               /* number of its time line (order.h) */
+    struct emu_capture *capture; /* NULL = not captured */
 };
 struct CUevent_st {
     CUcontext context;
     unsigned flags;
     bool recorded;
     double time;
-    emu_clock before; /* what it stands for */
+    emu_clock before; /* operations that the event is recorded after */
 };
 struct CUmemPoolHandle_st {
     int device;
     uint64_t threshold, used, most;
+};
+typedef struct emu_node { /* a kernel launch of a graph */
+    struct emu_node *next;
+    CUfunction f;
+    emu_launch launch;
+    uint8_t params[];
+} emu_node;
+struct CUgraph_st {
+    emu_node *first, *last;
+    unsigned refs; /* its handle, its capture, and the executable graphs made from it */
+};
+struct CUgraphExec_st {
+    CUgraph graph;
+    CUcontext context;
 };
 struct CUlinkState_st {
     wf__str text;
@@ -84,28 +102,35 @@ typedef struct emu_driver {
 } emu_driver;
 extern emu_driver wf__emu_driver;
 
-/* Takes the lock and looks for the context: CUDA_SUCCESS, or why not. The lock is held in any case. */
+/* Takes the lock, also on failure, and gives the thread's current context. Returns the context's error. */
 CUresult wf__emu_enter(CUcontext *context);
-CUresult wf__emu_leave(CUresult status);
-bool wf__emu_keep_handle(void *at, emu_object kind);    /* false: no memory */
-void *wf__emu_new_handle(size_t size, emu_object kind); /* zeros, and kept; NULL: no memory */
+CUresult wf__emu_leave(CUresult status); /* gives the lock back; returns `status` */
+/* The stack of current contexts of the calling thread. */
+CUcontext wf__emu_current(void); /* NULL = none */
+CUresult wf__emu_push_current(CUcontext context);
+CUcontext wf__emu_pop_current(void); /* NULL = none */
+/* Handles: every object that the program may pass back. */
+bool wf__emu_keep_handle(void *at, emu_object kind);    /* false = out of memory */
+void *wf__emu_new_handle(size_t size, emu_object kind); /* zeroed memory; NULL = out of memory */
 bool wf__emu_known(const void *at, emu_object kind);
 void wf__emu_forget_handle(const void *at);
-void wf__emu_free_handle(void *at);              /* of wf__emu_new_handle; not known any more */
-CUresult wf__emu_device_status(CUdevice device); /* is there such a one? */
-CUresult wf__emu_context_of(CUcontext context);  /* its sticky error */
-void wf__emu_context_drop(CUcontext context);    /* with everything that was made in it */
+void wf__emu_free_handle(void *at);              /* forgets and frees an object of wf__emu_new_handle */
+CUresult wf__emu_device_status(CUdevice device); /* an error unless the device exists */
+CUresult wf__emu_context_of(CUcontext context);  /* the error of the context */
+void wf__emu_context_drop(CUcontext context);    /* frees the context and everything that was made in it */
 void wf__emu_module_drop(CUmodule module);
 bool wf__emu_stream_known(CUstream stream);
+bool wf__emu_is_stream_of(CUstream stream, CUcontext c); /* default streams belong to every context */
 void wf__emu_set_report(const char *text);
 CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
 
-/* ---- captures: what is refused ends them ---- */
-CUresult wf__emu_unsafe(CUresult status); /* of a call that is potentially unsafe: `status`, or that it is refused */
+/* ---- captures: a refused call invalidates the captures that it conflicts with ---- */
+CUresult wf__emu_unsafe(CUresult status); /* for potentially unsafe calls: `status`, or the error if they are refused */
 CUresult wf__emu_waits_for_all(CUcontext c);
-/* Anything but a kernel in a stream; `otherwise`: the status where it is the one that is captured. */
+/* For work other than kernels; `otherwise` is the status if the stream itself is captured. */
 CUresult wf__emu_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
 CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
-void wf__emu_capture_drop(CUstream stream); /* none: no-op */
-void wf__emu_graph_drop(void *at, emu_object kind);
+void wf__emu_capture_drop(CUstream stream); /* no effect if the stream is not captured */
+void wf__emu_release_graph(CUgraph g);
+void wf__emu_graph_drop(void *at, emu_object kind); /* a CUgraph or CUgraphExec */
 #endif

@@ -1,45 +1,32 @@
-/* driver_capture.c - streams that are being captured into graphs: kernels that are launched there are kept, and run when
- * the graph is launched. Other work in such a stream, and streams that join a capture by events, are not supported.
+/* driver_capture.c - the capture of a stream into a graph. Kernels launched in the stream become nodes of the graph and
+ * run when the graph is launched. Other work in the stream is not supported, nor are streams that join by events.
  *
- * What must not be done meanwhile is refused, and ends the capture (section "Stream Management" of the driver API:
- * cuStreamBeginCapture, cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode): asking or waiting for the stream; using
- * the default stream while a blocking one is captured; waiting there for an event from outside; and, where the thread's
- * mode and the captures under way say so, calls that are potentially unsafe. The manual names but cudaMalloc among
- * these; here all are that allocate, free, load, unload, wait, or copy and fill at once.
+ * Forbidden calls are refused and invalidate the capture (section "Stream Management" of the driver API:
+ * cuStreamBeginCapture, cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode). These are: queries of the stream and
+ * waits for it; work in the default stream while a blocking stream is captured; waits of the stream for events from
+ * outside; and potentially unsafe calls, where the modes of the thread and of the captures forbid them. The manual
+ * names only cudaMalloc as potentially unsafe. Here all calls are that allocate, free, load, unload or wait, and all
+ * synchronous copies and fills.
  */
 #include "emu/driver.h"
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED }; /* CU_STREAM_CAPTURE_MODE_... */
 enum { NONE, ACTIVE, INVALIDATED };     /* CU_STREAM_CAPTURE_STATUS_... */
 
-typedef struct node { /* a kernel */
-    struct node *next;
-    CUfunction f;
-    emu_launch launch;
-    uint8_t params[];
-} node;
-struct CUgraph_st {
-    node *first, *last;
-    unsigned refs; /* itself, and what was made from it */
-};
-struct CUgraphExec_st {
-    CUgraph graph;
-    CUcontext context;
-};
 struct emu_capture {
     CUgraph graph;
-    const void *thread; /* that began it */
+    const void *thread; /* thread that began the capture: the address of its `myself` */
     int mode;
     bool invalid;
 };
 static _Thread_local int mode;
 static _Thread_local char myself; /* its address tells threads apart */
 
-static void release(CUgraph g)
+void wf__emu_release_graph(CUgraph g)
 {
     if (!g || --g->refs)
         return;
-    for (node *n = g->first, *next; n; n = next) {
+    for (emu_node *n = g->first, *next; n; n = next) {
         next = n->next;
         wf__free(n);
     }
@@ -59,7 +46,7 @@ static bool unsafe_for(const struct CUstream_st *s, CUcontext c)
     return k->thread == &myself ? k->mode != RELAXED : mode == GLOBAL && k->mode == GLOBAL;
 }
 
-/* Ends those that are chosen, or only looks; was there one? */
+/* Invalidates the chosen captures, or with `look` only finds them. True if there is one. */
 static bool end_captures(chosen *is, CUcontext c, bool look)
 {
     const emu_driver *d = &wf__emu_driver;
@@ -139,7 +126,7 @@ void wf__emu_capture_drop(CUstream stream)
 {
     if (!stream->capture)
         return;
-    release(stream->capture->graph);
+    wf__emu_release_graph(stream->capture->graph);
     wf__free(stream->capture);
     stream->capture = NULL;
 }
@@ -179,7 +166,7 @@ EMU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
         return wf__emu_leave(status ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     *status = !own || !stream->capture ? NONE : stream->capture->invalid ? INVALIDATED : ACTIVE;
     if (!own && stream != CU_STREAM_PER_THREAD && end_captures(in_its_way, c, true))
-        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* which ends nothing */
+        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* this query invalidates nothing */
     return wf__emu_leave(result);
 }
 
@@ -188,10 +175,10 @@ CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch 
     CUgraph g = stream->capture->graph;
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    node *n = wf__alloc(sizeof *n + f->func->param_bytes);
+    emu_node *n = wf__alloc(sizeof *n + f->func->param_bytes);
     if (!n)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *n = (node){ .f = f, .launch = *l };
+    *n = (emu_node){ .f = f, .launch = *l };
     memcpy(n->params, params, f->func->param_bytes);
     if (g->last)
         g->last->next = n;
@@ -200,54 +187,3 @@ CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch 
     g->last = n;
     return CUDA_SUCCESS;
 }
-
-/* ---- graphs ---- */
-EMU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!out || flags || !wf__emu_known(graph, EMU_OBJ_GRAPH)))
-        status = CUDA_ERROR_INVALID_VALUE;
-    CUgraphExec made = status == CUDA_SUCCESS ? wf__emu_new_handle(sizeof *made, EMU_OBJ_EXEC) : NULL;
-    if (!made)
-        return wf__emu_leave(status == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : status);
-    *made = (struct CUgraphExec_st){ graph, c };
-    graph->refs++;
-    *out = made;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-
-EMU_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(exec, EMU_OBJ_EXEC) || !wf__emu_stream_known(stream)))
-        status = CUDA_ERROR_INVALID_HANDLE;
-    if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    for (const node *n = status == CUDA_SUCCESS ? exec->graph->first : NULL; n && status == CUDA_SUCCESS; n = n->next) {
-        emu_launch l = n->launch;
-        status = wf__emu_known(n->f, EMU_OBJ_FUNCTION) ? wf__emu_run_kernel(c, n->f, &l, stream, n->params)
-                                                       : CUDA_ERROR_INVALID_HANDLE;
-    }
-    return wf__emu_leave(status);
-}
-
-void wf__emu_graph_drop(void *at, emu_object kind)
-{
-    release(kind == EMU_OBJ_GRAPH ? at : ((CUgraphExec)at)->graph);
-    if (kind == EMU_OBJ_EXEC)
-        wf__free(at);
-}
-
-static CUresult destroy(void *at, emu_object kind)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(at, kind))
-        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
-    wf__emu_forget_handle(at);
-    wf__emu_graph_drop(at, kind);
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuGraphDestroy(CUgraph graph) { return destroy(graph, EMU_OBJ_GRAPH); }
-EMU_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) { return destroy(exec, EMU_OBJ_EXEC); }

@@ -1,33 +1,6 @@
-/* driver_context.c - contexts: the primary one of each device, others, and the stack of them that each thread has. */
+/* driver_context.c - contexts: the primary context of each device, others, the current one of a thread, peer access. */
 #include "emu/driver.h"
 #include <stdlib.h>
-
-enum { STACK = 64 };
-static _Thread_local CUcontext stack[STACK];
-static _Thread_local int depth;
-
-CUresult wf__emu_leave(CUresult status)
-{
-    wf__mutex_unlock(&wf__emu_driver.lock);
-    return status;
-}
-CUresult wf__emu_enter(CUcontext *context)
-{
-    *context = NULL;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_driver.ready)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    CUcontext now = depth ? stack[depth - 1] : NULL;
-    *context = now;
-    if (!now)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-}
-
-CUresult wf__emu_context_of(CUcontext context)
-{
-    return wf__emu_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
-}
 
 static CUcontext make_context(int device, bool primary)
 {
@@ -86,7 +59,7 @@ EMU_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device
     *context = d->primary[device];
     return wf__emu_leave(CUDA_SUCCESS);
 }
-static CUresult primary_gone(CUdevice device, bool reset)
+static CUresult drop_primary(CUdevice device, bool reset)
 {
     emu_driver *d = &wf__emu_driver;
     CUresult status = wf__emu_device_status(device);
@@ -102,8 +75,8 @@ static CUresult primary_gone(CUdevice device, bool reset)
     }
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return primary_gone(device, false); }
-EMU_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return primary_gone(device, true); }
+EMU_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return drop_primary(device, false); }
+EMU_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return drop_primary(device, true); }
 EMU_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
     CUresult status = flags && active ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
@@ -119,13 +92,6 @@ EMU_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flag
     return wf__emu_device_status(device);
 }
 
-static CUresult push(CUcontext context)
-{
-    if (depth == STACK)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    stack[depth++] = context;
-    return CUDA_SUCCESS;
-}
 EMU_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
 {
     (void)flags;
@@ -134,7 +100,7 @@ EMU_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice 
         return status;
     wf__mutex_lock(&wf__emu_driver.lock);
     CUcontext made = make_context(device, false);
-    status = made ? push(made) : CUDA_ERROR_OUT_OF_MEMORY;
+    status = made ? wf__emu_push_current(made) : CUDA_ERROR_OUT_OF_MEMORY;
     if (status == CUDA_SUCCESS)
         *context = made;
     else if (made)
@@ -146,8 +112,8 @@ EMU_EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
     wf__mutex_lock(&wf__emu_driver.lock);
     if (!wf__emu_known(context, EMU_OBJ_CONTEXT) || context->primary)
         return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (depth && stack[depth - 1] == context)
-        depth--;
+    if (wf__emu_current() == context)
+        wf__emu_pop_current();
     wf__emu_context_drop(context);
     return wf__emu_leave(CUDA_SUCCESS);
 }
@@ -155,7 +121,7 @@ EMU_EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = depth ? stack[depth - 1] : NULL;
+    *context = wf__emu_current();
     return wf__emu_driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 EMU_EXPORT CUresult cuCtxSetCurrent(CUcontext context)
@@ -165,29 +131,23 @@ EMU_EXPORT CUresult cuCtxSetCurrent(CUcontext context)
     wf__mutex_unlock(&wf__emu_driver.lock);
     if (!good)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context) {
-        depth -= depth > 0;
-        return CUDA_SUCCESS;
-    }
-    if (!depth)
-        return push(context);
-    stack[depth - 1] = context;
-    return CUDA_SUCCESS;
+    wf__emu_pop_current();
+    return context ? wf__emu_push_current(context) : CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
     wf__mutex_lock(&wf__emu_driver.lock);
     bool good = wf__emu_known(context, EMU_OBJ_CONTEXT);
     wf__mutex_unlock(&wf__emu_driver.lock);
-    return good ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+    return good ? wf__emu_push_current(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 EMU_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-    if (!depth)
+    CUcontext top = wf__emu_pop_current();
+    if (!top)
         return CUDA_ERROR_INVALID_CONTEXT;
-    depth--;
     if (context)
-        *context = stack[depth];
+        *context = top;
     return CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
@@ -223,7 +183,7 @@ EMU_EXPORT CUresult cuCtxSynchronize(void)
         wf__emu_order_host_waits_for_all(c);
     return wf__emu_leave(status);
 }
-static CUresult peer(CUcontext other, bool enable)
+static CUresult set_peer(CUcontext other, bool enable)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
@@ -239,6 +199,6 @@ static CUresult peer(CUcontext other, bool enable)
 }
 EMU_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext other, unsigned flags)
 {
-    return flags ? CUDA_ERROR_INVALID_VALUE : peer(other, true);
+    return flags ? CUDA_ERROR_INVALID_VALUE : set_peer(other, true);
 }
-EMU_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext other) { return peer(other, false); }
+EMU_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext other) { return set_peer(other, false); }

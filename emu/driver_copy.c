@@ -1,16 +1,16 @@
-/* driver_copy.c - copies and fills. They are done at once; copies between device memories carry along which bytes are
- * written, copies from the host write.
+/* driver_copy.c - copies and fills, done at once. A copy between device memories also copies which bytes are written. A
+ * copy from the host and a fill write all bytes.
  */
 #include "emu/driver.h"
 
-typedef struct side { /* of a copy: host memory, or a place in device memory */
+typedef struct side { /* one side of a copy; m: allocation, NULL = host memory unknown to the driver */
     uint8_t *at;
     emu_memory *m;
     uint64_t offset;
 } side;
 
-/* An address of device memory, or with `host` of memory that is not known here. */
-static CUresult find(CUdeviceptr address, size_t bytes, bool host, side *out)
+/* Finds the allocation at an address. With `host`, the address may also be host memory unknown to the driver. */
+static CUresult find_side(CUdeviceptr address, size_t bytes, bool host, side *out)
 {
     emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
     if (m && m->at && address - m->base < m->size) {
@@ -25,13 +25,13 @@ static CUresult find(CUdeviceptr address, size_t bytes, bool host, side *out)
     return CUDA_SUCCESS;
 }
 
-typedef struct copying { /* or a fill */
+typedef struct copying { /* a copy or fill in progress */
     CUcontext context;
     emu_op *op;
-    bool async, waits; /* of a function ..Async; does the host wait for the end? */
+    bool async, waits; /* async: an ...Async function; waits: the host waits for the end */
 } copying;
 
-static void touch(const copying *c, const side *s, size_t bytes, unsigned how)
+static void touch_side(const copying *c, const side *s, size_t bytes, unsigned how)
 {
     if (c->op && s->m)
         wf__emu_touch(&c->op->touched, s->m, s->offset, bytes, how);
@@ -39,8 +39,8 @@ static void touch(const copying *c, const side *s, size_t bytes, unsigned how)
 
 static bool is_host(const side *s) { return !s->m || s->m->kind == EMU_MEM_PINNED; }
 
-/* Section "API synchronization behavior" of the driver API. Memory of the host that is not pinned is copied to a place
- * of the driver's before the call returns, and from there to the device in its own time. */
+/* True if the host waits for the copy: section "API synchronization behavior" of the driver API. The driver stages
+ * unpinned host memory before the call returns, and the device reads the staged copy later: no wait. */
 static bool host_waits(const side *to, const side *from, bool async)
 {
     if (async)
@@ -62,30 +62,30 @@ static void copy_row(const side *to, const side *from, size_t bytes)
         wf__emu_mark_written(to->m, to->offset, bytes);
         return;
     }
-    for (size_t i = 0; i < bytes; i++) { /* what was not written stays so */
+    for (size_t i = 0; i < bytes; i++) { /* unwritten bytes stay unwritten */
         uint64_t at = to->offset + i, bit = (uint64_t)1 << (at & 63);
         to->m->written[at >> 6] = is_written(from, i) ? to->m->written[at >> 6] | bit : to->m->written[at >> 6] & ~bit;
     }
 }
 
-static CUresult copy(CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host, size_t bytes, copying *c)
+static CUresult copy_range(CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host, size_t bytes, copying *c)
 {
     side t, f;
     if (bytes == 0)
         return CUDA_SUCCESS;
-    CUresult status = find(to, bytes, to_host, &t);
-    status = status == CUDA_SUCCESS ? find(from, bytes, from_host, &f) : status;
+    CUresult status = find_side(to, bytes, to_host, &t);
+    status = status == CUDA_SUCCESS ? find_side(from, bytes, from_host, &f) : status;
     if (status != CUDA_SUCCESS)
         return status;
     copy_row(&t, &f, bytes);
-    touch(c, &t, bytes, EMU_TOUCH_WRITE);
-    touch(c, &f, bytes, EMU_TOUCH_READ);
+    touch_side(c, &t, bytes, EMU_TOUCH_WRITE);
+    touch_side(c, &f, bytes, EMU_TOUCH_READ);
     c->waits = host_waits(&t, &f, c->async);
     return CUDA_SUCCESS;
 }
 
-/* Enters; `call`: the function, for reports. */
-static CUresult begin(copying *c, const char *call, CUstream stream)
+/* Takes the lock, as wf__emu_enter. `call`: name of the function, for reports. */
+static CUresult begin_copy(copying *c, const char *call, CUstream stream)
 {
     CUresult status = wf__emu_enter(&c->context);
     if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
@@ -97,7 +97,7 @@ static CUresult begin(copying *c, const char *call, CUstream stream)
         c->op = wf__emu_op_begin(c->context, stream, call, "writes");
     return status;
 }
-static CUresult end(const copying *c, CUresult status)
+static CUresult end_copy(const copying *c, CUresult status)
 {
     if (status == CUDA_SUCCESS)
         wf__emu_op_end(c->op, c->waits);
@@ -106,62 +106,62 @@ static CUresult end(const copying *c, CUresult status)
     return wf__emu_leave(status == CUDA_SUCCESS && c->waits ? c->context->error : status);
 }
 
-static CUresult one(const char *call, bool async, CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host,
-                    size_t bytes, CUstream stream)
+static CUresult copy_bytes(const char *call, bool async, CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host,
+                           size_t bytes, CUstream stream)
 {
     copying c = { .async = async };
-    CUresult status = begin(&c, call, stream);
-    return end(&c, status == CUDA_SUCCESS ? copy(to, to_host, from, from_host, bytes, &c) : status);
+    CUresult status = begin_copy(&c, call, stream);
+    return end_copy(&c, status == CUDA_SUCCESS ? copy_range(to, to_host, from, from_host, bytes, &c) : status);
 }
 #define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
 
 EMU_EXPORT CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return one(__func__, false, to, true, from, true, bytes, NULL);
+    return copy_bytes(__func__, false, to, true, from, true, bytes, NULL);
 }
 EMU_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return one(__func__, true, to, true, from, true, bytes, stream);
+    return copy_bytes(__func__, true, to, true, from, true, bytes, stream);
 }
 EMU_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-    return one(__func__, false, to, false, HOST(from), true, bytes, NULL);
+    return copy_bytes(__func__, false, to, false, HOST(from), true, bytes, NULL);
 }
 EMU_EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-    return one(__func__, false, HOST(to), true, from, false, bytes, NULL);
+    return copy_bytes(__func__, false, HOST(to), true, from, false, bytes, NULL);
 }
 EMU_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return one(__func__, false, to, false, from, false, bytes, NULL);
+    return copy_bytes(__func__, false, to, false, from, false, bytes, NULL);
 }
 EMU_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-    return one(__func__, true, to, false, HOST(from), true, bytes, stream);
+    return copy_bytes(__func__, true, to, false, HOST(from), true, bytes, stream);
 }
 EMU_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return one(__func__, true, HOST(to), true, from, false, bytes, stream);
+    return copy_bytes(__func__, true, HOST(to), true, from, false, bytes, stream);
 }
 EMU_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return one(__func__, true, to, false, from, false, bytes, stream);
+    return copy_bytes(__func__, true, to, false, from, false, bytes, stream);
 }
 EMU_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                       size_t bytes, CUstream stream)
 {
     (void)to_context, (void)from_context;
-    return one(__func__, true, to, false, from, false, bytes, stream);
+    return copy_bytes(__func__, true, to, false, from, false, bytes, stream);
 }
 EMU_EXPORT CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                  size_t bytes)
 {
     (void)to_context, (void)from_context;
-    return one(__func__, false, to, false, from, false, bytes, NULL);
+    return copy_bytes(__func__, false, to, false, from, false, bytes, NULL);
 }
 
 /* ---- boxes ---- */
-/* Base address of a side; false: arrays are not supported. */
+/* The base address of a side. False = a CUDA array, which is not supported. */
 static bool base_of(unsigned type, const void *host, CUdeviceptr device, CUdeviceptr *out, bool *is_host)
 {
     *is_host = type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED;
@@ -187,20 +187,20 @@ static CUresult copy_box(const CUDA_MEMCPY3D *c, copying *how)
         for (size_t y = 0; y < c->Height && status == CUDA_SUCCESS; y++) {
             CUdeviceptr t = to + ((c->dstZ + z) * to_height + c->dstY + y) * to_pitch + c->dstXInBytes;
             CUdeviceptr f = from + ((c->srcZ + z) * from_height + c->srcY + y) * from_pitch + c->srcXInBytes;
-            status = copy(t, to_host, f, from_host, c->WidthInBytes, how);
+            status = copy_range(t, to_host, f, from_host, c->WidthInBytes, how);
         }
     }
     return status;
 }
-static CUresult box(const char *call, bool async, const CUDA_MEMCPY3D *b, CUstream stream)
+static CUresult copy_3d(const char *call, bool async, const CUDA_MEMCPY3D *b, CUstream stream)
 {
     copying c = { .async = async };
-    CUresult status = begin(&c, call, stream);
+    CUresult status = begin_copy(&c, call, stream);
     if (status == CUDA_SUCCESS)
         status = b ? copy_box(b, &c) : CUDA_ERROR_INVALID_VALUE;
-    return end(&c, status);
+    return end_copy(&c, status);
 }
-static CUresult rows(const char *call, bool async, const CUDA_MEMCPY2D *c, CUstream stream)
+static CUresult copy_2d(const char *call, bool async, const CUDA_MEMCPY2D *c, CUstream stream)
 {
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
@@ -219,24 +219,24 @@ static CUresult rows(const char *call, bool async, const CUDA_MEMCPY2D *c, CUstr
                         .WidthInBytes = c->WidthInBytes,
                         .Height = c->Height,
                         .Depth = 1 };
-    return box(call, async, &b, stream);
+    return copy_3d(call, async, &b, stream);
 }
 EMU_EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *b, CUstream stream)
 {
-    return box(__func__, true, b, stream);
+    return copy_3d(__func__, true, b, stream);
 }
-EMU_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *b) { return box(__func__, false, b, NULL); }
+EMU_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *b) { return copy_3d(__func__, false, b, NULL); }
 EMU_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 {
-    return rows(__func__, true, c, stream);
+    return copy_2d(__func__, true, c, stream);
 }
-EMU_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c) { return rows(__func__, false, c, NULL); }
-EMU_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c) { return rows(__func__, false, c, NULL); }
+EMU_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c) { return copy_2d(__func__, false, c, NULL); }
+EMU_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c) { return copy_2d(__func__, false, c, NULL); }
 
 /* ---- fills ---- */
 typedef struct filling {
     CUdeviceptr to;
-    size_t pitch, n, rows; /* n: elements of a row */
+    size_t pitch, n, rows; /* n: elements per row */
     uint32_t value;
     unsigned element;
 } filling;
@@ -248,13 +248,13 @@ static CUresult fill_rows(const filling *f, copying *c)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t y = 0; f->n && y < f->rows; y++) {
         side t;
-        CUresult status = find(f->to + y * f->pitch, bytes, false, &t);
+        CUresult status = find_side(f->to + y * f->pitch, bytes, false, &t);
         if (status != CUDA_SUCCESS)
             return status;
         for (size_t i = 0; i < f->n; i++)
             memcpy(t.at + i * f->element, &f->value, f->element);
         wf__emu_mark_written(t.m, t.offset, bytes);
-        touch(c, &t, bytes, EMU_TOUCH_WRITE);
+        touch_side(c, &t, bytes, EMU_TOUCH_WRITE);
         c->waits = !c->async && (t.m->kind == EMU_MEM_PINNED || t.m->kind == EMU_MEM_MANAGED);
     }
     return CUDA_SUCCESS;
@@ -262,8 +262,8 @@ static CUresult fill_rows(const filling *f, copying *c)
 static CUresult fill(const char *call, bool async, const filling *f, CUstream stream)
 {
     copying c = { .async = async };
-    CUresult status = begin(&c, call, stream);
-    return end(&c, status == CUDA_SUCCESS ? fill_rows(f, &c) : status);
+    CUresult status = begin_copy(&c, call, stream);
+    return end_copy(&c, status == CUDA_SUCCESS ? fill_rows(f, &c) : status);
 }
 #define FILL(async, element, pitch, n, rows, stream) \
     fill(__func__, async, &(filling){ to, pitch, n, rows, value, element }, stream)

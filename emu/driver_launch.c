@@ -1,204 +1,14 @@
-/* driver_launch.c - streams, events, launches. Work is done when it is submitted; what goes wrong in a kernel is kept
- * by the context and given by the calls after it, as an asynchronous failure is.
+/* driver_launch.c - launches. A kernel runs when it is launched. The context keeps a failure of the kernel, and later
+ * calls return it, as hardware does with an asynchronous failure.
  */
 #include "emu/driver.h"
 #include <stdio.h>
 
-/* ---- streams ---- */
-bool wf__emu_stream_known(CUstream stream)
-{
-    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-           wf__emu_known(stream, EMU_OBJ_STREAM);
-}
-
-/* Is it a stream of this context? Default streams are of any. */
-static bool is_stream_of(CUstream stream, CUcontext c)
-{
-    return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);
-}
-
-EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
-{
-    (void)priority;
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!stream || flags > 1))
-        status = CUDA_ERROR_INVALID_VALUE;
-    if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUstream s = wf__emu_new_handle(sizeof *s, EMU_OBJ_STREAM);
-    if (!s)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    *s = (struct CUstream_st){ .context = c, .flags = flags };
-    wf__emu_order_stream(s);
-    *stream = s;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
-{
-    return cuStreamCreateWithPriority(stream, flags, 0);
-}
-EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!wf__emu_known(stream, EMU_OBJ_STREAM))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_order_stream_gone(stream);
-    wf__emu_capture_drop(stream);
-    wf__emu_free_handle(stream);
-    return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
-}
-
-/* The status of what was submitted to a stream. Enters. */
-static CUresult stream_status(CUstream stream, CUcontext *c)
-{
-    CUresult status = wf__emu_enter(c);
-    if (wf__emu_known(stream, EMU_OBJ_STREAM))
-        status = wf__emu_context_of(stream->context);
-    else if (!wf__emu_stream_known(stream))
-        status = status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status;
-    return status;
-}
-/* The host knows then that all of it is over. */
-static CUresult wait_for(CUstream stream)
-{
-    CUcontext c;
-    CUresult status = wf__emu_unsafe(stream_status(stream, &c));
-    if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits_for(c, stream);
-    return wf__emu_leave(status);
-}
-EMU_EXPORT CUresult cuStreamSynchronize(CUstream stream) { return wait_for(stream); }
-EMU_EXPORT CUresult cuStreamQuery(CUstream stream) { return wait_for(stream); }
-EMU_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!context || !wf__emu_stream_known(stream))
-        return wf__emu_leave(context ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
-    bool own = wf__emu_known(stream, EMU_OBJ_STREAM);
-    *context = own ? stream->context : c;
-    return wf__emu_leave(own ? CUDA_SUCCESS : status);
-}
-EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!flags || !wf__emu_stream_known(stream))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-/* Host functions run at once, and whoever they tell may know that the stream has got there. Without the lock: they may
- * not call the driver, but they may block on those who do. */
-EMU_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
-{
-    CUresult status = function ? wait_for(stream) : CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS)
-        function(user);
-    return status;
-}
-EMU_EXPORT CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *user, unsigned flags)
-{
-    CUresult status = callback && !flags ? wait_for(stream) : CUDA_ERROR_INVALID_VALUE;
-    if (status != CUDA_ERROR_INVALID_VALUE && status != CUDA_ERROR_INVALID_HANDLE)
-        callback(stream, status, user);
-    return status;
-}
-
-/* ---- events ---- */
-EMU_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!event || flags > 7))
-        status = CUDA_ERROR_INVALID_VALUE;
-    if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUevent e = wf__emu_new_handle(sizeof *e, EMU_OBJ_EVENT);
-    if (!e)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    e->context = c;
-    e->flags = flags;
-    *event = e;
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(event, EMU_OBJ_EVENT))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_clock_free(&event->before);
-    wf__emu_free_handle(event);
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
-{
-    CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(event, EMU_OBJ_EVENT) || !is_stream_of(stream, event->context)))
-        status = CUDA_ERROR_INVALID_HANDLE;
-    if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    if (status == CUDA_SUCCESS) {
-        event->recorded = true;
-        event->time = wf__now();
-        wf__emu_order_record(&event->before, c, stream);
-    }
-    return wf__emu_leave(status);
-}
-static CUresult event_status(CUevent event)
-{
-    bool known = wf__emu_known(event, EMU_OBJ_EVENT);
-    return known ? wf__emu_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
-}
-static CUresult wait_for_event(CUevent event)
-{
-    wf__mutex_lock(&wf__emu_driver.lock);
-    CUresult status = wf__emu_unsafe(event_status(event));
-    if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits(&event->before);
-    return wf__emu_leave(status);
-}
-EMU_EXPORT CUresult cuEventQuery(CUevent event) { return wait_for_event(event); }
-EMU_EXPORT CUresult cuEventSynchronize(CUevent event) { return wait_for_event(event); }
-EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
-{
-    (void)flags;
-    CUcontext c;
-    CUresult status = stream_status(stream, &c);
-    status = status == CUDA_SUCCESS ? event_status(event) : status;
-    if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    if (status == CUDA_SUCCESS)
-        wf__emu_order_wait(c, stream, &event->before);
-    return wf__emu_leave(status);
-}
-EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
-{
-    CUresult status = ms ? wait_for_event(start) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? wait_for_event(end) : status;
-    if (status != CUDA_SUCCESS)
-        return status;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2) || start->context != end->context)
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    *ms = (float)((end->time - start->time) * 1e3);
-    return wf__emu_leave(CUDA_SUCCESS);
-}
-EMU_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
-{
-    return cuEventElapsedTime_v2(ms, start, end);
-}
-
-/* ---- launches ---- */
 static CUresult copy_params(const emu_func *f, void **params, void **extra, uint8_t *out)
 {
     const uint8_t *buffer = NULL;
     size_t size = 0;
-    for (void **e = extra; e && e[0]; e += 2) { /* 1: buffer, 2: address of its size */
+    for (void **e = extra; e && e[0]; e += 2) { /* 1 = buffer, 2 = address of its size */
         if ((uintptr_t)e[0] == 1)
             buffer = e[1];
         else if ((uintptr_t)e[0] == 2)
@@ -265,7 +75,7 @@ static CUresult code_of(emu_fault fault)
 static _Thread_local char launch_name[64];
 EMU_EXPORT void weftEmuName(const char *name) { snprintf(launch_name, sizeof launch_name, "%s", name ? name : ""); }
 
-/* Runs it, and looks for what is not in order with what has run before. */
+/* Runs the kernel and checks its order with earlier operations. */
 static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
 {
     char what[160];
@@ -302,7 +112,7 @@ CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream s
     return CUDA_SUCCESS;
 }
 
-static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
+static CUresult run_or_capture(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
     bool captured = wf__emu_known(stream, EMU_OBJ_STREAM) && stream->capture;
     CUresult status = check_shape(f, l);
@@ -310,38 +120,38 @@ static CUresult run(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, v
         status = wf__emu_use_stream(c, stream, CUDA_SUCCESS);
     if (status != CUDA_SUCCESS)
         return status;
-    uint8_t *block = wf__alloc0(f->func->param_bytes + 1u);
-    if (!block)
+    uint8_t *values = wf__alloc0(f->func->param_bytes + 1u);
+    if (!values)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    status = copy_params(f->func, params, extra, block);
+    status = copy_params(f->func, params, extra, values);
     if (status == CUDA_SUCCESS)
-        status = captured ? wf__emu_capture_kernel(stream, f, l, block) : wf__emu_run_kernel(c, f, l, stream, block);
-    wf__free(block);
+        status = captured ? wf__emu_capture_kernel(stream, f, l, values) : wf__emu_run_kernel(c, f, l, stream, values);
+    wf__free(values);
     return status;
 }
 
-static CUresult launch(CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
+static CUresult launch_kernel(CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !is_stream_of(stream, c)))
+    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !wf__emu_is_stream_of(stream, c)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && f->module->context != c)
         status = CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_leave(status == CUDA_SUCCESS ? run(c, f, l, stream, params, extra) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? run_or_capture(c, f, l, stream, params, extra) : status);
 }
 EMU_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)
 {
     emu_launch l = { .grid = { gx, gy, gz }, .block = { bx, by, bz }, .dynamic_bytes = dynamic };
-    return launch(f, &l, stream, params, extra);
+    return launch_kernel(f, &l, stream, params, extra);
 }
 EMU_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                               unsigned by, unsigned bz, unsigned dynamic, CUstream stream,
                                               void **params)
 {
     emu_launch l = { .grid = { gx, gy, gz }, .block = { bx, by, bz }, .dynamic_bytes = dynamic, .cooperative = true };
-    return launch(f, &l, stream, params, NULL);
+    return launch_kernel(f, &l, stream, params, NULL);
 }
 EMU_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {

@@ -1,6 +1,4 @@
-/* driver_memory.c - allocations, pools, copies, fills. Copies between host and device mark what they write as written,
- * and a copy out of the device that reads what nothing has written is left to the reader of the copy.
- */
+/* driver_memory.c - allocations of device, pinned and managed memory, pools, and attributes of pointers. */
 #include <stdlib.h>
 #include "emu/driver.h"
 
@@ -22,14 +20,15 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUcontext c)
     *out = m->base;
     return CUDA_SUCCESS;
 }
-static emu_memory *live(CUdeviceptr address)
+static emu_memory *find_live(CUdeviceptr address)
 {
     emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
     return m && m->at && address - m->base < m->size ? m : NULL;
 }
 
-/* Its beginning or end, of which what others do with it must be after or before. */
-static void use_all(emu_op *op, emu_memory *m)
+/* Ends an operation that allocates or frees memory: it counts as a write of all bytes, so that uses must be ordered
+ * after the allocation and before the release. */
+static void touch_all(emu_op *op, emu_memory *m)
 {
     if (op)
         wf__emu_touch(&op->touched, m, 0, m->size, EMU_TOUCH_WRITE);
@@ -65,9 +64,9 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     if (status == CUDA_SUCCESS)
         status = allocate(address, bytes, c);
     if (status == CUDA_SUCCESS) {
-        emu_memory *m = live(*address);
+        emu_memory *m = find_live(*address);
         m->pooled = true;
-        use_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
+        touch_all(wf__emu_op_begin(c, stream, __func__, "allocates"), m);
         pool->used += bytes;
         pool->most = pool->used > pool->most ? pool->used : pool->most;
     }
@@ -82,19 +81,19 @@ EMU_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream
                                   : cuMemAllocFromPoolAsync(address, bytes, &wf__emu_driver.pools[c->device], stream);
 }
 
-/* cuMemFree waits for the device, but for memory that was allocated in the order of streams. */
-static CUresult release(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
+/* cuMemFree waits for the device, except for memory that was allocated in stream order. */
+static CUresult free_memory(CUdeviceptr address, CUcontext c, const char *call, bool async, CUstream stream)
 {
     emu_driver *d = &wf__emu_driver;
     if (!address)
         return CUDA_SUCCESS;
-    emu_memory *m = live(address);
+    emu_memory *m = find_live(address);
     if (!m || m->base != address || m->kind == EMU_MEM_PINNED || m->kind == EMU_MEM_MODULE)
         return CUDA_ERROR_INVALID_VALUE;
     if (async)
-        use_all(wf__emu_op_begin(c, stream, call, "frees"), m);
+        touch_all(wf__emu_op_begin(c, stream, call, "frees"), m);
     else if (m->pooled)
-        use_all(wf__emu_op_begin_host(c, call, "frees"), m);
+        touch_all(wf__emu_op_begin_host(c, call, "frees"), m);
     if (m->kind == EMU_MEM_DEVICE) {
         d->used[m->device] -= m->size;
         struct CUmemPoolHandle_st *p = &d->pools[m->device];
@@ -109,7 +108,7 @@ EMU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, false, NULL) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? free_memory(address, c, __func__, false, NULL) : status);
 }
 EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
@@ -119,7 +118,7 @@ EMU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS)
         status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    return wf__emu_leave(status == CUDA_SUCCESS ? release(address, c, __func__, true, stream) : status);
+    return wf__emu_leave(status == CUDA_SUCCESS ? free_memory(address, c, __func__, true, stream) : status);
 }
 EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
@@ -132,13 +131,14 @@ EMU_EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
     return wf__emu_leave(status);
 }
 
-static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
+static CUresult allocate_host(void **out, size_t bytes, emu_memory_kind kind)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!out || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && bytes > wf__emu_driver.memory[c->device]) /* as if the processor had no more either */
+    if (status == CUDA_SUCCESS &&
+        bytes > wf__emu_driver.memory[c->device]) /* as if the host had no more memory either */
         status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
@@ -155,38 +155,38 @@ static CUresult host_memory(void **out, size_t bytes, emu_memory_kind kind)
 EMU_EXPORT CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return host_memory(out, bytes, EMU_MEM_PINNED);
+    return allocate_host(out, bytes, EMU_MEM_PINNED);
 }
-EMU_EXPORT CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return host_memory(out, bytes, EMU_MEM_PINNED); }
+EMU_EXPORT CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return allocate_host(out, bytes, EMU_MEM_PINNED); }
 EMU_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags)
 {
     void *at = NULL;
     if (!address || (flags != 1 && flags != 2))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult status = host_memory(&at, bytes, EMU_MEM_MANAGED);
+    CUresult status = allocate_host(&at, bytes, EMU_MEM_MANAGED);
     if (status == CUDA_SUCCESS) {
         memset(at, 0, bytes);
         *address = (CUdeviceptr)(uintptr_t)at;
     }
     return status;
 }
-static CUresult drop_host(const char *call, void *at, bool registered)
+static CUresult free_host(const char *call, void *at, bool registered)
 {
     CUcontext c;
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
-    emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    emu_memory *m = find_live((CUdeviceptr)(uintptr_t)at);
     if (!m || m->kind != EMU_MEM_PINNED || m->registered != registered || (!registered && m->at != at))
         return wf__emu_leave(registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
     void *host = registered ? NULL : m->at;
-    use_all(wf__emu_op_begin_host(c, call, "frees"), m);
+    touch_all(wf__emu_op_begin_host(c, call, "frees"), m);
     wf__emu_heap_drop(&wf__emu_driver.heap, m);
     free(host);
     return wf__emu_leave(CUDA_SUCCESS);
 }
-EMU_EXPORT CUresult cuMemFreeHost(void *at) { return drop_host(__func__, at, false); }
-EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return drop_host(__func__, at, true); }
+EMU_EXPORT CUresult cuMemFreeHost(void *at) { return free_host(__func__, at, false); }
+EMU_EXPORT CUresult cuMemHostUnregister(void *at) { return free_host(__func__, at, true); }
 EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
 {
     (void)flags;
@@ -194,7 +194,8 @@ EMU_EXPORT CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     if (status == CUDA_SUCCESS && (!at || !bytes))
         status = CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && (live((CUdeviceptr)(uintptr_t)at) || live((CUdeviceptr)(uintptr_t)at + bytes - 1)))
+    if (status == CUDA_SUCCESS &&
+        (find_live((CUdeviceptr)(uintptr_t)at) || find_live((CUdeviceptr)(uintptr_t)at + bytes - 1)))
         status = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (status != CUDA_SUCCESS)
         return wf__emu_leave(status);
@@ -210,7 +211,7 @@ EMU_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *at,
     (void)flags;
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    const emu_memory *m = live((CUdeviceptr)(uintptr_t)at);
+    const emu_memory *m = find_live((CUdeviceptr)(uintptr_t)at);
     if (status == CUDA_SUCCESS && (!address || !m || m->kind != EMU_MEM_PINNED))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
@@ -222,7 +223,7 @@ EMU_EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, int advice, C
     (void)bytes, (void)advice, (void)device;
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    return wf__emu_leave(status == CUDA_SUCCESS && !live(address) ? CUDA_ERROR_INVALID_VALUE : status);
+    return wf__emu_leave(status == CUDA_SUCCESS && !find_live(address) ? CUDA_ERROR_INVALID_VALUE : status);
 }
 EMU_EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
 {
@@ -235,7 +236,7 @@ EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CU
 {
     CUcontext c;
     CUresult status = wf__emu_enter(&c);
-    const emu_memory *m = live(address);
+    const emu_memory *m = find_live(address);
     if (status == CUDA_SUCCESS && !m)
         status = CUDA_ERROR_NOT_FOUND;
     if (status == CUDA_SUCCESS && base)
@@ -246,7 +247,7 @@ EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CU
 }
 static CUresult attribute_of(void *value, int attribute, CUdeviceptr address)
 {
-    emu_memory *m = live(address);
+    emu_memory *m = find_live(address);
     if (!value || !m)
         return CUDA_ERROR_INVALID_VALUE;
     unsigned type = m->kind == EMU_MEM_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, yes = 1;
@@ -285,7 +286,7 @@ EMU_EXPORT CUresult cuPointerGetAttribute(void *value, int attribute, CUdevicept
     CUresult status = wf__emu_enter(&c);
     return wf__emu_leave(status == CUDA_SUCCESS ? attribute_of(value, attribute, address) : status);
 }
-/* Of memory that is none of ours every value is zero, and that is no error. */
+/* For memory unknown to the driver every value is zero, without an error. */
 EMU_EXPORT CUresult cuPointerGetAttributes(unsigned n, const int *attributes, void **values, CUdeviceptr address)
 {
     static const uint8_t sizes[] = { 0, 8, 4, 8, 8, 0, 4, 8, 4, 4, 4, 8, 8, 4 };
@@ -338,7 +339,8 @@ static bool pool_known(CUmemoryPool pool)
     return (pool >= wf__emu_driver.pools && pool < wf__emu_driver.pools + EMU_MAX_DEVICES) ||
            wf__emu_known(pool, EMU_OBJ_POOL);
 }
-/* Attributes: 1 to 3 reuse (int), 4 release threshold, 5 and 6 reserved now and at most, 7 and 8 used (64 bits) */
+/* Attributes: 1 to 3 reuse (int); 4 release threshold; 5, 6 reserved bytes, now and at most; 7, 8 used bytes, now and
+ * at most (64 bits). */
 EMU_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
     wf__mutex_lock(&wf__emu_driver.lock);

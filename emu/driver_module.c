@@ -1,5 +1,5 @@
-/* driver_module.c - modules, functions, linking. An image is PTX text; what cuLinkComplete gives is PTX text too, so
- * that a program that keeps linked images on disk can do so here.
+/* driver_module.c - modules, functions, linking. Images are PTX text. The image that cuLinkComplete returns is PTX text
+ * too, so that programs can keep linked images on disk.
  */
 #include <stdio.h>
 #include "emu/driver.h"
@@ -22,7 +22,7 @@ void wf__emu_module_drop(CUmodule module)
     wf__emu_free_handle(module);
 }
 
-/* Gives the variables memory and the instructions their addresses. */
+/* Allocates the variables, and adds their addresses to initial values and instructions. */
 static bool place_variables(CUmodule module)
 {
     emu_module *m = module->m;
@@ -89,7 +89,7 @@ static CUresult check_image(const char *text, wf__str *why)
     return CUDA_SUCCESS;
 }
 
-static CUresult load(CUcontext context, const char *text, CUmodule *out, wf__str *why)
+static CUresult load_module(CUcontext context, const char *text, CUmodule *out, wf__str *why)
 {
     CUresult status = check_image(text, why);
     if (status != CUDA_SUCCESS)
@@ -129,8 +129,8 @@ EMU_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsi
     CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
     wf__str why = { 0 };
     if (status == CUDA_SUCCESS)
-        status =
-            module && image && (!n || (options && values)) ? load(c, image, module, &why) : CUDA_ERROR_INVALID_VALUE;
+        status = module && image && (!n || (options && values)) ? load_module(c, image, module, &why)
+                                                                : CUDA_ERROR_INVALID_VALUE;
     if (why.at)
         wf__emu_set_report(why.at);
     if (image && module) {
@@ -336,7 +336,7 @@ EMU_EXPORT CUresult cuLinkAddData_v2(CUlinkState s, int type, void *data, size_t
     wf__mutex_lock(&wf__emu_driver.lock);
     if (!wf__emu_known(s, EMU_OBJ_LINK) || !data)
         return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    if (type != 1 || s->text.at) /* CU_JIT_INPUT_PTX, one of them */
+    if (type != 1 || s->text.at) /* only CU_JIT_INPUT_PTX, and only one input */
         return wf__emu_leave(CUDA_ERROR_NOT_SUPPORTED);
     emu_module *m = wf__emu_parse(data, size);
     if (!m)

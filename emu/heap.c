@@ -1,4 +1,6 @@
-/* heap.c - device memory: allocations at addresses that no host can map, a gap after each, never given out twice. */
+/* heap.c - memory of devices. Device memory has addresses that no host can map, so that the host cannot follow them by
+ * accident; a gap follows each allocation, and no address is used twice. Freed allocations stay in the list, so that
+ * reports can name them. */
 #include <stdlib.h>
 #include "base/os.h"
 #include "emu/emu.h"
@@ -6,7 +8,8 @@
 
 enum { ALIGN = 512, FREED_KEPT = 65536, POISON = 0xa5 };
 
-static uint32_t place_of(const emu_heap *h, uint64_t address) /* how many begin at or below it */
+/* The number of allocations that begin at or below the address. */
+static uint32_t count_below(const emu_heap *h, uint64_t address)
 {
     uint32_t lo = 0, hi = h->n;
     while (lo < hi) {
@@ -21,11 +24,11 @@ static uint32_t place_of(const emu_heap *h, uint64_t address) /* how many begin 
 
 emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address)
 {
-    uint32_t i = place_of(h, address);
+    uint32_t i = count_below(h, address);
     return i ? h->list[i - 1] : NULL;
 }
 
-static void release(emu_memory *m)
+static void release_memory(emu_memory *m)
 {
     if (m->at && m->kind != EMU_MEM_PINNED && m->kind != EMU_MEM_MANAGED)
         wf__free(m->at);
@@ -44,13 +47,13 @@ static void release(emu_memory *m)
 
 static void remove_at(emu_heap *h, uint32_t i)
 {
-    release(h->list[i]);
+    release_memory(h->list[i]);
     wf__free(h->list[i]);
     memmove(h->list + i, h->list + i + 1, (h->n - i - 1) * sizeof *h->list);
     h->n--;
 }
 
-/* Remembered ones that lie where new host memory lies. */
+/* Removes freed allocations that overlap new host memory. */
 static void forget_freed(emu_heap *h, uint64_t base, uint64_t size)
 {
     for (uint32_t i = h->n; i-- > 0;) {
@@ -86,14 +89,14 @@ emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, 
             memset(m->at, POISON, (size_t)bytes);
     }
     if (!m->at || (!host && !m->written) || !wf__grow(&h->list, &h->cap, h->n + 1, sizeof *h->list)) {
-        release(m);
+        release_memory(m);
         wf__free(m);
         return NULL;
     }
     if (!host)
         h->next = (h->next + bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
     m->serial = ++h->serial;
-    uint32_t i = place_of(h, m->base);
+    uint32_t i = count_below(h, m->base);
     memmove(h->list + i + 1, h->list + i, (h->n - i) * sizeof *h->list);
     h->list[i] = m;
     h->n++;
@@ -102,7 +105,7 @@ emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, 
 
 void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
 {
-    release(m);
+    release_memory(m);
     if (++h->freed <= FREED_KEPT)
         return;
     for (uint32_t i = 0; i < h->n; i++) {
@@ -117,22 +120,11 @@ void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
 void wf__emu_heap_free(emu_heap *h)
 {
     for (uint32_t i = 0; i < h->n; i++) {
-        release(h->list[i]);
+        release_memory(h->list[i]);
         wf__free(h->list[i]);
     }
     wf__free(h->list);
     *h = (emu_heap){ .next = h->next, .serial = h->serial };
-}
-
-void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
-{
-    uint64_t end = at + n;
-    for (; at < end && (at & 63 || end - at < 64); at++)
-        bits[at >> 6] |= (uint64_t)1 << (at & 63);
-    for (; end - at >= 64 && at < end; at += 64)
-        bits[at >> 6] = ~(uint64_t)0;
-    for (; at < end; at++)
-        bits[at >> 6] |= (uint64_t)1 << (at & 63);
 }
 
 void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
@@ -141,7 +133,7 @@ void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
         wf__emu_set_bits(m->written, at, bytes);
 }
 
-static void one(const emu_memory *m, wf__str *out)
+static void describe_one(const emu_memory *m, wf__str *out)
 {
     static const char *const kinds[] = { "device memory", "pinned host memory", "managed memory", "variable" };
     wf__str_addf(out, "%s", kinds[m->kind]);
@@ -153,22 +145,22 @@ static void one(const emu_memory *m, wf__str *out)
 
 void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out)
 {
-    uint32_t i = place_of(h, address);
+    uint32_t i = count_below(h, address);
     const emu_memory *below = i ? h->list[i - 1] : NULL, *above = i < h->n ? h->list[i] : NULL;
     if (below && address - below->base < below->size) {
         if (!below->at)
             wf__str_add(out, "freed before: ");
         wf__str_addf(out, "%llu bytes into ", (unsigned long long)(address - below->base));
-        one(below, out);
+        describe_one(below, out);
         if (address - below->base + bytes > below->size)
             wf__str_addf(out, ", beyond its end with the last %llu bytes",
                          (unsigned long long)(address - below->base + bytes - below->size));
     } else if (below && (!above || address - (below->base + below->size) <= above->base - address)) {
         wf__str_addf(out, "%llu bytes past the end of ", (unsigned long long)(address - (below->base + below->size)));
-        one(below, out);
+        describe_one(below, out);
     } else if (above) {
         wf__str_addf(out, "%llu bytes before ", (unsigned long long)(above->base - address));
-        one(above, out);
+        describe_one(above, out);
     } else {
         wf__str_add(out, "there is no memory at all");
     }

@@ -1,5 +1,5 @@
-/* launch.c - a grid of blocks. One block runs at a time until it ends; one that runs long gives way to the next, so
- * that blocks which wait for one another get there.
+/* launch.c - runs a grid of thread blocks. A thread block runs until it ends. One that runs long gives way to the next,
+ * so that thread blocks which wait for one another make progress.
  */
 #include "base/os.h"
 #include "emu/run.h"
@@ -8,10 +8,10 @@ enum { TURN = 1 << 20, WARP_TURN = 1 << 16, RESIDENT = 64, STACK = 16 << 10 };
 
 typedef struct grid {
     emu_run run;
-    emu_block *blocks; /* those that are resident */
+    emu_block *blocks; /* resident thread blocks */
     uint32_t resident, cap, most;
     uint64_t next, count, serial;
-    uint8_t *states[2]; /* of the shared memory of function and module */
+    uint8_t *states[2]; /* initial state of the shared memory of function and module */
 } grid;
 
 static void free_warp(emu_warp *w)
@@ -49,7 +49,7 @@ static bool no_memory(emu_run *r)
     return false;
 }
 
-/* Memory of a block: once, as the place is used again for other blocks. */
+/* Allocates the memory of a thread block, which later thread blocks reuse. */
 static bool make_block(grid *g, emu_block *b)
 {
     emu_run *r = &g->run;
@@ -175,7 +175,7 @@ static void start_block(grid *g, emu_block *b)
         start_warp(g, b, &b->warps[i], i);
 }
 
-/* Until the block ends or has had its turn. */
+/* Runs the thread block until it ends or has run for TURN. */
 static void run_block(grid *g, emu_block *b)
 {
     emu_run *r = &g->run;
@@ -187,7 +187,7 @@ static void run_block(grid *g, emu_block *b)
             if (b->warps[i].live & ~b->warps[i].blocked)
                 moved = wf__emu_run_warp(r, &b->warps[i], WARP_TURN) || moved;
         if (!moved && !r->fault && b->live)
-            wf__emu_stuck(r);
+            wf__emu_report_deadlock(r);
     }
     b->done = b->live == 0;
 }
@@ -199,7 +199,7 @@ static bool add_block(grid *g)
         return no_memory(r);
     emu_block *b = &g->blocks[g->resident];
     bool good = make_block(g, b);
-    g->resident++; /* freed with the others in any case */
+    g->resident++; /* freed with the others even on failure */
     if (good)
         start_block(g, b);
     return good;
@@ -227,7 +227,7 @@ static void run_grid(grid *g)
     }
 }
 
-/* Which bytes of the static shared memory are variables. */
+/* Marks the bytes of static shared memory that are variables. */
 static bool make_states(grid *g)
 {
     const emu_module *m = g->run.m;

@@ -1,4 +1,4 @@
-/* lex.c - PTX text to tokens, and errors that name the line and quote it. */
+/* lex.c - splits PTX text into tokens, and reports errors with the number and the text of the line. */
 #include "emu/parse.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static bool read_number(emu_parser *p)
     if (at < p->end && *at == 'U')
         at++;
     if (at < p->end && word_char((unsigned char)*at))
-        return wf__emu_fail(p, "a digit that is none of its base in an integer literal");
+        return wf__emu_fail(p, "an integer literal has a digit outside its base");
     p->at = at;
     p->token = EMU_TOK_INT;
     p->number = x;

@@ -1,9 +1,9 @@
-/* number.c - see number.h. */
+/* number.c - implements number.h. */
 #include "emu/number.h"
 #include <math.h>
 
 typedef struct format {
-    int precision, bias, bits; /* precision with the hidden bit */
+    int precision, bias, bits; /* precision: bits of the mantissa, with the hidden one */
 } format;
 
 static format format_of(emu_type t)
@@ -69,13 +69,13 @@ emu_number wf__emu_unpack(emu_type t, uint64_t bits)
     return normal(x);
 }
 
-/* mant >> shift, rounded; 0 <= shift. */
+/* mant >> shift, rounded, for shift >= 0. */
 static uint64_t shifted(uint64_t mant, int shift, bool sign, emu_round rnd)
 {
     if (shift == 0)
         return mant;
     uint64_t kept = shift > 63 ? 0 : mant >> shift;
-    uint64_t rest = shift > 63 ? mant : mant << (64 - shift); /* shift > 64: below half, whatever it is */
+    uint64_t rest = shift > 63 ? mant : mant << (64 - shift); /* shift > 64: any value below half */
     uint64_t half = (uint64_t)1 << 63;
     bool up;
     switch (rnd) {

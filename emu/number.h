@@ -1,12 +1,12 @@
-/* number.h - numbers as PTX has them: binary formats, exact rounding in all four directions, conversions.
- * Everything is integer arithmetic on bits except where a host operation is exact by IEEE 754.
+/* number.h - binary floating-point formats: exact rounding in all four directions, and conversions. The arithmetic is
+ * on integers, except where IEEE 754 makes a host operation exact.
  */
 #ifndef WEFT_EMU_NUMBER_H
 #define WEFT_EMU_NUMBER_H
 #include "emu/emu.h"
 
 typedef enum emu_class { EMU_ZERO, EMU_FINITE, EMU_INF, EMU_NAN } emu_class;
-/* (-1)^sign * mant * 2^exp; the top bit of mant is set when the number is finite */
+/* (-1)^sign * mant * 2^exp. The top bit of the mantissa of a finite number is set. */
 typedef struct emu_number {
     emu_class cls;
     bool sign;
@@ -16,14 +16,15 @@ typedef struct emu_number {
 
 emu_number wf__emu_unpack(emu_type format, uint64_t bits); /* f16, bf16, f32, f64 */
 emu_number wf__emu_from_int(uint64_t magnitude, bool sign);
-uint64_t wf__emu_pack(emu_type format, emu_number x, emu_round rnd); /* NaN: 0x7fff, 0x7fffffff, 0x7ff8... */
-/* The number as an integer, rounded and clamped to the type; NaN as section "cvt" says. */
+uint64_t wf__emu_pack(emu_type format, emu_number x, emu_round rnd); /* a NaN becomes 0x7fff, 0x7fffffff, 0x7ff8... */
+/* The integer that the number rounds to, clamped to the type. nan_is_zero: a NaN becomes 0 (section "cvt"). */
 uint64_t wf__emu_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_zero);
 emu_number wf__emu_to_integral(emu_number x, emu_round rnd);
 
 double wf__emu_to_double(emu_type format, uint64_t bits); /* exact */
 uint64_t wf__emu_from_double(emu_type format, double x, emu_round rnd);
-double wf__emu_odd_sum(double x, double y); /* x + y rounded to odd: a second rounding to 50 bits or fewer is right */
+/* x + y rounded to odd, so that a second rounding, to 50 bits or fewer, gives the correctly rounded sum. */
+double wf__emu_odd_sum(double x, double y);
 
 static inline float emu_f32(uint64_t bits)
 {

@@ -1,32 +1,24 @@
-/* order.c - two operations of different streams that use the same bytes, one of them to write, and nothing that orders
- * them. The emulator does all work at once, in the order of the calls, so that results never show it.
+/* order.c - missing order between streams: two operations of different streams use the same bytes, at least one of them
+ * writes, and nothing orders the two. The emulator does all work at once, in the order of the calls, so no result shows
+ * such a mistake.
  *
- * Each stream is a line of time that counts its operations, and has a clock: of each line, up to when what it got is
- * over before the next operation here. Events carry clocks from stream to stream; the host has one, which every
- * operation takes along when it is given to a stream, and which takes over those of what the host waits for. Memory
- * remembers, for ranges of bytes, who has used them; what the host has waited for is forgotten.
+ * Vector clocks find it. Each stream is a line of time that counts its operations. The clock of a line says, for every
+ * line, up to which operation that line is over before the next operation here. Events carry clocks from stream to
+ * stream. The host has a clock too: an operation joins it when the host submits the operation, and a wait of the host
+ * joins the clock of what it waits for. Memory remembers which operations have used which bytes, until the host has
+ * waited for them.
  *
- * All threads of the host have one clock: what one has waited for was over before another's next call in this run,
- * and how threads wait for each other cannot be seen. A query that succeeds is a wait. What the host itself does with
- * pinned and managed memory is not seen, but for copies between the two and the end of such memory. Like with data
- * races, what is reported is wrong, but not everything wrong is reported.
+ * All threads of the host share one clock, because the emulator cannot see how they wait for each other. A query that
+ * succeeds counts as a wait. Accesses of the host itself to pinned and managed memory are not seen, except copies, and
+ * the freeing of such memory. Every reported mistake is real, but some are missed.
  */
 #include "emu/driver.h"
 #include "emu/run.h"
 #include <stdio.h>
 
-enum { ACCESSES = 6, HOST = 0 /* its line */ };
+enum { HOST = 0 }; /* line of the host */
 static const uint8_t kinds[EMU_TOUCHES] = { EMU_READ, EMU_WRITE, EMU_READ | EMU_WRITE | EMU_STRONG };
 
-typedef struct access {
-    emu_op *op;
-    uint8_t how; /* emu_access */
-} access;
-struct emu_span {
-    uint64_t from, to;
-    uint32_t n;
-    access access[ACCESSES];
-};
 typedef struct spans {
     emu_span *list;
     uint32_t n, cap;
@@ -36,10 +28,10 @@ static _Thread_local uint32_t thread;
 /* ---- clocks ---- */
 static emu_order *order(void) { return &wf__emu_driver.order; }
 
-/* No memory: the search ends here. */
+/* Ends the search when memory runs out. */
 static void give_up(void) { order()->on = false; }
 
-static uint64_t reached(const emu_clock *c, uint32_t line) { return line < c->n ? c->time[line] : 0; }
+static uint64_t time_of(const emu_clock *c, uint32_t line) { return line < c->n ? c->time[line] : 0; }
 
 static bool has_lines(emu_clock *c, uint32_t n)
 {
@@ -55,7 +47,7 @@ static bool has_lines(emu_clock *c, uint32_t n)
     return true;
 }
 
-static void join(emu_clock *c, const emu_clock *with)
+static void join_clocks(emu_clock *c, const emu_clock *with)
 {
     for (uint32_t i = 0; has_lines(c, with->n) && i < with->n; i++)
         c->time[i] = c->time[i] > with->time[i] ? c->time[i] : with->time[i];
@@ -68,22 +60,22 @@ void wf__emu_clock_free(emu_clock *c)
 }
 
 /* ---- lines ---- */
-static void forget(emu_line *l)
+static void free_line(emu_line *l)
 {
     uint64_t now = l->now;
     wf__emu_clock_free(&l->clock);
     *l = (emu_line){ .now = now };
 }
 
-/* One of its own, or one whose stream is gone and all of whose work the host has waited for. */
+/* Takes the line of a destroyed stream whose work the host has waited for, or else appends one. */
 static uint32_t new_line(emu_line like)
 {
     emu_order *o = order();
     uint32_t i = HOST + 1;
     for (; i < o->n; i++) {
         emu_line *l = &o->lines[i];
-        if (l->gone && reached(&o->host, i) >= l->now)
-            forget(l);
+        if (l->gone && time_of(&o->host, i) >= l->now)
+            free_line(l);
         if (!l->context)
             break;
     }
@@ -100,8 +92,8 @@ static uint32_t new_line(emu_line like)
     return i;
 }
 
-/* Default streams have theirs when they are first used. */
-static uint32_t line_of(CUcontext c, CUstream stream)
+/* The line of a stream. Default streams get theirs at the first use. */
+static uint32_t find_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
     if (wf__emu_known(stream, EMU_OBJ_STREAM))
@@ -119,21 +111,22 @@ static uint32_t line_of(CUcontext c, CUstream stream)
     return new_line(like);
 }
 
-/* What comes next in this stream comes after what the host has waited for. Section "Stream synchronization behavior" of
- * the driver API: the legacy default stream waits for all blocking ones of its context, and they for it. */
-static emu_line *enter(CUcontext c, CUstream stream)
+/* The line of a stream, with its clock ready for the next operation: ordered after all that the host has waited for.
+ * Section "Stream synchronization behavior" of the driver API: the legacy default stream and the blocking streams of
+ * its context wait for each other. */
+static emu_line *enter_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
-    uint32_t at = line_of(c, stream);
+    uint32_t at = find_line(c, stream);
     if (!o->on)
         return NULL;
     emu_line *l = &o->lines[at];
-    join(&l->clock, &o->host);
+    join_clocks(&l->clock, &o->host);
     for (uint32_t i = HOST + 1; i < o->n; i++) {
         const emu_line *other = &o->lines[i];
         if (other->context == l->context &&
             (l->stream == CU_STREAM_LEGACY ? other->blocking : l->blocking && other->stream == CU_STREAM_LEGACY))
-            join(&l->clock, &other->clock);
+            join_clocks(&l->clock, &other->clock);
     }
     return l;
 }
@@ -157,40 +150,40 @@ void wf__emu_order_context_gone(CUcontext c)
             continue;
         if (has_lines(&o->host, o->n))
             o->host.time[i] = o->lines[i].now;
-        forget(&o->lines[i]);
+        free_line(&o->lines[i]);
     }
 }
 void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream)
 {
-    const emu_line *l = order()->on ? enter(c, stream) : NULL;
+    const emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (!l)
         return;
     wf__emu_clock_free(event);
-    join(event, &l->clock);
+    join_clocks(event, &l->clock);
 }
 void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
 {
-    emu_line *l = order()->on ? enter(c, stream) : NULL;
+    emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (l)
-        join(&l->clock, event);
+        join_clocks(&l->clock, event);
 }
 void wf__emu_order_host_waits(const emu_clock *event)
 {
     if (order()->on)
-        join(&order()->host, event);
+        join_clocks(&order()->host, event);
 }
 void wf__emu_order_host_waits_for(CUcontext c, CUstream stream)
 {
-    const emu_line *l = order()->on ? enter(c, stream) : NULL;
+    const emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (l)
-        join(&order()->host, &l->clock);
+        join_clocks(&order()->host, &l->clock);
 }
 void wf__emu_order_host_waits_for_all(CUcontext c)
 {
     emu_order *o = order();
     for (uint32_t i = HOST + 1; o->on && i < o->n; i++)
         if (o->lines[i].context == c)
-            join(&o->host, &o->lines[i].clock);
+            join_clocks(&o->host, &o->lines[i].clock);
 }
 void wf__emu_order_free(emu_order *o)
 {
@@ -202,95 +195,28 @@ void wf__emu_order_free(emu_order *o)
 }
 
 /* ---- what an operation uses ---- */
-void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
-{
-    if (!m->touched[touch])
-        m->touched[touch] = wf__alloc0((size_t)(m->size + 63) / 64 * 8);
-    if (!m->touched[touch] || (!m->is_touched && !wf__grow(&t->list, &t->cap, t->n + 1, sizeof *t->list))) {
-        t->failed = true;
-        return;
-    }
-    if (!m->is_touched) {
-        t->list[t->n++] = m;
-        m->touched_from = at;
-        m->touched_to = at + bytes;
-        m->is_touched = true;
-    }
-    m->touched_from = at < m->touched_from ? at : m->touched_from;
-    m->touched_to = at + bytes > m->touched_to ? at + bytes : m->touched_to;
-    wf__emu_set_bits(m->touched[touch], at, bytes);
-}
-
-/* The first bit from `at` on that is set, or with `clear` is not; `end` where there is none. */
-static uint64_t next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear)
-{
-    while (at < end) {
-        uint64_t word = (clear ? ~bits[at >> 6] : bits[at >> 6]) >> (at & 63);
-        if (word) {
-            at += (uint64_t)__builtin_ctzll(word);
-            return at < end ? at : end;
-        }
-        at = (at | 63) + 1;
-    }
-    return end;
-}
-
-static void clear_touched(emu_op *op)
-{
-    for (uint32_t k = 0; k < op->touched.n; k++) {
-        emu_memory *m = op->touched.list[k];
-        uint64_t first = m->touched_from >> 6, last = (m->touched_to + 63) >> 6;
-        for (int i = 0; i < EMU_TOUCHES; i++)
-            if (m->touched[i])
-                memset(m->touched[i] + first, 0, (size_t)(last - first) * 8);
-        m->is_touched = false;
-    }
-    op->touched.n = 0;
-}
-
 /* ---- what is remembered of it ---- */
-static void let_go(emu_op *op)
-{
-    if (--op->kept == 0)
-        wf__free(op);
-}
-
-static void let_go_all(const emu_span *list, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < list[i].n; k++)
-            let_go(list[i].access[k].op);
-}
-
-void wf__emu_forget_spans(emu_memory *m)
-{
-    let_go_all(m->spans, m->n_spans);
-    wf__free(m->spans);
-    m->spans = NULL;
-    m->n_spans = m->cap_spans = m->many_spans = 0;
-}
-
-/* Has the host waited for it? */
-static bool is_over(const emu_op *op) { return reached(&order()->host, op->line) >= op->time; }
+/* True if the host has waited for the operation. */
+static bool is_over(const emu_op *op) { return time_of(&order()->host, op->line) >= op->time; }
 
 static bool is_before(const emu_op *old, const emu_op *op)
 {
-    return reached(&order()->lines[op->line].clock, old->line) >= old->time;
+    return time_of(&order()->lines[op->line].clock, old->line) >= old->time;
 }
 
 static bool conflicts(unsigned a, unsigned b) { return ((a | b) & EMU_WRITE) && !(a & b & EMU_STRONG); }
 
-/* Does everything that conflicts with b conflict with a? */
+/* True if everything that conflicts with b also conflicts with a. */
 static bool covers(unsigned a, unsigned b)
 {
     return (a & EMU_WRITE || !(b & EMU_WRITE)) && (!(a & EMU_STRONG) || b & EMU_STRONG);
 }
 
-static void report(const emu_memory *m, uint64_t from, uint64_t to, access now, access before)
+static void report_missing_order(const emu_memory *m, uint64_t from, uint64_t to, emu_use now, emu_use before)
 {
     emu_driver *d = &wf__emu_driver;
     wf__str text = { 0 };
-    const access *two[] = { &now, &before };
+    const emu_use *two[] = { &now, &before };
     const char *verb[2];
     for (int i = 0; i < 2; i++)
         verb[i] = two[i]->how & EMU_STRONG ? "updates" : two[i]->how & EMU_WRITE ? two[i]->op->verb : "reads";
@@ -308,11 +234,11 @@ static bool same_accesses(const emu_span *a, const emu_span *b)
 {
     bool same = a->n == b->n;
     for (uint32_t i = 0; same && i < a->n; i++)
-        same = a->access[i].op == b->access[i].op && a->access[i].how == b->access[i].how;
+        same = a->use[i].op == b->use[i].op && a->use[i].how == b->use[i].how;
     return same;
 }
 
-static void push(spans *out, const emu_span *s)
+static void push_span(spans *out, const emu_span *s)
 {
     emu_span *last = out->n ? &out->list[out->n - 1] : NULL;
     if (s->from >= s->to || !s->n)
@@ -327,65 +253,67 @@ static void push(spans *out, const emu_span *s)
     }
     out->list[out->n++] = *s;
     for (uint32_t i = 0; i < s->n; i++)
-        s->access[i].op->kept++;
+        s->use[i].op->kept++;
 }
 
-/* What is remembered of bytes that this operation uses: `old` without what it makes superfluous, and itself. */
-static void use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_t to, access now, spans *out)
+/* Checks use `now` of a range against the uses of `old`, and appends the span to remember: `now`, and those uses of
+ * `old` that `now` does not cover. */
+static void add_use(const emu_memory *m, const emu_span *old, uint64_t from, uint64_t to, emu_use now, spans *out)
 {
     emu_span s = { .from = from, .to = to };
     for (uint32_t i = 0; old && i < old->n; i++) {
-        access before = old->access[i];
+        emu_use before = old->use[i];
         bool ordered = is_before(before.op, now.op);
         if (!ordered && conflicts(before.how, now.how) && now.op->context->error == CUDA_SUCCESS)
-            report(m, from, to, now, before);
+            report_missing_order(m, from, to, now, before);
         if (is_over(before.op) || (ordered && covers(now.how, before.how)))
             continue;
-        s.access[s.n++] = before;
+        s.use[s.n++] = before;
     }
-    if (s.n == ACCESSES)
-        memmove(s.access, s.access + 1, --s.n * sizeof *s.access);
-    s.access[s.n++] = now;
-    push(out, &s);
+    if (s.n == EMU_USES)
+        memmove(s.use, s.use + 1, --s.n * sizeof *s.use);
+    s.use[s.n++] = now;
+    push_span(out, &s);
 }
 
-/* One range of bytes, where `rest` is what is left of the spans before. */
-static void use_range(const emu_memory *m, uint64_t from, uint64_t to, access now, uint32_t *next, emu_span *rest,
+/* Adds a use of a range of bytes. *next is the next span of the memory, *rest the unprocessed part of the one
+ * before. */
+static void use_range(const emu_memory *m, uint64_t from, uint64_t to, emu_use now, uint32_t *next, emu_span *rest,
                       spans *out)
 {
     while (from < to) {
         while (rest->to <= from && *next < m->n_spans) {
-            push(out, rest);
+            push_span(out, rest);
             *rest = m->spans[(*next)++];
         }
         bool left = rest->to > from;
-        if (!left || rest->from >= to) { /* nothing is known of the others */
-            use(m, NULL, from, to, now, out);
+        if (!left || rest->from >= to) { /* no earlier use of these bytes */
+            add_use(m, NULL, from, to, now, out);
             return;
         }
         if (rest->from > from) {
-            use(m, NULL, from, rest->from, now, out);
+            add_use(m, NULL, from, rest->from, now, out);
             from = rest->from;
         }
         emu_span before = *rest;
         before.to = from;
-        push(out, &before);
+        push_span(out, &before);
         uint64_t end = rest->to < to ? rest->to : to;
-        use(m, rest, from, end, now, out);
+        add_use(m, rest, from, end, now, out);
         rest->from = from = end;
     }
 }
 
-/* Replaces spans first .. last-1. */
+/* Replaces spans first .. last - 1. */
 static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const spans *with)
 {
     uint32_t behind = m->n_spans - last, n = first + with->n + behind;
     if (!wf__grow(&m->spans, &m->cap_spans, n, sizeof *m->spans)) {
-        let_go_all(with->list, with->n);
+        wf__emu_release_spans(with->list, with->n);
         give_up();
         return;
     }
-    let_go_all(m->spans + first, last - first);
+    wf__emu_release_spans(m->spans + first, last - first);
     if (behind)
         memmove(m->spans + first + with->n, m->spans + last, behind * sizeof *m->spans);
     if (with->n)
@@ -393,8 +321,9 @@ static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const sp
     m->n_spans = n;
 }
 
-/* What the host has waited for is forgotten where memory is used again; elsewhere now and then, when there is much. */
-static void clean(emu_memory *m)
+/* Drops all uses that the host has waited for. add_use drops those of bytes that are used again; this call, made when
+ * spans have doubled, bounds the others. */
+static void drop_old_uses(emu_memory *m)
 {
     enum { MANY = 64 };
     spans kept = { 0 };
@@ -402,16 +331,16 @@ static void clean(emu_memory *m)
         emu_span s = m->spans[i];
         s.n = 0;
         for (uint32_t k = 0; k < m->spans[i].n; k++)
-            if (!is_over(m->spans[i].access[k].op))
-                s.access[s.n++] = m->spans[i].access[k];
-        push(&kept, &s);
+            if (!is_over(m->spans[i].use[k].op))
+                s.use[s.n++] = m->spans[i].use[k];
+        push_span(&kept, &s);
     }
     replace_spans(m, 0, m->n_spans, &kept);
     wf__free(kept.list);
     m->many_spans = 2 * m->n_spans + MANY;
 }
 
-/* The first span that reaches beyond `from`, or touches it. */
+/* The first span that ends at or beyond `from`. */
 static uint32_t span_at(const emu_memory *m, uint64_t from)
 {
     uint32_t low = 0, high = m->n_spans;
@@ -425,26 +354,26 @@ static uint32_t span_at(const emu_memory *m, uint64_t from)
     return low;
 }
 
-static void remember(emu_memory *m, emu_op *op, unsigned touch)
+static void remember_touched(emu_memory *m, emu_op *op, unsigned touch)
 {
     const uint64_t *bits = m->touched[touch];
-    access now = { op, kinds[touch] };
+    emu_use now = { op, kinds[touch] };
     spans out = { 0 };
     emu_span rest = { 0 };
-    uint64_t end = m->touched_to, from = bits ? next_bit(bits, m->touched_from, end, false) : end;
+    uint64_t end = m->touched_to, from = bits ? wf__emu_next_bit(bits, m->touched_from, end, false) : end;
     if (from == end)
         return;
     if (m->n_spans >= m->many_spans)
-        clean(m);
+        drop_old_uses(m);
     uint32_t first = span_at(m, from), next = first;
     while (from < end) {
-        uint64_t to = next_bit(bits, from, end, true);
+        uint64_t to = wf__emu_next_bit(bits, from, end, true);
         use_range(m, from, to, now, &next, &rest, &out);
-        from = next_bit(bits, to, end, false);
+        from = wf__emu_next_bit(bits, to, end, false);
     }
-    push(&out, &rest);
-    if (next < m->n_spans) /* may be one with the last */
-        push(&out, &m->spans[next++]);
+    push_span(&out, &rest);
+    if (next < m->n_spans) /* push_span may merge it with the last one */
+        push_span(&out, &m->spans[next++]);
     replace_spans(m, first, next, &out);
     wf__free(out.list);
 }
@@ -479,7 +408,7 @@ static emu_op *new_op(CUcontext c, uint32_t line, const char *what, const char *
 emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
 {
     emu_order *o = order();
-    const emu_line *l = o->on ? enter(c, stream) : NULL;
+    const emu_line *l = o->on ? enter_line(c, stream) : NULL;
     return l ? new_op(c, (uint32_t)(l - o->lines), what, verb) : NULL;
 }
 
@@ -492,10 +421,10 @@ emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
         new_line((emu_line){ 0 });
     if (!o->on)
         return NULL;
-    join(&o->lines[HOST].clock, &o->host);
+    join_clocks(&o->lines[HOST].clock, &o->host);
     emu_op *op = new_op(c, HOST, what, verb);
     if (op)
-        join(&o->host, &o->lines[HOST].clock);
+        join_clocks(&o->host, &o->lines[HOST].clock);
     return op;
 }
 
@@ -508,9 +437,9 @@ void wf__emu_op_end(emu_op *op, bool waits)
         give_up();
     for (uint32_t k = 0; o->on && k < op->touched.n; k++)
         for (unsigned i = 0; o->on && i < EMU_TOUCHES; i++)
-            remember(op->touched.list[k], op, i);
+            remember_touched(op->touched.list[k], op, i);
     if (o->on && waits)
-        join(&o->host, &o->lines[op->line].clock);
+        join_clocks(&o->host, &o->lines[op->line].clock);
     wf__emu_op_drop(op);
 }
 
@@ -518,8 +447,8 @@ void wf__emu_op_drop(emu_op *op)
 {
     if (!op)
         return;
-    clear_touched(op);
+    wf__emu_clear_touched(op);
     wf__free(op->touched.list);
     op->touched = (emu_touched){ 0 };
-    let_go(op);
+    wf__emu_release_op(op);
 }

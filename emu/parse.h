@@ -1,4 +1,8 @@
-/* parse.h - shared by the parts of the PTX reader: tokens, scopes, and an instruction on its way to its decoder. */
+/* parse.h - the state that the parts of the PTX reader share: tokens, scopes, the instruction that is being decoded.
+ *
+ * The files form layers; each calls only those before it: lex.c; parse_names.c; decode_operand.c, parse_var.c;
+ * decode_alu.c, decode_memory.c, decode_control.c; decode.c; parse_func.c.
+ */
 #ifndef WEFT_EMU_PARSE_H
 #define WEFT_EMU_PARSE_H
 #include "emu/emu.h"
@@ -13,7 +17,7 @@ typedef enum emu_token {
     EMU_TOK_END,
     EMU_TOK_WORD, /* names, opcodes with their modifiers, directives with their dot */
     EMU_TOK_INT,
-    EMU_TOK_FLOAT, /* `number` has the bits of an f64, `bits32` those of 0f... */
+    EMU_TOK_FLOAT, /* `number`: bits of an f64; `bits32`: bits of a 0f literal */
     EMU_TOK_STRING,
     EMU_TOK_PUNCT
 } emu_token;
@@ -23,22 +27,23 @@ typedef struct emu_symbol {
     emu_slice name;
     uint8_t kind;
     emu_type type;
-    uint32_t first, count; /* REG: rows, count of name<count> (0: a single one); VAR: index; FRAME, PARAM: offset */
+    uint32_t first,
+        count; /* REG: first row, and count of name<count> (0 = one register); VAR: index; FRAME, PARAM: offset */
     uint32_t bytes;
-    uint32_t next; /* in its bucket, 1 + index */
+    uint32_t next; /* 1 + index of the next symbol of its bucket; 0 = none */
     uint32_t bucket;
 } emu_symbol;
 
 typedef struct emu_label {
     emu_slice name;
-    uint32_t at, scope, line; /* at: instruction, or index into emu_func.targets */
+    uint32_t at, scope, line; /* at: instruction, or for a table the index in emu_func.targets */
     bool table;
 } emu_label;
-typedef struct emu_fix {
+typedef struct emu_fix { /* a reference to a label that may come later */
     emu_slice name;
     uint32_t scope, line;
-    uint32_t inst;   /* its target is to be set, or */
-    uint32_t target; /* 1 + index into emu_func.targets */
+    uint32_t inst;   /* instruction whose target is the label, if `target` is 0 */
+    uint32_t target; /* 1 + index in emu_func.targets; 0 = the label belongs to an instruction */
     bool table;
 } emu_fix;
 
@@ -47,15 +52,15 @@ enum { EMU_BUCKETS = 1024, EMU_DEPTH = 64, EMU_MAX_OPERANDS = 40, EMU_MAX_MODS =
 typedef enum emu_operand_kind { EMU_OP_NAME, EMU_OP_INT, EMU_OP_FLOAT, EMU_OP_VECTOR, EMU_OP_ADDRESS } emu_operand_kind;
 typedef struct emu_operand {
     uint8_t kind;
-    bool negate; /* !p, -literal is folded */
+    bool negate; /* !p (the sign of a literal is part of its value) */
     bool has_bits32;
-    emu_slice name;   /* of a name or an address's base */
-    emu_slice second; /* p|q */
+    emu_slice name;   /* name, or base of an address */
+    emu_slice second; /* q of p|q */
     uint64_t number;
     uint32_t bits32;
     int64_t offset;
-    uint32_t n;     /* of a vector */
-    uint32_t first; /* of a vector's elements in emu_parser.elements */
+    uint32_t n;     /* number of elements of a vector */
+    uint32_t first; /* index of the first one in emu_parser.elements */
 } emu_operand;
 
 typedef struct emu_parser {
@@ -84,7 +89,7 @@ typedef struct emu_parser {
     uint32_t n_mods, mod;
     emu_operand operands[EMU_MAX_OPERANDS], elements[EMU_MAX_OPERANDS * 4];
     uint32_t n_operands, n_elements;
-    uint32_t n_results; /* call: operands before the name */
+    uint32_t n_results; /* call: number of operands before the name */
     emu_inst inst;
     uint32_t dst[EMU_MAX_OPERANDS], src[EMU_MAX_OPERANDS * 4];
     uint32_t n_dst, n_src;
@@ -97,43 +102,44 @@ bool wf__emu_at(emu_parser *p, const char *punct_or_word);
 bool wf__emu_accept(emu_parser *p, const char *punct_or_word);
 bool wf__emu_expect(emu_parser *p, const char *punct_or_word);
 bool wf__emu_out_of_memory(emu_parser *p); /* false */
-emu_type wf__emu_type_of(emu_slice name);  /* without the dot; EMU_NONE if it is none */
+emu_type wf__emu_type_of(emu_slice name);  /* name without the dot; EMU_NONE = not a type */
 
 /* parse_names.c */
 emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type);
-/* A register of a range gives its row. NULL when the name is not known. */
+/* *row is the row of a register, also of one of a range. NULL = unknown name. */
 const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row);
 bool wf__emu_open_scope(emu_parser *p);
 void wf__emu_close_scope(emu_parser *p);
-uint32_t wf__emu_func_index(const emu_module *m, emu_slice name); /* n_funcs: none */
-const char *wf__emu_keep(emu_parser *p, emu_slice name);
-bool wf__emu_label(emu_parser *p, emu_slice name, uint32_t at, bool table);
-bool wf__emu_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table);
+uint32_t wf__emu_func_index(const emu_module *m, emu_slice name); /* n_funcs = unknown name */
+const char *wf__emu_copy_name(emu_parser *p, emu_slice name);
+bool wf__emu_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table);
+bool wf__emu_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table);
 
 /* parse_var.c */
-bool wf__emu_variable(emu_parser *p, emu_space space, bool is_extern);
-bool wf__emu_registers(emu_parser *p);
-bool wf__emu_parameter(emu_parser *p, bool entry, emu_var *out);
+bool wf__emu_parse_variable(emu_parser *p, emu_space space, bool is_extern);
+bool wf__emu_parse_registers(emu_parser *p);
+bool wf__emu_parse_parameter(emu_parser *p, bool entry, emu_var *out);
 
 /* parse_func.c */
-bool wf__emu_function(emu_parser *p, bool entry);
+bool wf__emu_parse_function(emu_parser *p, bool entry);
 
-/* decode.c: reads the modifiers and operands of p; appends to p->f->code */
+/* decode.c: decodes the modifiers and operands of p and appends the instruction to p->f->code. */
 bool wf__emu_decode(emu_parser *p, uint32_t guard, bool negate);
 
-/* What decoders are made of. Modifiers are taken in the order of the manual's grammar. */
+/* decode_operand.c. Decoders take modifiers in the order of the manual's grammar: each call looks at the next one. */
+bool wf__emu_bad_modifier(emu_parser *p); /* reports the current or missing modifier; false */
 bool wf__emu_take(emu_parser *p, const char *mod);
-int wf__emu_take_of(emu_parser *p, const char *const *names); /* index or -1; names end with NULL */
+int wf__emu_take_of(emu_parser *p, const char *const *names); /* index, or -1 = none of them; names end with NULL */
 emu_type wf__emu_take_type(emu_parser *p);
-bool wf__emu_need_type(emu_parser *p, emu_type *out, uint32_t allowed); /* a bit per type */
+bool wf__emu_need_type(emu_parser *p, emu_type *out, uint32_t allowed); /* allowed: a bit per type */
 bool wf__emu_need_sm(emu_parser *p, uint32_t sm);
 bool wf__emu_need_operands(emu_parser *p, uint32_t least, uint32_t most);
 bool wf__emu_src(emu_parser *p, uint32_t i, emu_type type);
 bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
 bool wf__emu_dst(emu_parser *p, uint32_t i, emu_type type);
 bool wf__emu_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
-bool wf__emu_address(emu_parser *p, uint32_t i);         /* base to src, offset and space to the instruction */
-uint32_t wf__emu_constant(emu_parser *p, uint64_t bits); /* row; EMU_ROW_NONE without memory */
+bool wf__emu_address(emu_parser *p, uint32_t i);         /* base to the sources, offset and space to the instruction */
+uint32_t wf__emu_constant(emu_parser *p, uint64_t bits); /* a row; EMU_ROW_NONE = out of memory */
 bool wf__emu_push_src(emu_parser *p, uint32_t row);
 void wf__emu_take_scope(emu_parser *p);
 #define EMU_BIT(type) ((uint32_t)1 << (type))

@@ -1,4 +1,4 @@
-/* parse_func.c - modules and functions: directives, statements, labels, operands. */
+/* parse_func.c - parses a module: its directives, and functions with their statements, labels and operands. */
 #include "emu/parse.h"
 #include <stdlib.h>
 
@@ -145,7 +145,7 @@ static bool read_instruction(emu_parser *p)
         negate = wf__emu_accept(p, "!");
         const emu_symbol *s = p->token == EMU_TOK_WORD ? wf__emu_lookup(p, p->text, &guard) : NULL;
         if (!s || s->kind != EMU_SYM_REG || s->type != EMU_PRED)
-            return wf__emu_fail(p, "'%.*s' is no predicate", (int)p->text.n, p->text.at);
+            return wf__emu_fail(p, "'%.*s' is not a predicate", (int)p->text.n, p->text.at);
         wf__emu_next(p);
     }
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.')
@@ -159,7 +159,7 @@ static bool read_instruction(emu_parser *p)
     if (call ? !read_call(p) : !read_list(p, ";"))
         return false;
     uint32_t after = p->token_line;
-    p->token_line = line; /* errors of decoding belong to the instruction */
+    p->token_line = line; /* errors of decoding name the line of the instruction */
     if (!wf__emu_decode(p, guard, negate))
         return false;
     p->token_line = after;
@@ -173,7 +173,8 @@ static bool skip_to_semicolon(emu_parser *p)
     return wf__emu_expect(p, ";");
 }
 
-static bool skip_line(emu_parser *p) /* .loc and .file end with their line */
+/* .loc and .file end with their line. */
+static bool skip_line(emu_parser *p)
 {
     uint32_t line = p->token_line;
     while (!p->failed && p->token != EMU_TOK_END && p->token_line == line)
@@ -186,7 +187,7 @@ static bool read_targets(emu_parser *p, emu_slice name)
 {
     emu_func *f = p->f;
     uint32_t at = f->n_targets, count = 0;
-    if (!wf__emu_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
+    if (!wf__emu_add_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
         return p->failed ? false : wf__emu_out_of_memory(p);
     f->n_targets++;
     do {
@@ -195,7 +196,7 @@ static bool read_targets(emu_parser *p, emu_slice name)
         if (!wf__grow(&f->targets, &f->cap_targets, f->n_targets + 1, sizeof *f->targets))
             return wf__emu_out_of_memory(p);
         f->targets[f->n_targets] = 0;
-        if (!wf__emu_reference(p, p->text, 0, 1 + f->n_targets++, false))
+        if (!wf__emu_add_reference(p, p->text, 0, 1 + f->n_targets++, false))
             return false;
         count++;
         wf__emu_next(p);
@@ -207,17 +208,17 @@ static bool read_targets(emu_parser *p, emu_slice name)
 static bool read_directive(emu_parser *p)
 {
     if (wf__emu_accept(p, ".reg"))
-        return wf__emu_registers(p);
+        return wf__emu_parse_registers(p);
     if (wf__emu_accept(p, ".shared"))
-        return wf__emu_variable(p, EMU_SHARED, false);
+        return wf__emu_parse_variable(p, EMU_SHARED, false);
     if (wf__emu_accept(p, ".local"))
-        return wf__emu_variable(p, EMU_LOCAL, false);
+        return wf__emu_parse_variable(p, EMU_LOCAL, false);
     if (wf__emu_accept(p, ".param"))
-        return wf__emu_variable(p, EMU_PARAM, false);
+        return wf__emu_parse_variable(p, EMU_PARAM, false);
     if (wf__emu_accept(p, ".global"))
-        return wf__emu_variable(p, EMU_GLOBAL, false);
+        return wf__emu_parse_variable(p, EMU_GLOBAL, false);
     if (wf__emu_accept(p, ".const"))
-        return wf__emu_variable(p, EMU_CONST, false);
+        return wf__emu_parse_variable(p, EMU_CONST, false);
     if (wf__emu_at(p, ".loc") || wf__emu_at(p, ".file"))
         return skip_line(p);
     if (wf__emu_accept(p, ".pragma"))
@@ -239,7 +240,7 @@ static bool read_named(emu_parser *p)
         return read_targets(p, name);
     if (wf__emu_at(p, ".callprototype") || wf__emu_at(p, ".calltargets"))
         return wf__emu_fail(p, "indirect calls are not supported by the emulator");
-    return wf__emu_label(p, name, p->f->n_code, false);
+    return wf__emu_add_label(p, name, p->f->n_code, false);
 }
 
 static bool read_body(emu_parser *p)
@@ -318,7 +319,7 @@ static bool read_params(emu_parser *p, bool entry, emu_var **list, uint32_t *n, 
         return true;
     do {
         emu_var v;
-        if (!wf__emu_parameter(p, entry, &v))
+        if (!wf__emu_parse_parameter(p, entry, &v))
             return false;
         if (!wf__grow(list, cap, *n + 1, sizeof **list))
             return wf__emu_out_of_memory(p);
@@ -339,7 +340,7 @@ static void drop_func(emu_func *f)
     wf__free(f);
 }
 
-/* A body takes the place of an earlier declaration. */
+/* Adds a function to the module, or replaces an earlier declaration by it. */
 static bool file_function(emu_parser *p, emu_func *f)
 {
     emu_module *m = p->m;
@@ -347,7 +348,7 @@ static bool file_function(emu_parser *p, emu_func *f)
     if (known < m->n_funcs) {
         emu_func *old = m->funcs[known];
         if (old->has_body || old->entry != f->entry || old->n_params != f->n_params || old->n_results != f->n_results)
-            return wf__emu_fail(p, "'%s' is declared twice, or otherwise before", f->name);
+            return wf__emu_fail(p, "'%s' is declared twice, or differently before", f->name);
         m->funcs[known] = f;
         drop_func(old);
         return true;
@@ -358,7 +359,7 @@ static bool file_function(emu_parser *p, emu_func *f)
     return true;
 }
 
-bool wf__emu_function(emu_parser *p, bool entry)
+bool wf__emu_parse_function(emu_parser *p, bool entry)
 {
     emu_func *f = wf__alloc0(sizeof *f);
     if (!f)
@@ -377,7 +378,7 @@ bool wf__emu_function(emu_parser *p, bool entry)
         wf__emu_fail(p, "the name of a function was expected, not '%.*s'", (int)p->text.n, p->text.at);
         goto done;
     }
-    f->name = wf__emu_keep(p, p->text);
+    f->name = wf__emu_copy_name(p, p->text);
     if (!f->name)
         goto done;
     wf__emu_next(p);
@@ -392,7 +393,7 @@ bool wf__emu_function(emu_parser *p, bool entry)
         f->has_body = true;
         if (!wf__emu_expect(p, "{") || !read_body(p))
             goto done;
-        p->opcode = (emu_slice){ entry ? "exit" : "ret", entry ? 4 : 3 }; /* the end of the body */
+        p->opcode = (emu_slice){ entry ? "exit" : "ret", entry ? 4 : 3 }; /* implied at the end of the body */
         p->n_mods = p->mod = p->n_operands = p->n_dst = p->n_src = 0;
         p->inst = (emu_inst){ .guard = EMU_ROW_NONE, .line = p->token_line };
         wf__emu_decode(p, EMU_ROW_NONE, false);
@@ -408,7 +409,7 @@ done:
 /* ---- the module ---- */
 static bool read_version(emu_parser *p)
 {
-    /* "8.3" arrives as a float token: its text counts */
+    /* "8.3" is a float token, so the version is read from its text */
     unsigned major = 0, minor = 0, digits = 0;
     const char *s = p->text.at, *end = s + p->text.n;
     for (; s < end && *s >= '0' && *s <= '9' && major < 1000; s++)
@@ -440,7 +441,8 @@ static bool read_target(emu_parser *p)
     return true;
 }
 
-static bool read_section(emu_parser *p) /* of debug information: skipped */
+/* Skips a section of debug information. */
+static bool read_section(emu_parser *p)
 {
     unsigned depth = 0;
     wf__emu_next(p);
@@ -484,19 +486,19 @@ static bool read_top(emu_parser *p)
     if (!p->m->version || !p->m->target)
         return wf__emu_fail(p, ".version and .target must come first");
     if (wf__emu_accept(p, ".entry"))
-        return wf__emu_function(p, true);
+        return wf__emu_parse_function(p, true);
     if (wf__emu_accept(p, ".func"))
-        return wf__emu_function(p, false);
+        return wf__emu_parse_function(p, false);
     if (wf__emu_accept(p, ".global"))
-        return wf__emu_variable(p, EMU_GLOBAL, is_extern);
+        return wf__emu_parse_variable(p, EMU_GLOBAL, is_extern);
     if (wf__emu_accept(p, ".const"))
-        return wf__emu_variable(p, EMU_CONST, is_extern);
+        return wf__emu_parse_variable(p, EMU_CONST, is_extern);
     if (wf__emu_accept(p, ".shared"))
-        return wf__emu_variable(p, EMU_SHARED, is_extern);
-    return wf__emu_fail(p, "'%.*s' is no directive that the emulator knows", (int)p->text.n, p->text.at);
+        return wf__emu_parse_variable(p, EMU_SHARED, is_extern);
+    return wf__emu_fail(p, "the emulator does not know the directive '%.*s'", (int)p->text.n, p->text.at);
 }
 
-/* What is used is there. */
+/* Checks that everything that code uses is defined. */
 static void check_whole(emu_parser *p)
 {
     const emu_module *m = p->m;
@@ -510,7 +512,7 @@ static void check_whole(emu_parser *p)
             if (in->kind == EMU_CALL && !m->funcs[in->callee]->has_body)
                 wf__emu_fail(p, "'%s' is called, but has no body", m->funcs[in->callee]->name);
             if (in->symbol && m->vars[in->callee].is_extern)
-                wf__emu_fail(p, "'%s' is used, but is defined nowhere", m->vars[in->callee].name);
+                wf__emu_fail(p, "'%s' is used, but not defined", m->vars[in->callee].name);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* parse_names.c - scopes, registers by range, labels and what refers to them. */
+/* parse_names.c - scopes: symbols, ranges of registers, labels and references to them. */
 #include "emu/parse.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,19 +10,20 @@ static uint32_t bucket_of(emu_slice name)
         h = (h ^ (uint8_t)name.at[i]) * 16777619u;
     return (h ^ h >> 15) % EMU_BUCKETS;
 }
-static bool same(emu_slice a, emu_slice b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
+static bool is_same_name(emu_slice a, emu_slice b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
 
-static uint32_t find(const emu_parser *p, emu_slice name) /* 1 + index or 0 */
+/* 1 + index; 0 = unknown name. */
+static uint32_t find_symbol(const emu_parser *p, emu_slice name)
 {
     uint32_t i = p->buckets[bucket_of(name)];
-    while (i && !same(p->symbols[i - 1].name, name))
+    while (i && !is_same_name(p->symbols[i - 1].name, name))
         i = p->symbols[i - 1].next;
     return i;
 }
 
 emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type)
 {
-    uint32_t known = find(p, name);
+    uint32_t known = find_symbol(p, name);
     if (known > p->marks[p->depth]) {
         wf__emu_fail(p, "'%.*s' is declared twice", (int)name.n, name.at);
         return NULL;
@@ -41,7 +42,7 @@ emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind,
 
 const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
 {
-    uint32_t i = find(p, name);
+    uint32_t i = find_symbol(p, name);
     if (i && !(p->symbols[i - 1].kind == EMU_SYM_REG && p->symbols[i - 1].count)) {
         *row = p->symbols[i - 1].first;
         return &p->symbols[i - 1];
@@ -49,11 +50,12 @@ const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
     uint32_t digits = 0, number = 0;
     while (digits < name.n && digits < 9 && isdigit((unsigned char)name.at[name.n - 1 - digits]))
         digits++;
-    for (uint32_t used = 1; used <= digits && used < name.n; used++) { /* %r1<20> and %r12 */
+    for (uint32_t used = 1; used <= digits && used < name.n;
+         used++) { /* %r12 may be register 12 of %r<..> or register 2 of %r1<..> */
         emu_slice prefix = { name.at, name.n - used };
         if (used > 1 && prefix.at[prefix.n] == '0')
             continue;
-        i = find(p, prefix);
+        i = find_symbol(p, prefix);
         if (!i || p->symbols[i - 1].kind != EMU_SYM_REG || !p->symbols[i - 1].count)
             continue;
         number = 0;
@@ -71,14 +73,14 @@ const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
 bool wf__emu_open_scope(emu_parser *p)
 {
     if (p->depth + 1 >= EMU_DEPTH)
-        return wf__emu_fail(p, "blocks are nested more than %d deep", EMU_DEPTH);
+        return wf__emu_fail(p, "scopes are nested more than %d deep", EMU_DEPTH);
     p->depth++;
     p->marks[p->depth] = p->n_symbols;
     p->scopes[p->depth] = ++p->next_scope;
     return true;
 }
 
-static void resolve(emu_parser *p, emu_fix *x, const emu_label *l)
+static void resolve_reference(emu_parser *p, emu_fix *x, const emu_label *l)
 {
     if (x->table != l->table) {
         p->token_line = x->line;
@@ -90,7 +92,7 @@ static void resolve(emu_parser *p, emu_fix *x, const emu_label *l)
     }
 }
 
-/* References that this scope's labels answer are settled, the others belong to the scope around it. */
+/* Resolves references to labels of this scope. The other references pass to the scope around it. */
 void wf__emu_close_scope(emu_parser *p)
 {
     uint32_t scope = p->scopes[p->depth], outer = p->depth > 1 ? p->scopes[p->depth - 1] : 0, kept = 0;
@@ -98,10 +100,10 @@ void wf__emu_close_scope(emu_parser *p)
         emu_fix x = p->fixes[i];
         const emu_label *found = NULL;
         for (uint32_t k = 0; x.scope == scope && k < p->n_labels && !found; k++)
-            if (p->labels[k].scope == scope && same(p->labels[k].name, x.name))
+            if (p->labels[k].scope == scope && is_same_name(p->labels[k].name, x.name))
                 found = &p->labels[k];
         if (found) {
-            resolve(p, &x, found);
+            resolve_reference(p, &x, found);
             continue;
         }
         if (x.scope == scope)
@@ -120,10 +122,10 @@ void wf__emu_close_scope(emu_parser *p)
     p->depth--;
 }
 
-bool wf__emu_label(emu_parser *p, emu_slice name, uint32_t at, bool table)
+bool wf__emu_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table)
 {
     for (uint32_t i = 0; i < p->n_labels; i++)
-        if (p->labels[i].scope == p->scopes[p->depth] && same(p->labels[i].name, name))
+        if (p->labels[i].scope == p->scopes[p->depth] && is_same_name(p->labels[i].name, name))
             return wf__emu_fail(p, "label '%.*s' is defined twice", (int)name.n, name.at);
     if (!wf__grow(&p->labels, &p->cap_labels, p->n_labels + 1, sizeof *p->labels))
         return wf__emu_out_of_memory(p);
@@ -131,7 +133,7 @@ bool wf__emu_label(emu_parser *p, emu_slice name, uint32_t at, bool table)
     return true;
 }
 
-bool wf__emu_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table)
+bool wf__emu_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table)
 {
     if (!wf__grow(&p->fixes, &p->cap_fixes, p->n_fixes + 1, sizeof *p->fixes))
         return wf__emu_out_of_memory(p);
@@ -147,7 +149,7 @@ uint32_t wf__emu_func_index(const emu_module *m, emu_slice name)
     return m->n_funcs;
 }
 
-const char *wf__emu_keep(emu_parser *p, emu_slice name)
+const char *wf__emu_copy_name(emu_parser *p, emu_slice name)
 {
     emu_module *m = p->m;
     char *copy = wf__alloc(name.n + 1);

@@ -1,4 +1,4 @@
-/* parse_var.c - declarations: registers, variables with their initial values, parameters. */
+/* parse_var.c - parses declarations: registers, variables with initial values, parameters. */
 #include "emu/number.h"
 #include "emu/parse.h"
 
@@ -32,12 +32,12 @@ static bool read_align(emu_parser *p, uint32_t *align)
     if (!read_count(p, 128, &n))
         return false;
     if (n == 0 || (n & (n - 1)))
-        return wf__emu_fail(p, "an alignment of %llu is no power of two", (unsigned long long)n);
+        return wf__emu_fail(p, "an alignment of %llu is not a power of two", (unsigned long long)n);
     *align = (uint32_t)n;
     return true;
 }
 
-static bool take_name(emu_parser *p, emu_slice *name)
+static bool read_name(emu_parser *p, emu_slice *name)
 {
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.')
         return wf__emu_fail(p, "a name was expected, not '%.*s'", (int)p->text.n, p->text.at);
@@ -49,7 +49,7 @@ static bool take_name(emu_parser *p, emu_slice *name)
     return true;
 }
 
-bool wf__emu_registers(emu_parser *p)
+bool wf__emu_parse_registers(emu_parser *p)
 {
     emu_type type;
     if (wf__emu_at(p, ".v2") || wf__emu_at(p, ".v4"))
@@ -59,7 +59,7 @@ bool wf__emu_registers(emu_parser *p)
     do {
         emu_slice name;
         uint64_t count = 0;
-        if (!take_name(p, &name))
+        if (!read_name(p, &name))
             return false;
         if (wf__emu_accept(p, "<")) {
             if (!read_count(p, 1000000, &count) || !wf__emu_expect(p, ">"))
@@ -79,7 +79,7 @@ bool wf__emu_registers(emu_parser *p)
     return wf__emu_expect(p, ";");
 }
 
-/* name[n][m]...; *elements is 0 for an open extent. */
+/* [n][m]... after a name. *open: an extent is empty, as in name[]. */
 static bool read_extents(emu_parser *p, uint64_t *elements, bool *open)
 {
     *elements = 1;
@@ -124,18 +124,18 @@ static bool store_element(emu_parser *p, emu_var *v, uint64_t at, bool minus)
     return true;
 }
 
-/* The address of a variable, in an initial value: name, name+number, generic(name). */
+/* An address as an initial value: name, name+number, generic(name). */
 static bool store_address(emu_parser *p, emu_var *v, uint64_t at)
 {
     bool generic = wf__emu_accept(p, "generic");
     emu_slice name;
     uint32_t row;
     uint64_t add = 0;
-    if ((generic && !wf__emu_expect(p, "(")) || !take_name(p, &name) || (generic && !wf__emu_expect(p, ")")))
+    if ((generic && !wf__emu_expect(p, "(")) || !read_name(p, &name) || (generic && !wf__emu_expect(p, ")")))
         return false;
     const emu_symbol *s = wf__emu_lookup(p, name, &row);
     if (!s || s->kind != EMU_SYM_VAR || p->m->vars[s->first].space == EMU_SHARED)
-        return wf__emu_fail(p, "'%.*s' is no global variable", (int)name.n, name.at);
+        return wf__emu_fail(p, "'%.*s' is not a global variable", (int)name.n, name.at);
     if (wf__emu_size(v->type) != 8 || at + 8 > v->size)
         return wf__emu_fail(p, "an address needs an element of 64 bits");
     if (wf__emu_accept(p, "+") && !read_count(p, UINT32_MAX, &add))
@@ -187,7 +187,7 @@ static bool place_shared(emu_parser *p, emu_var *v, bool open)
     return true;
 }
 
-/* A variable that lives in the frame of a function. */
+/* Places a variable in the frame of a function. */
 static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
 {
     emu_symbol *s = wf__emu_declare(p, name, EMU_SYM_FRAME, v->type);
@@ -202,7 +202,7 @@ static bool place_frame(emu_parser *p, emu_slice name, const emu_var *v)
     return true;
 }
 
-static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
+static bool place_variable(emu_parser *p, emu_slice name, emu_var *v, bool open)
 {
     emu_module *m = p->m;
     if (v->space == EMU_LOCAL || v->space == EMU_PARAM) {
@@ -233,7 +233,7 @@ static bool place(emu_parser *p, emu_slice name, emu_var *v, bool open)
     return !wf__emu_accept(p, "=") || read_values(p, kept);
 }
 
-bool wf__emu_variable(emu_parser *p, emu_space space, bool is_extern)
+bool wf__emu_parse_variable(emu_parser *p, emu_space space, bool is_extern)
 {
     emu_var v = { .space = (uint8_t)space, .is_extern = is_extern, .line = p->token_line };
     if (wf__emu_accept(p, ".attribute")) {
@@ -256,19 +256,19 @@ bool wf__emu_variable(emu_parser *p, emu_space space, bool is_extern)
     do {
         emu_slice name;
         bool open;
-        if (!take_name(p, &name) || !read_extents(p, &v.elements, &open))
+        if (!read_name(p, &name) || !read_extents(p, &v.elements, &open))
             return false;
         v.size = v.elements * width * wf__emu_size(v.type);
-        v.name = wf__emu_keep(p, name);
+        v.name = wf__emu_copy_name(p, name);
         if (open && wf__emu_at(p, "="))
             return wf__emu_fail(p, "'%s' needs an extent beside its initial values", v.name);
-        if (!v.name || !place(p, name, &v, open))
+        if (!v.name || !place_variable(p, name, &v, open))
             return false;
     } while (wf__emu_accept(p, ","));
     return wf__emu_expect(p, ";");
 }
 
-bool wf__emu_parameter(emu_parser *p, bool entry, emu_var *out)
+bool wf__emu_parse_parameter(emu_parser *p, bool entry, emu_var *out)
 {
     emu_func *f = p->f;
     emu_slice name;
@@ -285,9 +285,9 @@ bool wf__emu_parameter(emu_parser *p, bool entry, emu_var *out)
         if (!read_align(p, &pointee))
             return false;
     }
-    if (!take_name(p, &name) || !read_extents(p, &out->elements, &open))
+    if (!read_name(p, &name) || !read_extents(p, &out->elements, &open))
         return false;
-    out->name = wf__emu_keep(p, name);
+    out->name = wf__emu_copy_name(p, name);
     if (!out->name)
         return false;
     if (open)

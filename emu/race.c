@@ -1,14 +1,15 @@
-/* race.c - two accesses to one byte, one of them a write, not both strong, and nothing that orders them.
+/* race.c - data races (section "Memory Consistency Model"): two accesses to one byte, at least one of them a write, not
+ * both strong, that nothing orders.
  *
- * Section "Memory Consistency Model". Each granule (4 bytes, or 1 where smaller accesses touch the page) remembers its
- * last writer and two readers of different threads. An access is remembered as its context (block, warp, time, line)
- * and its lane. `time` counts the synchronisations of a block; an access is ordered before another thread's if one that
- * both took part in lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp,
- * or a release (fence, strong write) read by an acquire (strong read, fence).
+ * Each granule of memory (4 bytes, or 1 in pages with smaller accesses) remembers its last writer and two readers of
+ * different threads. A remembered access is its context (block, warp, time, line) and its lane. `time` counts the
+ * synchronisations of a block. An access is ordered before a later one of another thread if a synchronisation of both
+ * threads lies between them: a barrier of the block or of some of its warps, a barrier of lanes of one warp, or a
+ * release (fence, strong write) whose value an acquire (strong read, fence) has read.
  *
- * Never wrong about what it reports; it may miss races of three or more readers, and does not follow chains of
- * releases through a third block. Writes of the value that is there already do not race with each other. A word of
- * which a compare-and-swap changes a part, after a strong read, may have other parts that are others' own.
+ * Every reported race is real. Races may be missed: those with a third reader, and those behind chains of releases
+ * through a third block. Writes that do not change the memory do not race with other writes. A compare-and-swap of a
+ * word, after a strong read of it, leaves the bytes that it does not change to other threads.
  */
 #include "emu/run.h"
 
@@ -19,11 +20,11 @@ typedef struct context {
     uint8_t access, bytes;
 } context;
 typedef struct cell {
-    uint32_t writer, reader[2]; /* 1 + context << 5 | lane, kept as context + 1; 0: none */
+    uint32_t writer, reader[2]; /* (1 + context) << LANE_BITS | lane; 0 = none */
 } cell;
 struct emu_page {
     uint64_t owner;
-    bool bytes; /* granules of one byte */
+    bool bytes; /* granules have 1 byte, not 4 */
     cell cells[];
 };
 typedef struct release {
@@ -38,10 +39,10 @@ typedef struct location {
 struct emu_races {
     context **chunks;
     uint32_t n, cap_chunks, n_chunks;
-    uint32_t current; /* context + 1 of the running instruction */
+    uint32_t current; /* 1 + context of the running instruction */
     location *locations;
     uint32_t n_locations, cap_locations;
-    uint32_t *slots; /* hash of addresses: 1 + location */
+    uint32_t *slots; /* hash table of addresses: 1 + location; 0 = empty */
     uint32_t n_slots;
 };
 
@@ -77,11 +78,11 @@ static void no_memory(emu_run *r)
     wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
 }
 
-void wf__emu_race_context(emu_run *r, const emu_inst *in)
+void wf__emu_begin_accesses(emu_run *r, const emu_inst *in)
 {
     emu_races *s = r->races;
     uint32_t chunk = s->n >> CHUNK_BITS;
-    if (s->n >= MAX_CONTEXTS) { /* the search ends here; what was found was found */
+    if (s->n >= MAX_CONTEXTS) { /* the search ends; earlier findings stay */
         wf__emu_races_free(r);
         return;
     }
@@ -109,8 +110,9 @@ static const context *context_of(const emu_races *s, uint32_t record)
 }
 
 /* ---- order ---- */
-/* Did `time` of thread (warp, lane) of this block pass before what the lane of the running warp does now? */
-static bool before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t time, uint32_t now)
+/* True if accesses of thread (warp, lane) of this block at `time` are ordered before the next one of lane `now` of the
+ * running warp. */
+static bool is_before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t time, uint32_t now)
 {
     const emu_block *b = r->b;
     const emu_warp *w = r->w;
@@ -121,7 +123,7 @@ static bool before_now(const emu_run *r, uint32_t warp, uint32_t lane, uint32_t 
     return b->warps_met && time < b->warps_met[w->index * b->n_warps + warp];
 }
 
-static bool released(const release *e, const context *c, uint32_t lane, uint32_t here)
+static bool is_released(const release *e, const context *c, uint32_t lane, uint32_t here)
 {
     uint32_t thread = c->warp * EMU_LANES + lane;
     if (e->block != c->block || (e->scope == EMU_SCOPE_CTA && c->block != here))
@@ -131,34 +133,34 @@ static bool released(const release *e, const context *c, uint32_t lane, uint32_t
     return e->thread / EMU_LANES == c->warp && c->time < e->warp_sync;
 }
 
-static bool acquired(const emu_run *r, const context *c, uint32_t lane, uint32_t now)
+static bool is_acquired(const emu_run *r, const context *c, uint32_t lane, uint32_t now)
 {
     const emu_block *b = r->b;
     uint32_t done = NEVER;
     for (uint32_t i = b->n_acquired; i-- > 0;) {
         const emu_acquired *q = &b->acquired[i];
         if (q->location == done || q->time == NEVER ||
-            !before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->time, now))
+            !is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->time, now))
             continue;
         const location *l = &r->races->locations[q->location];
-        done = q->location; /* an older entry has fewer releases */
+        done = q->location; /* older entries of this location have fewer releases */
         for (uint32_t k = 0; k < q->count; k++)
-            if (released(&l->list[k], c, lane, b->id))
+            if (is_released(&l->list[k], c, lane, b->id))
                 return true;
     }
     return false;
 }
 
-static bool ordered(const emu_run *r, uint32_t record, uint32_t now)
+static bool is_ordered(const emu_run *r, uint32_t record, uint32_t now)
 {
     const context *c = context_of(r->races, record);
     uint32_t lane = record & (EMU_LANES - 1);
-    if (c->block == r->b->id && before_now(r, c->warp, lane, c->time, now))
+    if (c->block == r->b->id && is_before_now(r, c->warp, lane, c->time, now))
         return true;
-    return r->b->n_acquired && acquired(r, c, lane, now);
+    return r->b->n_acquired && is_acquired(r, c, lane, now);
 }
 
-static location *location_of(emu_races *s, uint64_t address, bool make)
+static location *find_location(emu_races *s, uint64_t address, bool make)
 {
     if (s->n_slots < 2 * (s->n_locations + 1)) {
         if (!make && s->n_locations == 0)
@@ -203,12 +205,13 @@ static bool fences_ready(emu_run *r)
 static void add_release(emu_run *r, uint32_t thread, uint64_t address)
 {
     emu_block *b = r->b;
-    location *l = location_of(r->races, address, true);
+    location *l = find_location(r->races, address, true);
     if (!l || !wf__grow(&l->list, &l->cap, l->n + 1, sizeof *l->list)) {
         no_memory(r);
         return;
     }
-    /* What other threads of the block fenced themselves before a barrier is released too: taken to be everything. */
+    /* If other threads fenced before a barrier, the write releases their accesses too. All accesses before the barrier
+     * count as released: this may miss a race, but reports no false one. */
     uint8_t scope = b->fence_scope[thread] ? b->fence_scope[thread] : (uint8_t)EMU_SCOPE_GPU;
     const release *e = l->n ? &l->list[l->n - 1] : NULL;
     if (e && e->block == b->id && e->thread == thread && e->time == b->fenced[thread] && e->sync_all == b->sync_all &&
@@ -220,7 +223,7 @@ static void add_release(emu_run *r, uint32_t thread, uint64_t address)
 static void add_acquired(emu_run *r, uint32_t thread, uint64_t address, bool at_once)
 {
     emu_block *b = r->b;
-    const location *l = location_of(r->races, address, false);
+    const location *l = find_location(r->races, address, false);
     if (!l || !l->n)
         return;
     uint32_t index = (uint32_t)(l - r->races->locations), time = at_once ? b->time : NEVER;
@@ -237,7 +240,7 @@ static void add_acquired(emu_run *r, uint32_t thread, uint64_t address, bool at_
     b->newest[thread] = b->n_acquired;
 }
 
-void wf__emu_race_order(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
+void wf__emu_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
 {
     emu_block *b = r->b;
     uint32_t thread = r->w->index * EMU_LANES + lane;
@@ -268,15 +271,15 @@ void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
         bool mine = q->thread / EMU_LANES == r->w->index && (mask >> q->thread % EMU_LANES & 1);
         bool after =
             q->time == NEVER && mask &&
-            before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->read, (uint32_t)__builtin_ctz(mask));
-        if (q->time == NEVER &&
-            (mine || after)) /* also a fence after a barrier with the reader; taken to stand at the read */
+            is_before_now(r, q->thread / EMU_LANES, q->thread % EMU_LANES, q->read, (uint32_t)__builtin_ctz(mask));
+        /* A fence of another thread, after a barrier with the reader, acquires too. It counts from the read on. */
+        if (q->time == NEVER && (mine || after))
             q->time = q->read;
     }
 }
 
-/* ---- meetings ---- */
-void wf__emu_race_meet(emu_run *r, emu_warp *w, uint32_t lanes)
+/* ---- barriers ---- */
+void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
 {
     emu_block *b = r->b;
     b->time++;
@@ -326,7 +329,7 @@ void wf__emu_race_barrier(emu_run *r, const uint32_t *lanes)
 }
 
 /* ---- pages ---- */
-static emu_page *page_of(emu_run *r, emu_page ***pages, uint64_t size, uint64_t at, bool bytes)
+static emu_page *find_page(emu_run *r, emu_page ***pages, uint64_t size, uint64_t at, bool bytes)
 {
     uint64_t count = (size + EMU_PAGE - 1) / EMU_PAGE, index = at / EMU_PAGE;
     const emu_block *b = r->b;
@@ -356,7 +359,8 @@ static emu_page *page_of(emu_run *r, emu_page ***pages, uint64_t size, uint64_t 
     return q;
 }
 
-static void conflict(emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, uint64_t address)
+static void report_race(emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access,
+                        uint64_t address)
 {
     const context *c = context_of(r->races, record);
     const uint32_t *g = r->l->grid;
@@ -372,14 +376,14 @@ static void conflict(emu_run *r, const emu_inst *in, uint32_t record, uint32_t l
     wf__str_free(&text);
 }
 
-/* Threads that update a part of a word by compare-and-swap begin with a strong read of all of it, beside which others
- * may write other parts: the swap will find out. */
+/* True for a strong read of a word and a plain write of a part of it. An update of another part by compare-and-swap
+ * begins with such a read; if the write changes the word in between, the swap fails and repeats. */
 static bool reads_part(unsigned reader, unsigned reads, unsigned writer, unsigned writes)
 {
     return reader == (EMU_READ | EMU_STRONG) && writer == EMU_WRITE && writes < reads;
 }
 
-static bool clash(const emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, bool same)
+static bool is_race(const emu_run *r, const emu_inst *in, uint32_t record, uint32_t lane, unsigned access, bool same)
 {
     if (!record)
         return false;
@@ -391,10 +395,10 @@ static bool clash(const emu_run *r, const emu_inst *in, uint32_t record, uint32_
         return false;
     if (reads_part(access, in->bytes, c->access, c->bytes) || reads_part(c->access, c->bytes, access, in->bytes))
         return false;
-    return !ordered(r, record, lane);
+    return !is_ordered(r, record, lane);
 }
 
-static bool same_thread(const emu_run *r, uint32_t a, uint32_t b)
+static bool is_same_thread(const emu_run *r, uint32_t a, uint32_t b)
 {
     if (!a || !b || ((a ^ b) & (EMU_LANES - 1)))
         return false;
@@ -402,11 +406,11 @@ static bool same_thread(const emu_run *r, uint32_t a, uint32_t b)
     return x->block == y->block && x->warp == y->warp;
 }
 
-static void remember(const emu_run *r, cell *c, uint32_t record, unsigned access)
+static void remember_access(const emu_run *r, cell *c, uint32_t record, unsigned access)
 {
     if (access & EMU_WRITE) {
-        /* A strong write need not be ordered after what it follows: that is kept beside it. */
-        uint32_t old = c->writer && !same_thread(r, c->writer, record) ? c->writer : 0;
+        /* Nothing need order a strong write after the previous access, so that one is kept too. */
+        uint32_t old = c->writer && !is_same_thread(r, c->writer, record) ? c->writer : 0;
         c->writer = record;
         if (!(access & EMU_STRONG)) {
             c->reader[0] = c->reader[1] = 0;
@@ -416,31 +420,31 @@ static void remember(const emu_run *r, cell *c, uint32_t record, unsigned access
         }
         return;
     }
-    if (!same_thread(r, c->reader[0], record))
+    if (!is_same_thread(r, c->reader[0], record))
         c->reader[1] = c->reader[0];
     c->reader[0] = record;
 }
 
-void wf__emu_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
-                  uint32_t lane, unsigned access, bool same, uint64_t address)
+void wf__emu_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
+                        uint32_t lane, unsigned access, bool same, uint64_t address)
 {
     emu_races *s = r->races;
     if (!s || r->fault)
         return;
     uint32_t record = s->current << LANE_BITS | lane;
     bool fine = bytes < 4 || (at & 3);
-    emu_page *p = page_of(r, pages, size, at, fine);
+    emu_page *p = find_page(r, pages, size, at, fine);
     unsigned shift = p && p->bytes ? 0 : 2;
     for (unsigned i = 0; p && i < bytes; i += 1u << shift) {
         cell *c = &p->cells[(at + i) % EMU_PAGE >> shift];
-        uint32_t bad = clash(r, in, c->writer, lane, access, same)      ? c->writer
-                       : clash(r, in, c->reader[0], lane, access, same) ? c->reader[0]
-                       : clash(r, in, c->reader[1], lane, access, same) ? c->reader[1]
-                                                                        : 0;
+        uint32_t bad = is_race(r, in, c->writer, lane, access, same)      ? c->writer
+                       : is_race(r, in, c->reader[0], lane, access, same) ? c->reader[0]
+                       : is_race(r, in, c->reader[1], lane, access, same) ? c->reader[1]
+                                                                          : 0;
         if (bad) {
-            conflict(r, in, bad - (1u << LANE_BITS), lane, access, address + i);
+            report_race(r, in, bad - (1u << LANE_BITS), lane, access, address + i);
             return;
         }
-        remember(r, c, record, access);
+        remember_access(r, c, record, access);
     }
 }

@@ -1,4 +1,4 @@
-/* report.c - what went wrong, in full: kernel, line and its text, block, thread. */
+/* report.c - the text of a fault: kernel, PTX line with its number, block, thread, and what went wrong. */
 #include "emu/run.h"
 
 void wf__emu_add_line(wf__str *out, const emu_module *m, uint32_t line)

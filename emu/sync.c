@@ -1,26 +1,28 @@
-/* sync.c - what lanes do together: shuffles, votes, matches, reductions and barriers of a warp, barriers of a block.
+/* sync.c - operations between lanes: shuffles, votes, matches, reductions and barriers of a warp, barriers of a block.
  *
- * A .sync instruction runs when every lane of its membermask that has not ended has come to it with the same mask.
- * An aligned barrier (section "barrier{.cta}") needs every lane of the warp that has not ended at the same place.
+ * A .sync instruction runs once every live lane of its membermask has reached it with the same mask. An aligned barrier
+ * (section "barrier{.cta}") needs every live lane of the warp at the same place. A live lane is one that has not ended.
  */
 #include "emu/run.h"
 
-enum { POISON = 0xa5a5a5a5u }; /* a shuffle's value from a lane that takes no part: undefined by the manual */
+enum {
+    POISON = 0xa5a5a5a5u
+}; /* value of a shuffle from a lane outside the membermask; the manual leaves it undefined */
 
-static void set(emu_run *r, const emu_inst *in, unsigned i, uint32_t lane, uint64_t x)
+static void set_result(emu_run *r, const emu_inst *in, unsigned i, uint32_t lane, uint64_t x)
 {
     uint32_t d = i < in->nd ? r->ops[in->ops + i] : EMU_ROW_NONE;
     if (d != EMU_ROW_NONE)
         emu_out(r, d)[lane] = x;
 }
 
-/* Section "shfl.sync": the pseudo code, lane by lane. */
+/* The pseudo code of section "shfl.sync". */
 static void shuffle(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *s = r->ops + in->ops + in->nd;
     const uint64_t *b = emu_row(r, s[2]), *c = emu_row(r, s[3]);
     uint64_t a[EMU_LANES], bv[EMU_LANES], cv[EMU_LANES];
-    memcpy(a, emu_row(r, s[1]), sizeof a); /* d may be a, b or c */
+    memcpy(a, emu_row(r, s[1]), sizeof a); /* copies, because d may be a, b or c */
     memcpy(bv, b, sizeof bv);
     memcpy(cv, c, sizeof cv);
     EMU_EACH(mask, lane)
@@ -48,8 +50,8 @@ static void shuffle(emu_run *r, const emu_inst *in, uint32_t mask)
         }
         if (!p)
             j = me;
-        set(r, in, 0, lane, mask >> (j & 31) & 1 ? a[j & 31] : POISON);
-        set(r, in, 1, lane, p);
+        set_result(r, in, 0, lane, mask >> (j & 31) & 1 ? a[j & 31] : POISON);
+        set_result(r, in, 1, lane, p);
     }
 }
 
@@ -62,7 +64,7 @@ static void vote(emu_run *r, const emu_inst *in, uint32_t mask)
                  : in->what == EMU_VOTE_ANY ? yes != 0
                  : in->what == EMU_VOTE_UNI ? yes == mask || yes == 0
                                             : yes;
-    EMU_EACH(mask, lane) { set(r, in, 0, lane, x); }
+    EMU_EACH(mask, lane) { set_result(r, in, 0, lane, x); }
 }
 
 static void match(emu_run *r, const emu_inst *in, uint32_t mask)
@@ -74,8 +76,8 @@ static void match(emu_run *r, const emu_inst *in, uint32_t mask)
         uint32_t same = 0;
         EMU_EACH(mask, other) { same |= (uint32_t)(a[other] == a[lane]) << other; }
         bool all = same == mask;
-        set(r, in, 0, lane, in->what == EMU_MATCH_ANY ? same : all ? mask : 0);
-        set(r, in, 1, lane, all);
+        set_result(r, in, 0, lane, in->what == EMU_MATCH_ANY ? same : all ? mask : 0);
+        set_result(r, in, 1, lane, all);
     }
 }
 
@@ -85,10 +87,10 @@ static void reduce(emu_run *r, const emu_inst *in, uint32_t mask)
     uint32_t first = (uint32_t)__builtin_ctz(mask);
     uint64_t x = a[first];
     EMU_EACH(mask & (mask - 1), other) { x = in->fn(in, x, a[other], 0, 0); }
-    EMU_EACH(mask, lane) { set(r, in, 0, lane, x); }
+    EMU_EACH(mask, lane) { set_result(r, in, 0, lane, x); }
 }
 
-static void together(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     switch (in->what) {
     case EMU_SHFL_UP:
@@ -114,20 +116,20 @@ static void together(emu_run *r, const emu_inst *in, uint32_t mask)
         uint32_t first = (uint32_t)__builtin_ctz(mask);
         EMU_EACH(mask, lane)
         {
-            set(r, in, 0, lane, first);
-            set(r, in, 1, lane, lane == first);
+            set_result(r, in, 0, lane, first);
+            set_result(r, in, 1, lane, lane == first);
         }
         break;
     }
     default:
         if (r->races)
-            wf__emu_race_meet(r, r->w, mask);
+            wf__emu_race_warp_barrier(r, r->w, mask);
         break;
     }
-    wf__emu_define(r, in, mask);
+    wf__emu_mark_defined(r, in, mask);
 }
 
-/* Lets every complete set of waiting lanes do its instruction. */
+/* Runs the instruction of every complete set of waiting lanes. */
 static void try_sync(emu_run *r)
 {
     emu_warp *w = r->w;
@@ -141,13 +143,13 @@ static void try_sync(emu_run *r)
         EMU_EACH(mask, other)
         {
             complete = complete && w->state[other] == EMU_AT_SYNC && w->waits_for[other] == w->waits_for[lane] &&
-                       wf__emu_together(w, other, lane);
+                       wf__emu_same_place(w, other, lane);
         }
         if (!complete)
             continue;
-        wf__emu_point(r, lane);
-        together(r, &r->code[r->pc], mask);
-        wf__emu_release(w, mask);
+        wf__emu_select_lane(r, lane);
+        do_warp_op(r, &r->code[r->pc], mask);
+        wf__emu_release_lanes(w, mask);
         done |= mask;
     }
 }
@@ -168,12 +170,12 @@ bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
         }
     }
     if (same) {
-        together(r, in, mask);
+        do_warp_op(r, in, mask);
         return true;
     }
     EMU_EACH(mask, each) { w->waits_for[each] = (uint32_t)members[each]; }
     EMU_EACH(r->active & ~mask, rest) { w->pc[rest] = r->pc + 1; }
-    wf__emu_park(r, in, mask, EMU_AT_SYNC);
+    wf__emu_block_lanes(r, in, mask, EMU_AT_SYNC);
     try_sync(r);
     return false;
 }
@@ -192,7 +194,7 @@ static void finish_lane(emu_run *r, emu_warp *w, const emu_barrier *bar, uint32_
     w->defined[row] |= 1u << lane;
 }
 
-static void complete(emu_run *r, emu_barrier *bar)
+static void complete_barrier(emu_run *r, emu_barrier *bar)
 {
     emu_block *b = r->b;
     uint32_t n = b->n_warps;
@@ -203,7 +205,7 @@ static void complete(emu_run *r, emu_barrier *bar)
         emu_warp *w = &b->warps[i];
         all = all && !(w->live & ~bar->lanes[n + i]);
         EMU_EACH(bar->lanes[i], lane) { finish_lane(r, w, bar, lane); }
-        wf__emu_release(w, bar->lanes[i]);
+        wf__emu_release_lanes(w, bar->lanes[i]);
     }
     if (r->races)
         wf__emu_race_barrier(r, all ? NULL : bar->lanes + n);
@@ -211,8 +213,8 @@ static void complete(emu_run *r, emu_barrier *bar)
     bar->arrived = bar->expected = bar->popc = 0;
 }
 
-/* The lanes come to the barrier of r's instruction. True: they go on at once (bar.arrive). */
-static bool arrive(emu_run *r, const emu_inst *in, uint32_t mask)
+/* The lanes arrive at the barrier of the current instruction. True: they go on at once (bar.arrive). */
+static bool arrive_at_barrier(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_block *b = r->b;
     emu_warp *w = r->w;
@@ -259,13 +261,13 @@ static bool arrive(emu_run *r, const emu_inst *in, uint32_t mask)
     if (waits) {
         bar->lanes[w->index] |= mask;
         EMU_EACH(mask, each) { w->waits_for[each] = id; }
-        wf__emu_park(r, in, mask, EMU_AT_BAR);
+        wf__emu_block_lanes(r, in, mask, EMU_AT_BAR);
     }
-    complete(r, bar);
+    complete_barrier(r, bar);
     return !waits;
 }
 
-/* Lanes that wait for the rest of their warp at an aligned barrier. */
+/* Lets lanes that wait at an aligned barrier arrive, once the whole warp is there. */
 static void try_align(emu_run *r)
 {
     emu_warp *w = r->w;
@@ -281,13 +283,13 @@ static void try_align(emu_run *r)
         return;
     EMU_EACH(waiting, other)
     {
-        if (!wf__emu_together(w, other, first))
+        if (!wf__emu_same_place(w, other, first))
             return;
     }
-    wf__emu_point(r, first);
+    wf__emu_select_lane(r, first);
     w->blocked &= ~waiting;
     EMU_EACH(waiting, each) { w->state[each] = EMU_READY; }
-    if (arrive(r, &r->code[r->pc], waiting))
+    if (arrive_at_barrier(r, &r->code[r->pc], waiting))
         EMU_EACH(waiting, go) { w->pc[go] = r->pc + 1; }
 }
 
@@ -295,14 +297,14 @@ bool wf__emu_bar(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     EMU_EACH(r->active & ~mask, rest) { r->w->pc[rest] = r->pc + 1; }
     if (!in->aligned || mask == r->w->live) {
-        if (!arrive(r, in, mask))
+        if (!arrive_at_barrier(r, in, mask))
             return false;
         if (mask == r->active)
             return true;
         EMU_EACH(mask, go) { r->w->pc[go] = r->pc + 1; }
         return false;
     }
-    wf__emu_park(r, in, mask, EMU_AT_ALIGN);
+    wf__emu_block_lanes(r, in, mask, EMU_AT_ALIGN);
     try_align(r);
     return false;
 }
@@ -313,10 +315,10 @@ void wf__emu_lanes_ended(emu_run *r)
     try_align(r);
     for (int i = 0; i < EMU_BARRIERS && r->b->live; i++)
         if (r->b->barriers[i].arrived && !r->b->barriers[i].expected)
-            complete(r, &r->b->barriers[i]);
+            complete_barrier(r, &r->b->barriers[i]);
 }
 
-/* ---- nobody can go on ---- */
+/* ---- deadlock ---- */
 static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool *divergent)
 {
     uint32_t left = w->live;
@@ -325,7 +327,7 @@ static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool 
         EMU_EACH(left, lane)
         {
             if (w->state[lane] == w->state[first] && w->waits_for[lane] == w->waits_for[first] &&
-                wf__emu_together(w, lane, first))
+                wf__emu_same_place(w, lane, first))
                 group |= 1u << lane;
         }
         left &= ~group;
@@ -345,7 +347,7 @@ static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool 
     }
 }
 
-void wf__emu_stuck(emu_run *r)
+void wf__emu_report_deadlock(emu_run *r)
 {
     wf__str text = { 0 };
     bool divergent = false;

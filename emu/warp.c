@@ -1,67 +1,14 @@
-/* warp.c - the instructions of one warp: which lanes go next, arithmetic, branches, calls. */
+/* warp.c - executes the instructions of one warp: chooses the group of lanes, arithmetic, branches, calls. */
 #include "emu/alu.h"
 #include "emu/run.h"
 
-/* Effort of a group while others could run; effort of a strong access, which may be a spinning one; calls within calls */
+/* PATIENCE: effort of a group while others are ready; STRONG: effort of a strong access, which may spin; MAX_DEPTH:
+ * nested calls. */
 enum { PATIENCE = 20000, STRONG = 64, MAX_DEPTH = 64 };
 
-/* ---- rows ---- */
-bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
-{
-    if (rows <= w->cap_rows)
-        return true;
-    uint32_t cap = rows < 2 * w->cap_rows ? 2 * w->cap_rows : rows;
-    uint64_t *regs = wf__realloc(w->regs, (size_t)cap * EMU_LANES * sizeof *regs);
-    if (regs)
-        w->regs = regs;
-    uint32_t *defined = wf__realloc(w->defined, cap * sizeof *defined);
-    if (defined)
-        w->defined = defined;
-    if (!regs || !defined) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
-        return false;
-    }
-    memset(regs + (size_t)w->cap_rows * EMU_LANES, 0, (size_t)(cap - w->cap_rows) * EMU_LANES * sizeof *regs);
-    memset(defined + w->cap_rows, 0, (cap - w->cap_rows) * sizeof *defined);
-    w->cap_rows = cap;
-    return true;
-}
-
-static void undefined(emu_run *r, const emu_inst *in, uint32_t lanes, unsigned operand)
-{
-    wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(lanes),
-                   "operand %u of the sources is a register that was never written", operand + 1);
-}
-void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
-{
-    const uint32_t *s = r->ops + in->ops + in->nd;
-    for (unsigned i = 0; i < in->ns; i++) {
-        uint32_t missing = s[i] < EMU_ROW_CONST ? mask & ~r->w->defined[r->base + s[i]] : 0;
-        if (missing) {
-            undefined(r, in, missing, i);
-            return;
-        }
-    }
-}
-void wf__emu_define(emu_run *r, const emu_inst *in, uint32_t mask)
-{
-    for (unsigned i = 0; i < in->nd; i++)
-        if (r->ops[in->ops + i] != EMU_ROW_NONE)
-            r->w->defined[r->base + r->ops[in->ops + i]] |= mask;
-}
-
 /* ---- groups ---- */
-static void point(emu_run *r) /* at the rows and code of the group */
-{
-    r->f = r->m->funcs[r->func];
-    r->code = r->f->code;
-    r->ops = r->f->ops;
-    r->rows[0] = r->w->regs + (size_t)r->base * EMU_LANES;
-    r->rows[1] = r->m->consts;
-    r->rows[2] = r->w->special;
-}
-
-static bool ahead(const emu_warp *w, uint32_t a, uint32_t b) /* does lane a go before lane b? */
+/* True if lane a runs before lane b: deeper calls first, then lower places. */
+static bool is_ahead(const emu_warp *w, uint32_t a, uint32_t b)
 {
     if (w->depth[a] != w->depth[b])
         return w->depth[a] > w->depth[b];
@@ -70,25 +17,9 @@ static bool ahead(const emu_warp *w, uint32_t a, uint32_t b) /* does lane a go b
     return w->pc[a] < w->pc[b];
 }
 
-bool wf__emu_together(const emu_warp *w, uint32_t a, uint32_t b)
-{
-    return w->pc[a] == w->pc[b] && w->func[a] == w->func[b] && w->base[a] == w->base[b] && w->local[a] == w->local[b] &&
-           w->depth[a] == w->depth[b];
-}
-
-void wf__emu_point(emu_run *r, uint32_t lane)
-{
-    const emu_warp *w = r->w;
-    r->pc = w->pc[lane];
-    r->func = w->func[lane];
-    r->base = w->base[lane];
-    r->local = w->local[lane];
-    r->depth = w->depth[lane];
-    point(r);
-}
-
-/* Chooses the lanes that run next. *stop: the place where others wait to be met. */
-static bool choose(emu_run *r, bool fair, uint32_t *stop)
+/* Chooses the group that runs next; `fair`: the one that has waited longest. *stop: the place where other lanes wait
+ * for this group; UINT32_MAX - 1 = others are ready elsewhere, UINT32_MAX = no others are ready. */
+static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
 {
     emu_warp *w = r->w;
     uint32_t ready = w->live & ~w->blocked;
@@ -98,53 +29,33 @@ static bool choose(emu_run *r, bool fair, uint32_t *stop)
     uint32_t best = (uint32_t)__builtin_ctz(ready), group = 0;
     EMU_EACH(ready, a)
     {
-        if (fair ? w->turn[a] < w->turn[best] : ahead(w, a, best))
+        if (fair ? w->turn[a] < w->turn[best] : is_ahead(w, a, best))
             best = a;
     }
     EMU_EACH(ready, b)
     {
-        if (wf__emu_together(w, b, best))
+        if (wf__emu_same_place(w, b, best))
             group |= 1u << b;
         else if (w->depth[b] == w->depth[best] && w->func[b] == w->func[best] && w->pc[b] > w->pc[best] &&
                  w->pc[b] < *stop)
             *stop = w->pc[b];
         else if (*stop == UINT32_MAX)
-            *stop = UINT32_MAX - 1; /* others are ready, elsewhere */
+            *stop = UINT32_MAX - 1;
     }
     r->clock++;
     EMU_EACH(group, c) { w->turn[c] = r->clock; }
     r->active = group;
-    wf__emu_point(r, best);
+    wf__emu_select_lane(r, best);
     return true;
 }
 
-static void save(emu_run *r, uint32_t lanes, uint32_t pc)
+static void save_pc(emu_run *r, uint32_t lanes, uint32_t pc)
 {
     EMU_EACH(lanes, lane) { r->w->pc[lane] = pc; }
 }
 
-void wf__emu_park(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
-{
-    (void)in;
-    r->w->blocked |= mask;
-    EMU_EACH(mask, lane)
-    {
-        r->w->state[lane] = (uint8_t)state;
-        r->w->pc[lane] = r->pc;
-    }
-}
-void wf__emu_release(emu_warp *w, uint32_t lanes)
-{
-    w->blocked &= ~lanes;
-    EMU_EACH(lanes, lane)
-    {
-        w->state[lane] = EMU_READY;
-        w->pc[lane]++;
-    }
-}
-
 /* ---- lane by lane ---- */
-static void alu(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_alu(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     static const uint64_t none[EMU_LANES];
     const uint32_t *o = r->ops + in->ops;
@@ -162,13 +73,13 @@ static void alu(emu_run *r, const emu_inst *in, uint32_t mask)
     EMU_EACH(mask, lane) { d[lane] = fn(in, a[lane], b[lane], c[lane], e[lane]); }
 }
 
-static bool join(unsigned how, bool a, bool b)
+static bool join_bool(unsigned how, bool a, bool b)
 {
     return how == EMU_BOOL_AND ? a && b : how == EMU_BOOL_OR ? a || b : how == EMU_BOOL_XOR ? a != b : a;
 }
 
-/* setp p|q: p = (a cmp b) join c, q = !(a cmp b) join c; set: all ones or 1.0 */
-static void compare(emu_run *r, const emu_inst *in, uint32_t mask)
+/* setp p|q: p = (a cmp b) join c, q = !(a cmp b) join c. set: true is all ones or 1.0. */
+static void do_compare(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *o = r->ops + in->ops;
     const uint64_t *a = emu_row(r, o[in->nd]), *b = emu_row(r, o[in->nd + 1]);
@@ -179,13 +90,13 @@ static void compare(emu_run *r, const emu_inst *in, uint32_t mask)
         bool p = wf__emu_compare(in->cmp, (int)(int64_t)in->fn(in, a[lane], b[lane], 0, 0));
         bool with = c && ((c[lane] & 1) != 0) != in->negate_a;
         if (o[0] != EMU_ROW_NONE)
-            emu_out(r, o[0])[lane] = join(in->join, p, with) ? yes : 0;
+            emu_out(r, o[0])[lane] = join_bool(in->join, p, with) ? yes : 0;
         if (in->nd > 1 && o[1] != EMU_ROW_NONE)
-            emu_out(r, o[1])[lane] = join(in->join, !p, with) ? yes : 0;
+            emu_out(r, o[1])[lane] = join_bool(in->join, !p, with) ? yes : 0;
     }
 }
 
-static void pack(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_pack(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *o = r->ops + in->ops;
     unsigned each = in->bytes, n = in->vector;
@@ -213,7 +124,7 @@ static void pack(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-static void move2(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_move2(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *o = r->ops + in->ops;
     if (o[0] == EMU_ROW_NONE)
@@ -226,14 +137,14 @@ static void move2(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-/* The second row of 128 bits is written with the first. */
+/* The second row of a 128-bit register is written with the first. */
 static void define_wide(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     if (in->type == EMU_B128 && in->kind != EMU_UNPACK && r->ops[in->ops] != EMU_ROW_NONE)
         r->w->defined[r->base + r->ops[in->ops] + 1] |= mask;
 }
 
-static void special_move(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_special(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     if (r->ops[in->ops] == EMU_ROW_NONE)
         return;
@@ -259,15 +170,15 @@ static void special_move(emu_run *r, const emu_inst *in, uint32_t mask)
 }
 
 /* ---- control ---- */
-static void lanes_end(emu_run *r, uint32_t mask)
+static void end_lanes(emu_run *r, uint32_t mask)
 {
     r->w->live &= ~mask;
     r->b->live -= (uint32_t)__builtin_popcount(mask);
     wf__emu_lanes_ended(r);
 }
 
-/* Copies the arguments; true: the lanes of the mask are at the callee's first instruction. */
-static void call(emu_run *r, const emu_inst *in, uint32_t mask)
+/* Copies the arguments and moves the lanes to the callee's first instruction. */
+static void enter_call(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_warp *w = r->w;
     const emu_func *to = r->m->funcs[in->callee];
@@ -280,7 +191,7 @@ static void call(emu_run *r, const emu_inst *in, uint32_t mask)
     }
     if (!wf__emu_warp_rows(r, w, base + to->n_regs))
         return;
-    point(r);
+    wf__emu_update_rows(r);
     for (uint32_t i = 0; i < to->n_regs; i++)
         w->defined[base + i] &= ~mask;
     if ((depth + 1) * EMU_LANES > w->cap_frames &&
@@ -319,7 +230,7 @@ static void call(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-static void give_result(emu_run *r, const emu_func *from, const emu_frame *f, uint32_t lane)
+static void return_results(emu_run *r, const emu_func *from, const emu_frame *f, uint32_t lane)
 {
     emu_warp *w = r->w;
     const emu_func *to = r->m->funcs[f->func];
@@ -348,17 +259,17 @@ static void give_result(emu_run *r, const emu_func *from, const emu_frame *f, ui
     }
 }
 
-static void ret(emu_run *r, uint32_t mask)
+static void do_return(emu_run *r, uint32_t mask)
 {
     emu_warp *w = r->w;
     if (r->depth == 0) {
-        lanes_end(r, mask);
+        end_lanes(r, mask);
         return;
     }
     EMU_EACH(mask, lane)
     {
         emu_frame f = w->frames[(size_t)(r->depth - 1) * EMU_LANES + lane];
-        give_result(r, r->f, &f, lane);
+        return_results(r, r->f, &f, lane);
         w->func[lane] = f.func;
         w->pc[lane] = f.pc + 1;
         w->base[lane] = f.base;
@@ -367,8 +278,8 @@ static void ret(emu_run *r, uint32_t mask)
     }
 }
 
-/* True: the group is whole and goes on at r->pc. False: the lanes' places are saved. */
-static bool branch(emu_run *r, const emu_inst *in, uint32_t mask)
+/* True: all lanes of the group go on at r->pc. False: the group has split, and its lanes' places are saved. */
+static bool do_branch(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     uint32_t rest = r->active & ~mask;
     if (in->uniform && rest && mask) {
@@ -380,16 +291,16 @@ static bool branch(emu_run *r, const emu_inst *in, uint32_t mask)
         r->pc = mask ? in->target : r->pc + 1;
         return true;
     }
-    save(r, mask, in->target);
-    save(r, rest, r->pc + 1);
+    save_pc(r, mask, in->target);
+    save_pc(r, rest, r->pc + 1);
     return false;
 }
 
-static bool branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
+static bool do_branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *list = r->f->targets + in->target;
     const uint64_t *index = emu_row(r, r->ops[in->ops]);
-    save(r, r->active & ~mask, r->pc + 1);
+    save_pc(r, r->active & ~mask, r->pc + 1);
     EMU_EACH(mask, lane)
     {
         if ((uint32_t)index[lane] >= list[0]) {
@@ -402,25 +313,25 @@ static bool branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
     return false;
 }
 
-/* One instruction that may split or stop the group. True: it goes on at r->pc. */
-static bool control(emu_run *r, const emu_inst *in, uint32_t mask)
+/* Executes an instruction that may split or stop the group. True: the group goes on at r->pc. */
+static bool do_control(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     switch (in->kind) {
     case EMU_BRA:
-        return branch(r, in, mask);
+        return do_branch(r, in, mask);
     case EMU_BRX:
-        return branch_table(r, in, mask);
+        return do_branch_table(r, in, mask);
     case EMU_CALL:
-        save(r, r->active & ~mask, r->pc + 1);
-        call(r, in, mask);
+        save_pc(r, r->active & ~mask, r->pc + 1);
+        enter_call(r, in, mask);
         return false;
     case EMU_RET:
-        save(r, r->active & ~mask, r->pc + 1);
-        ret(r, mask);
+        save_pc(r, r->active & ~mask, r->pc + 1);
+        do_return(r, mask);
         return false;
     case EMU_EXIT:
-        save(r, r->active & ~mask, r->pc + 1);
-        lanes_end(r, mask);
+        save_pc(r, r->active & ~mask, r->pc + 1);
+        end_lanes(r, mask);
         return false;
     case EMU_TRAP:
         wf__emu_report(r, EMU_FAULT_TRAP, in, (uint32_t)__builtin_ctz(mask), "trap");
@@ -434,26 +345,26 @@ static bool control(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-static void plain(emu_run *r, const emu_inst *in, uint32_t mask)
+static void do_plain(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     switch (in->kind) {
     case EMU_ALU:
-        alu(r, in, mask);
+        do_alu(r, in, mask);
         break;
     case EMU_SETP:
-        compare(r, in, mask);
+        do_compare(r, in, mask);
         break;
     case EMU_PACK:
     case EMU_UNPACK:
-        pack(r, in, mask);
+        do_pack(r, in, mask);
         break;
     case EMU_MOVE2:
-        move2(r, in, mask);
+        do_move2(r, in, mask);
         break;
     case EMU_ADDR:
     case EMU_CLOCK:
     case EMU_ACTIVEMASK:
-        special_move(r, in, mask);
+        do_special(r, in, mask);
         break;
     case EMU_LD:
         wf__emu_load(r, in, mask);
@@ -480,11 +391,11 @@ static void plain(emu_run *r, const emu_inst *in, uint32_t mask)
     default:
         break;
     }
-    wf__emu_define(r, in, mask);
+    wf__emu_mark_defined(r, in, mask);
     define_wide(r, in, mask);
 }
 
-static uint32_t guarded(emu_run *r, const emu_inst *in)
+static uint32_t guard_mask(emu_run *r, const emu_inst *in)
 {
     if (in->guard == EMU_ROW_NONE)
         return r->active;
@@ -499,17 +410,17 @@ static uint32_t guarded(emu_run *r, const emu_inst *in)
     return mask;
 }
 
-/* Runs the group until it splits, meets others, waits, ends or has used its steps. */
+/* Runs the group until it splits, reaches other lanes, waits, ends or has used its steps. */
 static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
 {
     uint32_t patience = stop == UINT32_MAX ? UINT32_MAX : PATIENCE;
     while (!r->fault) {
         if (r->pc >= stop || *steps == 0 || patience == 0) {
-            save(r, r->active, r->pc);
+            save_pc(r, r->active, r->pc);
             return;
         }
         const emu_inst *in = &r->code[r->pc];
-        uint32_t mask = guarded(r, in);
+        uint32_t mask = guard_mask(r, in);
         uint32_t effort = in->strong ? STRONG : 1;
         *steps -= effort < *steps ? effort : *steps;
         patience -= effort < patience ? effort : patience;
@@ -529,12 +440,12 @@ static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
                 r->pc++;
                 continue;
             }
-            if (!control(r, in, mask))
+            if (!do_control(r, in, mask))
                 return;
             continue;
         }
         if (mask)
-            plain(r, in, mask);
+            do_plain(r, in, mask);
         r->pc++;
     }
 }
@@ -544,14 +455,14 @@ bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
     bool moved = false, fair = false;
     uint32_t stop;
     r->w = w;
-    while (!r->fault && steps && choose(r, fair, &stop)) {
+    while (!r->fault && steps && choose_group(r, fair, &stop)) {
         uint32_t before = steps;
         run_group(r, stop, &steps);
         moved = true;
         fair = before - steps >= PATIENCE && stop != UINT32_MAX;
         if (r->l->limit && r->steps > r->l->limit)
             wf__emu_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
-                           "more than %llu instructions of warps: it does not seem to end",
+                           "more than %llu instructions of warps: it probably does not end",
                            (unsigned long long)r->l->limit);
     }
     return moved;

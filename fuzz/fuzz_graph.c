@@ -52,7 +52,7 @@ static void trace(const recorder *r, const wf_kernel *k, wf_args args)
     size_t n;
     wf_kernel_dump(k, args, WF_DUMP_TRACE, text, sizeof text, &n);
     fprintf(stderr, "%s\n", text);
-    wf_kernel_dump(k, args, WF_DUMP_PASSES, text, sizeof text, &n);
+    wf_kernel_dump(k, args, WF_DUMP_KERNELS, text, sizeof text, &n);
     fprintf(stderr, "%s\n", text);
 }
 

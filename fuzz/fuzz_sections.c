@@ -342,7 +342,7 @@ static void trace(const wf_kernel *k)
 {
     static char text[1 << 20];
     size_t n;
-    for (int what = WF_DUMP_TRACE; what <= WF_DUMP_PASSES && getenv("WEFT_FUZZ_TRACE"); ++what) {
+    for (int what = WF_DUMP_TRACE; what <= WF_DUMP_KERNELS && getenv("WEFT_FUZZ_TRACE"); ++what) {
         wf_kernel_dump(k, WF_NO_ARGS, (wf_dump)what, text, sizeof text, &n);
         fprintf(stderr, "%s\n", text);
     }

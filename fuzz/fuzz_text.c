@@ -48,7 +48,7 @@ static void as_recording(const char *text, const wf_space *options)
     wf_kernel *kernel = wf_compile(graph);
     if (!kernel && !*wf_message(ctx))
         abort();
-    if (kernel && wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_PASSES, passes, sizeof passes, &len) != WF_OK &&
+    if (kernel && wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_KERNELS, passes, sizeof passes, &len) != WF_OK &&
         !*wf_message(ctx))
         abort();
     wf_kernel_free(kernel);

@@ -110,7 +110,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
               t, &f);
         base[i] = i < slots ? at[i] + (memory[i].mem.base - (char *)memory[i].at) : at[i];
     }
-    wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .gpu = 1 };
+    wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .target = WF__GPU };
     plan.params = t->ir.param_n;
     plan.most_reds = reds;
     check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, &(wf__limits){ 0 }, NULL, &f), t, &f);

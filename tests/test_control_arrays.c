@@ -427,7 +427,7 @@ static void test_asked_for(void **state)
         size_t n;
         wf_args args = WF_ARGS(WF_ARG("out", x), WF_ARG("other", y));
         OK(ctx, wf_launch(kernel, args));
-        OK(ctx, wf_kernel_dump(kernel, args, WF_DUMP_PASSES, text, sizeof text, &n));
+        OK(ctx, wf_kernel_dump(kernel, args, WF_DUMP_KERNELS, text, sizeof text, &n));
         assert_true((strstr(text, "sqrt") != NULL) == both);
         float *got = contents(x);
         for (int i = 0; i < 64; ++i)
@@ -464,7 +464,7 @@ static void test_dead_code(void **state)
         size_t n;
         wf_args args = WF_ARGS(WF_ARG("out", x));
         OK(ctx, wf_launch(kernel, args));
-        OK(ctx, wf_kernel_dump(kernel, args, WF_DUMP_PASSES, text, sizeof text, &n));
+        OK(ctx, wf_kernel_dump(kernel, args, WF_DUMP_KERNELS, text, sizeof text, &n));
         const char *lowered = strstr(text, "lower");
         assert_non_null(lowered);
         assert_true((strstr(lowered, "sqrt") != NULL) == off);

@@ -240,7 +240,7 @@ static void test_in_place_without_a_copy(void **state)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(6, 7), 4);
     char text[4096];
     size_t n;
-    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1:"));
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", a))));
     float *y = contents(a);

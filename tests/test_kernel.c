@@ -452,10 +452,10 @@ static void test_dumps(void **state)
     assert_memory_equal(small, text, 9);
     OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, NULL, 0, &again));
     assert_int_equal(again, n);
-    OK(ctx, wf_kernel_dump(k, args, WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, args, WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1: loops 100"));
     assert_non_null(strstr(text, "after layout and lowering"));
-    REFUSED(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, sizeof text, &n), WF_ERR_ARG, "'src'");
+    REFUSED(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, text, sizeof text, &n), WF_ERR_ARG, "'src'");
     wf_info info = { .size = sizeof info };
     OK(ctx, wf_get_info(ctx, true, &info));
     wf_status status = wf_kernel_dump(k, args, WF_DUMP_LLVM, text, sizeof text, &n);

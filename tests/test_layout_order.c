@@ -44,7 +44,7 @@ static void walk(const wf_shape *of, const int64_t *in_strides, const int64_t *o
     wf_kernel *k = wf_compile(g);
     char text[8192], want[64];
     size_t n;
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, text, sizeof text, &n));
     snprintf(want, sizeof want, "# stage 1 of 1: loops %s\n", loops);
     if (strncmp(text, want, strlen(want)) != 0)
         fail_msg("%.40s, not %s", text, want);

@@ -178,7 +178,7 @@ static wf_status kernels(wf_context *ctx)
     if (status == WF_OK)
         status = wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, text, sizeof text, &n);
     if (status == WF_OK)
-        status = wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_PASSES, text, sizeof text, &n);
+        status = wf_kernel_dump(k, WF_ARGS(WF_ARG("x", a)), WF_DUMP_KERNELS, text, sizeof text, &n);
     if (status == WF_OK)
         assert_true(holds(a, (const float[]){ 6, 6, 6 }, 3, &status));
     if (status == WF_OK)

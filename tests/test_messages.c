@@ -186,7 +186,7 @@ static void test_bindings(void **state)
     wf_out(g, out, sum);
     wf_kernel *k = wf_compile(g);
     size_t len;
-    assert_int_equal(wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &len), WF_ERR_ARG);
+    assert_int_equal(wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, NULL, 0, &len), WF_ERR_ARG);
     expect_said(WF_ERR_ARG, "wf_kernel_dump: no array is given for 'in'", false);
     assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("in", y), WF_ARG("out", y))), WF_ERR_ARG);
     expect_said(WF_ERR_ARG, "wf_launch: 'in' is given twice", false);

@@ -110,9 +110,9 @@ static void order(void **state)
 static int stages_of(wf_kernel *k)
 {
     size_t n = 0;
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &n));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, NULL, 0, &n));
     char *text = malloc(n + 1);
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, n + 1, &n));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, text, n + 1, &n));
     const char *of = strstr(text, "# stage 1 of ");
     int stages = of ? atoi(of + strlen("# stage 1 of ")) : 0;
     free(text);

@@ -320,10 +320,10 @@ static char *planned(wf_graph *g)
     size_t n = 0;
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, NULL, 0, &n));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, NULL, 0, &n));
     char *text = malloc(n + 1);
     assert_non_null(text);
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, n + 1, &n));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, text, n + 1, &n));
     wf_kernel_free(k);
     return text;
 }

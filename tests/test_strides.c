@@ -207,12 +207,12 @@ static void test_shared_order_is_one_loop(void **state)
     wf_kernel *k = wf_compile(g);
     char text[4096];
     size_t n;
-    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", p), WF_ARG("y", q)), WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", p), WF_ARG("y", q)), WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1: loops 1320\n"));
-    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", out)), WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", out)), WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(
         strstr(text, "stage 1 of 1: loops 110 5\n")); /* padded rows: two loops, the first two axes merged */
-    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", row)), WF_DUMP_PASSES, text, sizeof text, &n));
+    OK(ctx, wf_kernel_dump(k, WF_ARGS(WF_ARG("x", row), WF_ARG("y", row)), WF_DUMP_KERNELS, text, sizeof text, &n));
     assert_non_null(strstr(text, "stage 1 of 1: loops 110 5\n"));
     wf_kernel_free(k);
     wf_array *all[] = { a, b, p, q, row, out };

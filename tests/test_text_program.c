@@ -344,7 +344,7 @@ static void test_written_out(void **state)
     wf_graph *g = wf_text_begin(ctx, program, WF_NAMED(a, out), NULL);
     wf_text_record(g, program, a, out);
     wf_kernel *k = wf_compile(g);
-    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PASSES, text, sizeof text, &len));
+    OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_KERNELS, text, sizeof text, &len));
     const char *lowered = strstr(text, "# after layout and lowering");
     assert_non_null(lowered);
     assert_non_null(strstr(text, "loop bool"));

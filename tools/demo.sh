@@ -83,8 +83,8 @@ run view smooth.mrcs -o 8-particles-smoothed.png --columns 10 --sigma 3 --each
 
 say "7. What became of the gradient: recorded, fused into one kernel, compiled"
 run dump "$gradient" a=f32[2048,2048] --trace
-printf '  $ weft dump ... --passes | tail\n'
-"$WEFT" dump "$gradient" 'a=f32[2048,2048]' --passes 2>&1 | tail -n 30 | sed 's/^/    /'
+printf '  $ weft dump ... --plan | tail\n'
+"$WEFT" dump "$gradient" 'a=f32[2048,2048]' --plan 2>&1 | tail -n 30 | sed 's/^/    /'
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     printf '  $ weft dump ... --asm: the instructions of the inner loops, counted\n'
     "$WEFT" dump "$gradient" 'a=f32[2048,2048]' --asm | grep -oE '^[[:space:]]+v[a-z0-9]+' | sort | uniq -c | sort -rn |

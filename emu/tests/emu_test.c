@@ -1,4 +1,4 @@
-/* emu_test.c - see emu_test.h. */
+/* emu_test.c - implements emu_test.h. */
 #include "emu/tests/emu_test.h"
 #include "tests/ptxas.h"
 #include <dlfcn.h>
@@ -114,7 +114,7 @@ CUdeviceptr emu_upload(const void *data, size_t bytes)
     CU(cu.cuMemAlloc_v2(&at, bytes));
     if (data) {
         CU(cu.cuMemcpyHtoD_v2(at, data, bytes));
-        CU(cu.cuStreamSynchronize(NULL)); /* it returns before they have arrived */
+        CU(cu.cuStreamSynchronize(NULL)); /* the copy returns before the bytes have arrived */
     }
     return at;
 }

@@ -1,5 +1,5 @@
-/* emu_test.h - what the tests of the PTX emulator share: the library through dlopen and its driver API alone, kernels
- * from PTX text, and ptxas, which must accept every text that the emulator is asked to run.
+/* emu_test.h - helpers of the tests of the PTX emulator. Tests open the library by dlopen and use its driver API alone.
+ * ptxas, where it is installed, must accept every PTX text that the emulator runs.
  */
 #ifndef WEFT_EMU_TEST_H
 #define WEFT_EMU_TEST_H
@@ -35,15 +35,16 @@ void emu_status(CUresult got, CUresult want, const char *file, int line);
 #define CU_IS(call, want) emu_status(call, want, __FILE__, __LINE__)
 
 #define PTX_HEAD(sm) ".version 8.0\n.target sm_" #sm "\n.address_size 64\n"
-CUmodule emu_load(const char *text); /* and ptxas, where there is one, accepts it for the text's target */
+CUmodule emu_load(const char *text); /* ptxas must accept the text for its target, too */
 CUfunction emu_function(CUmodule module, const char *name);
-/* The text does not load: both ptxas and the emulator refuse it, the emulator with `part` in its message. */
+/* ptxas and the emulator must both refuse the text, the emulator with `part` in its message. */
 void emu_refused(const char *text, const char *part);
 
 CUdeviceptr emu_upload(const void *data, size_t bytes);
 void emu_download(void *out, CUdeviceptr at, size_t bytes);
-/* Launches name of text with up to 8 parameters of 64 bits and gives the status of the synchronisation after. */
+/* Launches kernel `name` of the text with up to 8 parameters of 64 bits. Returns the status of the synchronisation
+ * after it. */
 CUresult emu_run(const char *text, const char *name, unsigned grid, unsigned block, unsigned dynamic, int n, ...);
-/* The last run's report has these parts; prints it where not. Then a new context. */
+/* Checks the status and that the last report has these parts; then makes a new context. */
 void emu_found(CUresult got, CUresult want, int n, ...);
 #endif

@@ -1,16 +1,16 @@
-/* test_emu_atom.c - atomic operations of the PTX emulator, and what the lanes of a warp do together, against the pseudo
- * code of the PTX manual: sections "atom", "red", "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync".
+/* test_emu_atom.c - atomic operations of the PTX emulator and operations between lanes, against the pseudo code of the
+ * PTX manual: sections "atom", "red", "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync".
  */
 #include "emu/tests/emu_test.h"
 
 #define REGS \
     ".reg .pred %p<5>;\n.reg .b16 %h<5>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.reg .f32 %f<5>;\n.reg .f64 %e<5>;\n"
 
-/* One thread: %d1 points to the word, %d2..4, %r2..4, %h2..4, %f2, %e2 are operands; the old value goes to 0 of the
- * kind. */
+/* One thread. %d1 points to the word; %d2..4, %r2..4, %h2..4, %f2, %e2 are operands; register 0 of a kind gets the old
+ * value. */
 typedef struct row {
     const char *inst;
-    uint64_t before, b, c, after, old; /* old: of the low 64 bits that the instruction gives */
+    uint64_t before, b, c, after, old; /* old: low 64 bits of the result */
     char out;
 } row;
 static const row rows[] = {
@@ -70,7 +70,7 @@ static void atomics(void **state)
     }
 }
 
-/* 128 bits: compare and swap of two words at once. */
+/* Compare-and-swap of 128 bits. */
 static void wide(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void wide(void **state)
     assert_true(words[0] == 2 && words[1] == 1 && words[2] == 1 && words[3] == 2);
 }
 
-/* Every lane: %r1 its lane, %r2 its value (3 * lane); stores %r0. */
+/* In every lane %r1 is the number of the lane and %r2 its value, 3 * lane. The kernel stores %r0. */
 static void warp(const char *body, uint32_t out[32])
 {
     char text[2048];
@@ -146,8 +146,8 @@ static void votes(void **state)
          lane < 8 ? 0xff : 0);
 }
 
-/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: groups of
- * lanes that are not neighbours each do their own. */
+/* Section "match.sync" ("mask of threads whose value is the same"), then "redux.sync" by these masks: each group of
+ * lanes, which are not neighbours, reduces its own values. */
 static void groups(void **state)
 {
     (void)state;
@@ -157,13 +157,13 @@ static void groups(void **state)
     WARP("setp.ge.u32 %p1, %r1, 20;\nmov.u32 %r0, 7;\n@%p1 bra SKIP;\nshr.u32 %r3, %r1, 3;\nactivemask.b32 %r5;\n"
          "match.any.sync.b32 %r4, %r3, %r5;\nredux.sync.max.u32 %r0, %r2, %r4;\nSKIP:\n",
          lane >= 20 ? 7 : 3 * (lane >= 16 ? 19 : (lane | 7)));
-    /* one lane's value for all: "vote.sync", .any is true where any lane's is */
+    /* one lane decides for all: "vote.sync", .any */
     WARP("setp.eq.u32 %p1, %r1, 9;\nvote.sync.any.pred %p2, %p1, 0xffffffff;\nselp.u32 %r0, 5, 6, %p2;", 5);
     WARP("mov.u32 %r3, %lanemask_gt;\npopc.b32 %r0, %r3;", 31 - lane);
     WARP("mov.u32 %r3, %lanemask_gt;\nbrev.b32 %r4, %r3;\nclz.b32 %r0, %r4;", lane + 1); /* the next lane; none: 32 */
 }
 
-/* Threads that have ended are not waited for: section "barrier", of threads "that have not exited". */
+/* Barriers do not wait for ended threads: section "barrier", of threads "that have not exited". */
 static void barrier_of_the_rest(void **state)
 {
     (void)state;
@@ -182,8 +182,8 @@ static void barrier_of_the_rest(void **state)
         assert_int_equal(out[i], 39 - i);
 }
 
-/* Sections "ld" and "st", .v2 and .v4 of every size: element i of the vector is at i times its size; small ones are
- * extended by sign or zeros in wider registers. */
+/* Sections "ld" and "st", .v2 and .v4 of every size: element i is at offset i times its size. Wider registers extend small
+ * elements by their sign or by zeros. */
 static void vectors(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_emu_capture.c - streams that are captured into graphs: kernels are kept until the graph is launched, and what must
- * not be done meanwhile ends the capture. Rules of the manual's pages of cuStreamBeginCapture, cuStreamIsCapturing and
+/* test_emu_capture.c - captures of streams into graphs: kernels run when the graph is launched, and forbidden calls
+ * invalidate the capture. The rules are those of the manual's pages of cuStreamBeginCapture, cuStreamIsCapturing and
  * cuThreadExchangeStreamCaptureMode.
  */
 #include "emu/tests/emu_test.h"
@@ -72,7 +72,7 @@ static void graphs(void **state)
     CU(cu.cuStreamEndCapture(s, &g));
     assert_int_equal(value(), 0);
     CU(cu.cuGraphInstantiateWithFlags(&x, g, 0));
-    CU(cu.cuGraphDestroy(g)); /* what was made of it stays */
+    CU(cu.cuGraphDestroy(g)); /* executable graphs stay valid */
     CU_IS(cu.cuGraphDestroy(g), CUDA_ERROR_INVALID_VALUE);
     CU(cu.cuGraphLaunch(x, s));
     CU(cu.cuGraphLaunch(x, s));
@@ -82,7 +82,7 @@ static void graphs(void **state)
     add(s, 1);
 }
 
-/* The capture in `stream`, begun before, has been ended by an error, or has not. */
+/* Checks whether an error has invalidated the capture in `stream`. */
 static void is_over(CUstream stream, bool over)
 {
     CUgraph g = NULL;
@@ -113,7 +113,7 @@ static void the_stream(void **state)
     CU_IS(cu.cuStreamSynchronize(s), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     is_over(s, true);
     CU(cu.cuStreamSynchronize(other));
-    add(s, 1); /* and then it is as before */
+    add(s, 1); /* the stream works as before */
     assert_int_equal(value(), 1);
 }
 
@@ -128,7 +128,7 @@ static void default_stream(void **state)
     CU(cu.cuStreamBeginCapture_v2(blocking, RELAXED));
     CU_IS(cu.cuMemcpyHtoDAsync_v2(a, &x, 4, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     is_over(blocking, true);
-    CU(cu.cuStreamBeginCapture_v2(s, RELAXED)); /* which does not wait for the default stream */
+    CU(cu.cuStreamBeginCapture_v2(s, RELAXED)); /* a stream that does not wait for the default stream */
     CU(cu.cuStreamIsCapturing(NULL, &status));
     CU(cu.cuMemcpyHtoDAsync_v2(a, &x, 4, NULL));
     is_over(s, false);
@@ -184,7 +184,7 @@ static void unsafe_calls(void **state)
     CUmodule loaded;
     ENDS(GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuModuleLoadData(&loaded, text));
     ENDS(GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuModuleUnload(module));
-    add(s, 4); /* it is still there */
+    add(s, 4); /* the module is still loaded */
     assert_int_equal(value(), 4);
 }
 

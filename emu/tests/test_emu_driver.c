@@ -1,5 +1,5 @@
 /* test_emu_driver.c - the driver API of the PTX emulator: devices, contexts, modules and their logs, memory, copies,
- * streams, events, launches that are refused.
+ * streams, events, refused launches.
  */
 #include "emu/tests/emu_test.h"
 
@@ -56,7 +56,7 @@ static void contexts(void **state)
     CU(cu.cuCtxDestroy_v2(mine));
     CU(cu.cuCtxGetCurrent(&now));
     assert_ptr_equal(now, primary);
-    CU_IS(cu.cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE); /* went with its context */
+    CU_IS(cu.cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE); /* freed with its context */
     CU_IS(cu.cuCtxDestroy_v2(primary), CUDA_ERROR_INVALID_CONTEXT);
     CU(cu.cuCtxSetCurrent(NULL));
     CU_IS(cu.cuMemAlloc_v2(&p, 64), CUDA_ERROR_INVALID_CONTEXT);
@@ -179,7 +179,7 @@ static void memory(void **state)
     CU(cu.cuMemFreeHost(host));
     CU_IS(cu.cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
     CU(cu.cuMemAllocManaged(&p, 64, 1));
-    ((int *)(uintptr_t)p)[3] = 9; /* the host may touch it */
+    ((int *)(uintptr_t)p)[3] = 9; /* the host may access managed memory */
     CU(cu.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p + 63));
     assert_int_equal(managed, 1);
     CU(cu.cuMemFree_v2(p));
@@ -247,7 +247,7 @@ static void streams(void **state)
     assert_int_equal(calls, 1);
     CU(cu.cuEventElapsedTime(&ms, start, end));
     assert_true(ms >= 0);
-    /* of another context: the stream is told apart, launches and events of this one are none for it, waiting is */
+    /* A stream of another context: launches and events of this context are refused there, waiting is not. */
     CUcontext here, own, whose;
     CUstream other;
     CUevent there, untimed;

@@ -1,5 +1,5 @@
-/* test_emu_find.c - each detector of the PTX emulator fires on a wrong kernel, with the lines and places in its report,
- * and is silent on the right one beside it.
+/* test_emu_find.c - each detector of the PTX emulator reports a wrong kernel, with its lines and places, and reports
+ * nothing for the corrected kernel.
  */
 #include "emu/tests/emu_test.h"
 
@@ -33,7 +33,7 @@ static void bounds(void **state)
     emu_found(run(vector, 1, 17, true, 264), CUDA_ERROR_ILLEGAL_ADDRESS, 1, "beyond its end with the last 8 bytes");
     static const char null[] = KERNEL("mov.u64 %rd6, 0;\nst.global.u32 [%rd6+8], %r1;\n");
     WRONG(null, 1, 1, CUDA_ERROR_ILLEGAL_ADDRESS, 1, "write of 4 bytes at global address 0x8");
-    /* errors stay with the context: every call gives it until the context is gone */
+    /* every call returns the error of the context until the context is destroyed */
     CU_IS(run(null, 1, 1, true, 4096), CUDA_ERROR_ILLEGAL_ADDRESS);
     CUdeviceptr p;
     CU_IS(cu.cuMemAlloc_v2(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -94,7 +94,7 @@ static void unwritten(void **state)
           "shared variable 'x'");
     WRONG(KERNEL(".local .align 4 .b8 x[8];\nst.local.u16 [x], 1;\nld.local.u32 %r5, [x];\n"), 1, 1,
           CUDA_ERROR_LAUNCH_FAILED, 1, "local memory");
-    /* a copy takes along what was not written */
+    /* a copy of unwritten bytes is unwritten, too */
     CUdeviceptr a = emu_upload(NULL, 64), b = emu_upload(zeros, 64);
     CU(cu.cuMemsetD8_v2(a, 1, 4));
     CU(cu.cuMemcpyDtoD_v2(b, a, 64));
@@ -136,14 +136,14 @@ static void races(void **state)
     WRONG(KERNEL("red.global.add.u32 [%rd2], 1;\nld.global.u32 %r5, [%rd2];\n"), 1, 64, CUDA_ERROR_LAUNCH_FAILED, 2,
           "this read", "earlier atomic operation");
     FINE(KERNEL("red.global.add.u32 [%rd2], 1;\nld.volatile.global.u32 %r5, [%rd2];\n"), 2, 64);
-    /* a swap of one byte of a word beside reads of another one, and of the same one */
+    /* a swap of one byte of a word, with plain reads of another byte, and of the same byte */
 #define SWAP_BESIDE(byte)                                                                                  \
     KERNEL("setp.eq.u32 %p1, %r4, 0;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0x100;\nld.global.u8 %r8, [%rd2+" byte \
            "];\n@%p1 atom.global.cas.b32 %r5, [%rd2], %r6, %r7;\n")
     FINE(SWAP_BESIDE("0"), 1, 64);
     FINE(SWAP_BESIDE("2"), 1, 64);
     WRONG(SWAP_BESIDE("1"), 1, 64, CUDA_ERROR_LAUNCH_FAILED, 2, "this atomic operation", "earlier read");
-    /* the strong read that comes before it, beside a write of a part, and of all */
+    /* the strong read before a swap, with writes of a part of the word, and of the whole word */
 #define READ_BESIDE(type) \
     KERNEL("setp.eq.u32 %p1, %r4, 0;\nld.volatile.global.b32 %r5, [%rd2];\n@%p1 st.global." type " [%rd2], %r4;\n")
     FINE(READ_BESIDE("u8"), 1, 64);
@@ -156,7 +156,7 @@ static void waiting(void **state)
     /* half a warp at a barrier, the other half at another */
     WRONG(KERNEL("setp.lt.u32 %p1, %r4, 16;\n@%p1 bra A;\nbar.sync 1;\nbra END;\nA:\nbar.sync 0;\nEND:\n"), 1, 32,
           CUDA_ERROR_LAUNCH_FAILED, 2, "a divergent barrier", "lanes 0x0000ffff wait for the other lanes");
-    /* one warp waits for a barrier that the other never comes to: it waits for another */
+    /* two warps wait at different barriers */
     WRONG(KERNEL("setp.lt.u32 %p1, %r4, 32;\n@%p1 bra A;\nbar.sync 1;\nbra END;\nA:\nbar.sync 0;\nEND:\n"), 1, 64,
           CUDA_ERROR_LAUNCH_TIMEOUT, 3, "deadlock", "at barrier 0, where 32 of 64 threads are", "at barrier 1");
     /* a shuffle whose mask names lanes that wait elsewhere */
@@ -164,14 +164,14 @@ static void waiting(void **state)
         KERNEL(
             "setp.lt.u32 %p1, %r4, 16;\n@%p1 bra A;\nbar.warp.sync -1;\nbra END;\nA:\nshfl.sync.idx.b32 %r5, %r4, 0, 31, -1;\nEND:\n"),
         1, 32, CUDA_ERROR_LAUNCH_TIMEOUT, 2, "deadlock", "wait for lanes 0xffffffff");
-    /* the same with masks that fit */
+    /* the same with correct masks */
     FINE(
         KERNEL(
             "setp.lt.u32 %p1, %r4, 16;\n@%p1 bra A;\nbar.warp.sync 0xffff0000;\nbra END;\nA:\nshfl.sync.idx.b32 %r5, %r4, 0, 31, 0xffff;\nEND:\n"),
         1, 32);
     WRONG(KERNEL("vote.sync.ballot.b32 %r5, 1, 0xfffffffe;\n"), 1, 32, CUDA_ERROR_LAUNCH_FAILED, 1,
           "does not name the lane itself");
-    /* lanes that ended are not waited for */
+    /* barriers do not wait for ended lanes */
     FINE(KERNEL("setp.ge.u32 %p1, %r4, 20;\n@%p1 ret;\nbar.sync 0;\nbar.warp.sync -1;\n"), 1, 64);
     WRONG(KERNEL("setp.lt.u32 %p1, %r4, 16;\n@%p1 bra.uni A;\nA:\n"), 1, 32, CUDA_ERROR_LAUNCH_FAILED, 1, "bra.uni");
     WRONG(KERNEL("setp.eq.u32 %p1, %r4, 3;\n@%p1 trap;\n"), 1, 32, CUDA_ERROR_LAUNCH_FAILED, 2, "trap",

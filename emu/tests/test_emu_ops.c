@@ -1,9 +1,9 @@
-/* test_emu_ops.c - every instruction group of the PTX emulator on special values, against results worked out by hand
- * from the PTX manual. Sections are those of "Parallel Thread Execution ISA", chapter "Instruction Set".
+/* test_emu_ops.c - every instruction group of the PTX emulator on special values, against results derived by
+ * hand from the PTX manual. Sections are those of "Parallel Thread Execution ISA", chapter "Instruction Set".
  *
- * A row is one instruction and its cases. Registers: %h1..4, %r1..4, %d1..4, %f1..4, %e1..4, %p1..4 hold the inputs as
- * 16, 32, 64 bits, f32, f64 and predicate (bit 0); %h0, %r0, %d0, %f0, %e0, %p0 the result, in the kind that the row
- * names.
+ * A row is one instruction and its cases. %h1..4, %r1..4, %d1..4, %f1..4, %e1..4, %p1..4 hold the inputs as 16, 32 and
+ * 64 bits, f32, f64 and predicate (bit 0). One of %h0, %r0, %d0, %f0, %e0, %p0, the kind that the row names, holds the
+ * result.
  */
 #include "emu/tests/emu_test.h"
 

@@ -1,11 +1,11 @@
-/* test_emu_order.c - two operations of different streams that use the same memory, and what orders them: each way to
- * order them is found good, and where it is left out, the report names both. All from sections "Stream synchronization
- * behavior" and "API synchronization behavior" of the CUDA driver API, and "Asynchronous Concurrent Execution" of the
- * programming guide.
+/* test_emu_order.c - two operations of different streams on the same memory. Each way to order them passes; without it,
+ * the report names both. The rules are sections "Stream synchronization behavior" and "API synchronization behavior" of
+ * the CUDA driver API, and "Asynchronous Concurrent Execution" of the programming guide.
  */
 #include "emu/tests/emu_test.h"
 
-/* 8 threads: set: a[i] = i; twice: a[i] += a[i]; copy: b[i] = a[i]; add: a[0] += i, atomically; even, odd: a[2i], a[2i+1] */
+/* 8 threads: set: a[i] = i; twice: a[i] += a[i]; copy: b[i] = a[i]; add: a[0] += i, atomically; even, odd: a[2i],
+ * a[2i+1] */
 #define ENTRY(name, body)                                                                                  \
     ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<8>;\n"     \
     "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n" \
@@ -17,9 +17,9 @@ static const char text[] = PTX_HEAD(80) ENTRY("set", "st.global.u32 [%rd4], %r1;
                 ENTRY("odd", "st.global.u32 [%rd6+4], %r1;\n");
 
 enum { THREADS = 8, BYTES = 64 };
-typedef struct fixture { /* anew after each finding, which ends the context */
+typedef struct fixture { /* made again after each finding, because a finding spoils the context */
     CUmodule module;
-    CUstream s[3]; /* none waits for the default stream */
+    CUstream s[3]; /* streams that do not wait for the default stream */
     CUstream blocking[2];
     CUevent e;
     CUdeviceptr a, b, c;
@@ -50,7 +50,8 @@ static void launch(const fixture *f, const char *name, CUstream s, CUdeviceptr a
     void *params[] = { &a, &b };
     CU(cu.cuLaunchKernel(emu_function(f->module, name), 1, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
 }
-static void after(const fixture *f, CUstream s, CUstream other) /* by an event */
+/* Orders `s` after `other` by an event. */
+static void after(const fixture *f, CUstream s, CUstream other)
 {
     CU(cu.cuEventRecord(f->e, other));
     CU(cu.cuStreamWaitEvent(s, f->e, 0));
@@ -105,7 +106,7 @@ static void write_then_write(fixture *f, bool ordered)
         after(f, f->s[1], f->s[0]);
     launch(f, "twice", f->s[1], f->a, f->c);
 }
-/* What is recorded too early does not cover what comes after. */
+/* An event does not cover operations after its record. */
 static void recorded_early(fixture *f, bool ordered)
 {
     if (!ordered)
@@ -116,7 +117,7 @@ static void recorded_early(fixture *f, bool ordered)
     CU(cu.cuStreamWaitEvent(f->s[1], f->e, 0));
     launch(f, "copy", f->s[1], f->a, f->b);
 }
-/* A wait is for what the event stood for then. */
+/* A wait is for the record at the time of the wait, not for a later one. */
 static void recorded_again(fixture *f, bool ordered)
 {
     launch(f, "set", f->s[0], f->a, f->c);
@@ -135,7 +136,7 @@ static void by_a_third(fixture *f, bool ordered)
         after(f, f->s[1], f->s[2]);
     launch(f, "twice", f->s[1], f->a, f->c);
 }
-/* The first of two readers is not forgotten for the second. */
+/* Memory remembers both of two readers. */
 static void two_readers(fixture *f, bool ordered)
 {
     launch(f, "copy", f->s[0], f->a, f->b);
@@ -175,7 +176,7 @@ static void host_waits_for_event(fixture *f, bool ordered)
 static void host_waits_for_context(fixture *f, bool ordered)
 {
     launch(f, "set", f->s[0], f->a, f->c);
-    CU(cu.cuStreamDestroy_v2(f->s[0])); /* its work goes on */
+    CU(cu.cuStreamDestroy_v2(f->s[0])); /* the work of a destroyed stream goes on */
     if (ordered)
         CU(cu.cuCtxSynchronize());
     launch(f, "copy", f->s[1], f->a, f->b);
@@ -217,7 +218,7 @@ static void after_default(fixture *f, bool ordered)
     launch(f, "set", NULL, f->a, f->c);
     launch(f, "copy", ordered ? f->blocking[0] : f->s[0], f->a, f->b);
 }
-/* Blocking streams wait for each other only by what stands between them in the default one. */
+/* Only work in the default stream orders blocking streams. */
 static void through_default(fixture *f, bool ordered)
 {
     launch(f, "set", f->blocking[0], f->a, f->c);
@@ -242,7 +243,7 @@ static void test_default_streams(void **state)
 /* ---- copies and fills ---- */
 static void upload_pageable(fixture *f, bool ordered)
 {
-    CU(cu.cuMemcpyHtoD_v2(f->a, f->host, BYTES)); /* returns when it has the bytes, before they have arrived */
+    CU(cu.cuMemcpyHtoD_v2(f->a, f->host, BYTES)); /* returns once it has staged the bytes, before they arrive */
     if (ordered)
         CU(cu.cuStreamSynchronize(NULL));
     launch(f, "copy", f->s[0], f->a, f->b);
@@ -250,7 +251,7 @@ static void upload_pageable(fixture *f, bool ordered)
 static void upload_pinned(fixture *f, bool ordered)
 {
     if (ordered)
-        CU(cu.cuMemcpyHtoD_v2(f->a, f->pinned, BYTES)); /* returns when all is done */
+        CU(cu.cuMemcpyHtoD_v2(f->a, f->pinned, BYTES)); /* returns when the copy is done */
     else
         CU(cu.cuMemcpyHtoDAsync_v2(f->a, f->pinned, BYTES, f->s[1]));
     launch(f, "copy", f->s[0], f->a, f->b);
@@ -258,7 +259,7 @@ static void upload_pinned(fixture *f, bool ordered)
 static void download(fixture *f, bool ordered)
 {
     launch(f, "set", f->s[0], f->a, f->c);
-    /* The host waits, and so it is this call that says what was found. */
+    /* The host waits, so this call returns the finding. */
     CU_IS(cu.cuMemcpyDtoHAsync_v2(f->host, f->a, BYTES, f->s[!ordered]),
           ordered ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED);
     if (ordered)
@@ -266,7 +267,7 @@ static void download(fixture *f, bool ordered)
 }
 static void download_pinned(fixture *f, bool ordered)
 {
-    CU(cu.cuMemcpyDtoHAsync_v2(f->pinned, f->a, BYTES, f->s[0])); /* to pinned memory: it does not */
+    CU(cu.cuMemcpyDtoHAsync_v2(f->pinned, f->a, BYTES, f->s[0])); /* to pinned memory: the host does not wait */
     if (ordered)
         CU(cu.cuStreamSynchronize(f->s[0]));
     CU(cu.cuMemcpyHtoDAsync_v2(f->b, f->pinned, BYTES, f->s[1]));
@@ -288,12 +289,12 @@ static void fills(fixture *f, bool ordered)
 static void fills_pinned(fixture *f, bool ordered)
 {
     if (ordered)
-        CU(cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)f->pinned, 1, BYTES)); /* it does */
+        CU(cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)f->pinned, 1, BYTES)); /* the host waits */
     else
         CU(cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)f->pinned, 1, BYTES, f->s[1]));
     launch(f, "copy", f->s[0], (CUdeviceptr)(uintptr_t)f->pinned, f->b);
 }
-/* Every other column of 4 bytes; the kernels write those between, or not. */
+/* Every other column of 4 bytes. One kernel writes the columns between, the other one the same columns. */
 static void columns(fixture *f, bool ordered)
 {
     CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -320,14 +321,14 @@ static void test_copies(void **state)
     FINDS(columns, "4 bytes at 0x", "cuMemcpy2DAsync_v2");
 }
 
-/* ---- what is no conflict ---- */
+/* ---- no conflict ---- */
 static void readers(fixture *f, bool ordered)
 {
     (void)ordered;
     launch(f, "copy", f->s[0], f->a, f->b);
     launch(f, "copy", f->s[1], f->a, f->c);
 }
-/* Updates at once by atomic operations; but not beside a plain access. */
+/* Atomic operations of two streams do not conflict; an atomic operation and a plain access do. */
 static void updates(fixture *f, bool ordered)
 {
     launch(f, "add", f->s[0], f->a, f->c);
@@ -371,7 +372,7 @@ static void test_no_conflict(void **state)
     FINDS(interleaved, ") writes 4 bytes at 0x", "kernel 'odd'");
 }
 
-/* ---- memory that is allocated and freed in the order of a stream ---- */
+/* ---- stream-ordered allocation and release ---- */
 static void allocated(fixture *f, bool ordered)
 {
     CUdeviceptr p;

@@ -1,5 +1,5 @@
 /* test_emu_run.c - whole kernels on the PTX emulator: grids, shared memory, barriers, shuffles, votes, atomics,
- * divergence, calls, and that the detectors are silent on them.
+ * divergence, calls. The detectors report nothing.
  */
 #include "emu/tests/emu_test.h"
 
@@ -105,7 +105,7 @@ static void histogram(void **state)
     assert_memory_equal(bins, want, sizeof want);
 }
 
-/* Collatz steps: every lane leaves the loop at its own time; afterwards all 32 vote together. */
+/* Collatz steps: lanes leave the loop at different times; afterwards all 32 vote. */
 static void divergent_loop(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void spin_lock(void **state)
     assert_int_equal(count, 192);
 }
 
-/* The last block to arrive sums what the blocks have written: fence, atomic, fence. */
+/* The last block to arrive sums the results of all blocks: fence, atomic, fence. */
 #define LAST(fence)                                                                                                                 \
     ".shared .u32 last;\nsetp.ne.u32 %p1, %r4, 0;\n@%p1 bra MEET;\nmul.wide.u32 %rd6, %r2, 4;\nadd.s64 %rd7, %rd2, %rd6;\n"         \
     "add.u32 %r5, %r2, 1;\nst.global.u32 [%rd7], %r5;\n" fence                                                                      \
@@ -166,7 +166,7 @@ static void last_block(void **state)
     emu_found(status, CUDA_ERROR_LAUNCH_FAILED, 3, "data race", "ld.global.u32 %r10", "st.global.u32 [%rd7]");
 }
 
-/* Blocks that wait for one another: the second block waits for the first, and the first for the second. */
+/* Two blocks that wait for each other. */
 static void blocks_wait(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void named_barriers(void **state)
     assert_memory_equal(got + 32, a, sizeof a);
 }
 
-/* Copies that arrive when they are waited for. */
+/* Asynchronous copies, which arrive when the thread waits for them. */
 static void async_copies(void **state)
 {
     (void)state;

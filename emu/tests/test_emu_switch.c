@@ -1,5 +1,4 @@
-/* test_emu_switch.c - the environment variables of the PTX emulator: what is looked for, devices, memory, endless
- * loops. */
+/* test_emu_switch.c - the environment variables of the PTX emulator: checks, devices, memory, endless loops. */
 #include "emu/tests/emu_test.h"
 
 #define KERNEL(body)                                                                                      \

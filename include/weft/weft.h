@@ -552,21 +552,28 @@ typedef struct wf_launch_opts {
 WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_launch_opts *opts);
 WF_API void wf_kernel_free(wf_kernel *kernel);
 typedef enum wf_dump {
-    WF_DUMP_TRACE,
-    WF_DUMP_PASSES,
-    WF_DUMP_LLVM,
-    WF_DUMP_ASM,
-    WF_DUMP_DOT,
-    WF_DUMP_PTX, /* for NVIDIA GPUs of compute capability 7.0 and later; on any machine */
+    WF_DUMP_TRACE,   /* what was recorded */
+    WF_DUMP_KERNELS, /* the IR of each kernel after splitting and after lowering */
+    WF_DUMP_LLVM,    /* LLVM IR */
+    WF_DUMP_ASM,     /* assembly for this machine */
+    WF_DUMP_DOT,     /* what was recorded, as a graph for Graphviz */
+    WF_DUMP_PTX,     /* for NVIDIA GPUs of compute capability 7.0 and later; on any machine */
+    WF_DUMP_PASSES,  /* the passes of planning that apply, each with its decisions and their reasons */
+    WF_DUMP_PLAN,    /* the finished plan: kernels, loops, memory, temporaries */
     WF_DUMP_INT32 = 0x7fffffff
 } wf_dump;
 /* The PTX for GPUs of compute capability arch/10 and later: 70, 75, 80, 86, 90, 100, ... */
 #define WF_DUMP_PTX_FOR(arch) ((wf_dump)(WF_DUMP_PTX + 256 * (arch)))
-/* Text of what was recorded (TRACE; DOT: as a graph for Graphviz), of the IR of each kernel after splitting and after
- * lowering (PASSES), and of the code made for the layouts of `args`. At most cap bytes with the final 0 are written to
- * buf; *len is the full length without it. */
+/* Writes a text about the kernel, for the layouts of `args`. At most cap bytes with the final 0 are written to buf; *len
+ * is the full length without it. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
+/* The name of pass i of planning, from 0, in the order in which they run; NULL: there are not so many. */
+WF_API const char *wf_pass_name(size_t i);
+/* Writes what planning has made of the kernel after the pass of that name, with the pass's decisions; else as
+ * wf_kernel_dump. WF_ERR_ARG: no pass has that name, or it does not apply to this recording and device. */
+WF_API wf_status wf_kernel_dump_after(const wf_kernel *kernel, wf_args args, const char *pass, char *buf, size_t cap,
+                                      size_t *len);
 
 /* ---- frozen sequences ---------------------------------------------------------------------------------------- */
 /* From here to wf_freeze_end the launches of the calling thread (wf_run, wf_eval, wf_launch, ...) run as ever and

@@ -4,6 +4,7 @@
  * machines are kept for the next compilation. The only thing done once is registering the target. LLVM never gets to
  * print or to end the process: diagnostics go to a handler, and its fatal errors are turned into ours.
  */
+#include "base/code_log.h"
 #include "base/os.h"
 #include "codegen/body.h"
 #include "ir/pass/pass.h"
@@ -329,8 +330,10 @@ static bool object(wf__codegen *cg, const wf__ir *body, const wf__code_options *
 {
     wf__bytes bytes = { 0 };
     bool ok = compile(cg, body, options, OBJECT, &bytes, NULL, error);
-    if (ok)
+    if (ok) {
+        wf__log_code("object", bytes.at, bytes.n);
         *out = bytes;
+    }
     return ok;
 }
 

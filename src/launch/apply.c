@@ -87,7 +87,8 @@ static void get_indices(const application *a, wf_val index[WF_MAX_RANK])
 {
     const wf__recording *rec = &a->g->program.rec;
     for (int d = 0; d < WF_MAX_RANK; ++d) {
-        bool kept = a->g->reducing && d < a->site.rank && rec->kind == WF__SPACE && !(rec->reduce >> d & 1);
+        bool kept =
+            a->g->reducing && d < a->site.rank && rec->options.kind == WF__SPACE && !(rec->options.reduce >> d & 1);
         index[d] = kept ? wf_index(a->g, d) : a->index[d];
     }
 }
@@ -127,7 +128,7 @@ static void record(application *a)
         wf_val initial = { { op->reduced[r].initial, NULL } };
         a->red[r] = (wf_reduced)(g, op->reduced[r].dtype, initial, op->reduced[r].join);
     }
-    if (g->program.rec.kind == WF__SPACE)
+    if (g->program.rec.options.kind == WF__SPACE)
         for (int d = 0; d < a->site.rank; ++d)
             a->index[d] = wf_index(g, d);
     if (op->init) {

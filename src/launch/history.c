@@ -39,9 +39,8 @@ static void count_ir(const wf__ir *ir, wf_kernel_info *out)
 
 static void count_recording(const wf__recording *rec, wf_kernel_info *out)
 {
-    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        count_ir(section[i], out);
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        count_ir(&rec->section[k], out);
 }
 
 /* ---- a stage ---- */

@@ -206,7 +206,7 @@ static wf_status refuse_shape(const wf_kernel *k, const wf_shape *shape, const c
     char given[192], recorded[192], of[256] = "";
     wf__bad_shape_text(shape, given, sizeof given);
     wf__bad_shape_text(&rec->space, recorded, sizeof recorded);
-    if (rec->kind == WF__SPACE)
+    if (rec->options.kind == WF__SPACE)
         snprintf(of, sizeof of, "; the space, recorded as %s, has rank %d", recorded, (int)rec->space.rank);
     return wf__error(k->ctx, WF_ERR_SHAPE, "wf_launch: the shape %s %s%s", given, why, of);
 }
@@ -215,7 +215,7 @@ static wf_status launch_over(const wf_kernel *k, wf_args args, const wf_launch_o
 {
     wf_shape space = k->program.rec.space;
     int64_t count;
-    if (k->program.rec.kind != WF__SPACE)
+    if (k->program.rec.options.kind != WF__SPACE)
         return refuse_shape(k, &opts->shape, "is given, but the recording has no index space");
     if (opts->shape.rank != space.rank)
         return refuse_shape(k, &opts->shape, "has another rank");
@@ -339,7 +339,8 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
 {
     wf__program p = k->program;
     wf__str key = { 0 };
-    p.rec.gpu = 1;
+    p.rec.options.target = WF__GPU;
+    p.rec.options.gpu = 1;
     wf__program_key(&p, &key);
     if (key.failed)
         *status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
@@ -378,7 +379,7 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                      there               ? " (done by the kernel before)"
                      : one_point && !ptx ? " (one point: interpreted)"
                                          : "");
-        if (request->what == WF_DUMP_PASSES) {
+        if (request->what == WF_DUMP_KERNELS) {
             wf__str_add(&request->out, "# after splitting\n");
             wf__print(&stage->proto, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
@@ -395,32 +396,65 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     return status;
 }
 
+/* Copies the text out, unless something failed. */
+static wf_status give_text(const wf_kernel *k, wf_status status, wf__str *text, char *buf, size_t cap, size_t *len)
+{
+    if (status == WF_OK && text->failed)
+        status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
+    if (status == WF_OK && cap) {
+        size_t n = text->len < cap ? text->len : cap - 1;
+        memcpy(buf, wf__str_get(text), n);
+        buf[n] = 0;
+    }
+    if (status == WF_OK && len)
+        *len = text->len;
+    wf__str_free(text);
+    return status;
+}
+
+static wf_status dump_passes(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
+{
+    WF__UNUSED(param);
+    return wf__plan_log(k->ctx, &k->program, arrays, user);
+}
+
 wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *buf, size_t cap, size_t *len)
 {
     if (!k)
         return WF_ERR_ARG;
     dump_request request = { .what = what };
     wf_status status = WF_OK;
-    bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PTX || (what & 255) == WF_DUMP_PTX);
+    bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PLAN || (what & 255) == WF_DUMP_PTX);
     if (!known)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump: there is no dump %d", (int)what);
+    wf__pass_log log = { .after = what == WF_DUMP_PLAN ? WF__FINISHED : NULL, .out = &request.out };
     if (what == WF_DUMP_TRACE)
         dump_trace(k, &request.out);
     else if (what == WF_DUMP_DOT)
         dump_dot(k, &request.out);
+    else if (what == WF_DUMP_PASSES || what == WF_DUMP_PLAN)
+        status = with_bindings(k, args, "wf_kernel_dump", dump_passes, &log);
     else
         status = with_bindings(k, args, "wf_kernel_dump", dump_stages, &request);
-    if (status == WF_OK && request.out.failed)
-        status = wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a dump");
-    if (status == WF_OK) {
-        if (cap) {
-            size_t n = request.out.len < cap ? request.out.len : cap - 1;
-            memcpy(buf, wf__str_get(&request.out), n);
-            buf[n] = 0;
-        }
-        if (len)
-            *len = request.out.len;
-    }
-    wf__str_free(&request.out);
-    return status;
+    return give_text(k, status, &request.out, buf, cap, len);
+}
+
+const char *wf_pass_name(size_t i) { return wf__pass_name(i); }
+
+wf_status wf_kernel_dump_after(const wf_kernel *k, wf_args args, const char *pass, char *buf, size_t cap, size_t *len)
+{
+    if (!k)
+        return WF_ERR_ARG;
+    wf__str out = { 0 };
+    wf__pass_log log = { .after = pass ? pass : "", .out = &out };
+    size_t i = 0;
+    while (wf_pass_name(i) && strcmp(wf_pass_name(i), log.after) != 0)
+        ++i;
+    if (!wf_pass_name(i))
+        return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump_after: there is no pass '%s'", log.after);
+    wf_status status = with_bindings(k, args, "wf_kernel_dump_after", dump_passes, &log);
+    if (status == WF_OK && !out.len && !out.failed)
+        status = wf__error(k->ctx, WF_ERR_ARG,
+                           "wf_kernel_dump_after: pass '%s' does not apply to this recording on its device", pass);
+    return give_text(k, status, &out, buf, cap, len);
 }

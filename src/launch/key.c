@@ -6,12 +6,16 @@
 #include "launch/launch.h"
 #include "ir/pass/pass.h"
 
+/* What a section begins with. */
+typedef struct ir_head {
+    uint32_t rank, flags, nodes, tuples, slots, reductions, params, shapes;
+} ir_head;
+
 static void add_ir(const wf__ir *ir, wf__str *key)
 {
-    uint32_t head[] = { (uint32_t)ir->rank, ir->flags, ir->n,       ir->tuple_n,
-                        ir->slot_n,         ir->red_n, ir->param_n, ir->shape_n };
-    wf__str_reserve(key, sizeof head + ir->n * sizeof *ir->node + ir->slot_n * sizeof *ir->slot);
-    wf__str_addn(key, (const char *)head, sizeof head);
+    ir_head h = { (uint32_t)ir->rank, ir->flags, ir->n, ir->tuple_n, ir->slot_n, ir->red_n, ir->param_n, ir->shape_n };
+    wf__str_reserve(key, sizeof h + ir->n * sizeof *ir->node + ir->slot_n * sizeof *ir->slot);
+    wf__str_addn(key, (const char *)&h, sizeof h);
     wf__str_addn(key, (const char *)(ir->node + 1), (size_t)(ir->n - 1) * sizeof *ir->node);
     wf__str_addn(key, (const char *)ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
@@ -37,29 +41,25 @@ static void add_ir(const wf__ir *ir, wf__str *key)
     }
 }
 
+/* What a key begins with. */
+typedef struct head {
+    wf__plan_options options;
+    uint32_t sections;   /* bit k: section k has nodes */
+    uint32_t block_rank; /* whose extents follow */
+} head;
+_Static_assert(sizeof(head) == sizeof(wf__plan_options) + 8, "a key hashes no padding");
+
 void wf__program_key(const wf__program *p, wf__str *key)
 {
     const wf__recording *rec = &p->rec;
-    uint32_t sections = (rec->post.n > 1) | (uint32_t)(rec->join.n > 1) << 1 | (uint32_t)(rec->init.n > 1) << 2 |
-                        (uint32_t)(rec->deinit.n > 1) << 3 | (uint32_t)rec->block.rank << 4;
-    sections |= (uint32_t)rec->columns << 9;
-    uint32_t head[] = { (uint32_t)rec->kind | (uint32_t)rec->gpu << 8 | (uint32_t)rec->cpu << 16,
-                        rec->objects,
-                        rec->reduce,
-                        sections,
-                        (uint32_t)rec->expand_bytes,
-                        (uint32_t)(rec->expand_bytes >> 32) };
-    wf__str_addn(key, (const char *)head, sizeof head);
+    head h = { .options = rec->options, .block_rank = (uint32_t)rec->block.rank };
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        h.sections |= (uint32_t)(rec->section[k].n > 1) << k;
+    wf__str_addn(key, (const char *)&h, sizeof h);
     wf__str_addn(key, (const char *)rec->block.dim, (size_t)rec->block.rank * sizeof *rec->block.dim);
-    add_ir(&rec->ir, key);
-    if (rec->post.n > 1)
-        add_ir(&rec->post, key);
-    if (rec->join.n > 1)
-        add_ir(&rec->join, key);
-    if (rec->init.n > 1)
-        add_ir(&rec->init, key);
-    if (rec->deinit.n > 1)
-        add_ir(&rec->deinit, key);
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        if (k == WF_CALL || rec->section[k].n > 1)
+            add_ir(&rec->section[k], key);
     if (rec->ir.red_n)
         wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
 }
@@ -266,30 +266,49 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
         wf__str_add(reason(out), "other flags");
 }
 
+typedef struct opening { /* the beginning of a recording's key, as wf__program_key writes it */
+    head head;
+    ir_head ir;
+    const unsigned char *node;
+    size_t left; /* bytes from `node` on */
+} opening;
+
+static bool open_key(const unsigned char *key, size_t len, opening *out)
+{
+    size_t block = 0;
+    if (len >= sizeof out->head) {
+        memcpy(&out->head, key, sizeof out->head);
+        block = out->head.block_rank * sizeof(int64_t);
+    }
+    if (len < sizeof out->head + block + sizeof out->ir)
+        return false;
+    memcpy(&out->ir, key + sizeof out->head + block, sizeof out->ir);
+    out->node = key + sizeof out->head + block + sizeof out->ir;
+    out->left = len - sizeof out->head - block - sizeof out->ir;
+    return true;
+}
+
 bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__str *recording,
                      const wf__piece *layouts, wf__str *out)
 {
-    enum { HEAD = 6, IR_HEAD = 8 }; /* words, as wf__program_key and add_ir write them */
-    const unsigned char *a = (const unsigned char *)recording->at, *b = old->key;
-    uint32_t now[HEAD + IR_HEAD], was_[HEAD + IR_HEAD];
     const bool strict = !p->name;
-    if (recording->len < sizeof now || old->recording_len < sizeof was_)
+    opening now, old_one;
+    if (!open_key((const unsigned char *)recording->at, recording->len, &now) ||
+        !open_key(old->key, old->recording_len, &old_one))
         return false;
-    memcpy(now, a, sizeof now);
-    memcpy(was_, b, sizeof was_);
-    if (now[0] != was_[0]) {
-        bool kind = (now[0] ^ was_[0]) & 255;
-        wf__str_add(reason(out), kind ? "another kind of recording" : "it runs on another device");
+    const wf__plan_options *a = &now.head.options, *b = &old_one.head.options;
+    if (a->kind != b->kind || a->target != b->target || a->gpu != b->gpu || a->emulated != b->emulated) {
+        wf__str_add(reason(out), a->kind != b->kind ? "another kind of recording" : "it runs on another device");
         return !strict;
     }
-    uint32_t n = now[HEAD + 2], old_n = was_[HEAD + 2], least = n < old_n ? n : old_n;
-    if (now[HEAD + 1] != was_[HEAD + 1])
-        compare_flags(now[HEAD + 1], was_[HEAD + 1], out);
-    if (memcmp(&now[4], &was_[4], 2 * sizeof *now) != 0)
+    uint32_t n = now.ir.nodes, old_n = old_one.ir.nodes, least = n < old_n ? n : old_n;
+    if (now.ir.flags != old_one.ir.flags)
+        compare_flags(now.ir.flags, old_one.ir.flags, out);
+    if (a->expand_bytes != b->expand_bytes)
         wf__str_add(reason(out), "wf_set_expand_bytes allows another size of private copies");
-    if ((now[3] ^ was_[3]) >> 9)
-        wf__str_addf(reason(out), ".columns is %u, was %u", (unsigned)now[3] >> 9, (unsigned)was_[3] >> 9);
-    bool alike = n == old_n || !strict, same_objects = now[1] == was_[1];
+    if (a->columns != b->columns)
+        wf__str_addf(reason(out), ".columns is %u, was %u", (unsigned)a->columns, (unsigned)b->columns);
+    bool alike = n == old_n || !strict, same_objects = a->objects == b->objects;
     if (alike && same_objects) {
         size_t bytes = old->key_len - old->recording_len;
         uint64_t *words = wf__alloc(bytes + 1);
@@ -299,10 +318,10 @@ bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__
         compare_layouts(p, layouts->at, words, out);
         wf__free(words);
     } else if (alike)
-        wf__str_addf(reason(out), "it names %u arrays, not %u", (unsigned)now[1], (unsigned)was_[1]);
+        wf__str_addf(reason(out), "it names %u arrays, not %u", (unsigned)a->objects, (unsigned)b->objects);
     bool shapes = out->len > 0; /* then nodes of other shapes are no news */
-    if (alike && recording->len >= sizeof now + (n - 1) * sizeof(wf__node))
-        alike = compare_nodes(a + sizeof now, b + sizeof was_, least - 1, strict && !shapes, out);
+    if (alike && now.left >= (n - 1) * sizeof(wf__node))
+        alike = compare_nodes(now.node, old_one.node, least - 1, strict && !shapes, out);
     if (alike && !out->len)
         wf__str_add(out, n == old_n ? "a section, shape or reduction differs" : "it has more or fewer operations");
     return alike;

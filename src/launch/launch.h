@@ -198,6 +198,9 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
                                  wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);
+/* Plans once more, for what planning writes of its passes (plan.h); "plan" as a pass stands for the finished plan. */
+#define WF__FINISHED "plan"
+wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 void wf__memo_free(wf_context *ctx, wf__memo *memo);

@@ -7,7 +7,7 @@ enum { MOST_PLANS = 4096, MOST_BYTES = 64 << 20 };
 
 static void free_entry(wf_context *ctx, wf__plan_entry *e)
 {
-    wf__plan_free(&e->plan, e->plan.gpu ? wf__gpu_free_stage_code : wf__cpu_free_stage_code, ctx->engine);
+    wf__plan_free(&e->plan, e->plan.target == WF__GPU ? wf__gpu_free_stage_code : wf__cpu_free_stage_code, ctx->engine);
     wf__free(e->key);
     wf__free(e->why);
     wf__free(e);
@@ -70,8 +70,9 @@ static size_t entry_bytes(const wf__plan_entry *e)
 }
 
 static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_array *const *arrays,
-                      const wf_shape *space)
+                      const wf_shape *space, const wf__pass_log *log)
 {
+    wf__str why = { 0 };
     wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
     if (!bind) {
         wf__plan_fail(plan, WF_ERR_MEMORY, "out of memory for a plan");
@@ -82,11 +83,26 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     wf__name_arrays(p, bind);
     wf__recording rec = p->rec;
     rec.space = *space;
+    rec.log = log;
+    rec.why = log ? &why : NULL;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
     rec.team_memory = gpu ? wf__gpu_team_memory(gpu) : 0;
     bool ok = wf__plan_make(plan, &rec, bind);
+    if (ok && log && log->after && !strcmp(log->after, WF__FINISHED))
+        wf__plan_print(plan, bind, log->out);
     wf__free(bind);
+    wf__str_free(&why);
     return ok;
+}
+
+wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log)
+{
+    wf__plan plan = { 0 };
+    wf_status status = WF_OK;
+    if (!make_plan(ctx, &plan, p, arrays, &p->rec.space, log))
+        status = wf__program_error(ctx, p, plan.status, plan.error, plan.section, &plan.about);
+    wf__plan_free(&plan, NULL, NULL);
+    return status;
 }
 
 static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
@@ -107,7 +123,7 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     memcpy(e->key, recording->at, recording->len);
     memcpy(e->key + recording->len, layouts->at, layouts->n);
     atomic_init(&e->users, 1);
-    if (make_plan(ctx, &e->plan, p, arrays, space))
+    if (make_plan(ctx, &e->plan, p, arrays, space, NULL))
         return e;
     *status = wf__program_error(ctx, p, e->plan.status, e->plan.error, e->plan.section, &e->plan.about);
     free_entry(ctx, e);

@@ -191,13 +191,14 @@ static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan
 /* True if the program loads elements of the object. */
 static bool reads(const wf__program *p, uint32_t object)
 {
-    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (wf__ref r = 1; r < section[i]->n; ++r) {
-            const wf__node *n = &section[i]->node[r];
-            if (n->op == WF__LOAD && section[i]->slot[n->a].object == object)
+    for (int k = 0; k < WF__SECTIONS; ++k) {
+        const wf__ir *section = &p->rec.section[k];
+        for (wf__ref r = 1; r < section->n; ++r) {
+            const wf__node *n = &section->node[r];
+            if (n->op == WF__LOAD && section->slot[n->a].object == object)
                 return true;
         }
+    }
     return false;
 }
 

@@ -50,9 +50,8 @@ wf_status wf_run(wf_graph *g)
 /* It is to run often. */
 static void compile_for_good(wf__recording *rec)
 {
-    wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        section[i]->flags &= ~(uint32_t)WF_TIERED;
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        rec->section[k].flags &= ~(uint32_t)WF_TIERED;
 }
 
 wf_kernel *wf_compile(wf_graph *g)

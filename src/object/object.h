@@ -140,16 +140,7 @@ static inline int wf__gpu_number(wf_device device)
 {
     return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
 }
-static inline uint8_t wf__gpu_mark(wf_device device) /* wf__recording.gpu */
-{
-    int n = wf__gpu_number(device);
-    return !wf__is_gpu(device) ? 0 : (uint8_t)((n < 100 ? n : 100) + 1 + 128 * wf__is_emulated(device));
-}
-static inline void wf__set_place(wf__recording *rec, wf_device device) /* whose plans it needs */
-{
-    rec->gpu = wf__gpu_mark(device);
-    rec->cpu = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
-}
+void wf__set_target(wf__recording *rec, wf_device device);    /* device.c: whose plans the recording needs */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* The GPU, opened; NULL: the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);

@@ -8,7 +8,7 @@
  * touches nothing else of what the scan writes. A stage that alone uses the result of a scan, and walks it in C order,
  * may follow part by part, where it writes nothing that the others read later.
  */
-#include "plan/plan.h"
+#include "plan/passes.h"
 
 static bool is_result(const wf__stage *stage, uint32_t object)
 {
@@ -26,21 +26,6 @@ static bool uses_results(const wf__stage *stage, const wf__stage *user)
         if (is_result(stage, user->mem[s].object))
             return true;
     return false;
-}
-
-static bool meets(const wf__bind *bind, uint32_t a, uint32_t b)
-{
-    return a == b || wf__bind_overlap(&bind[a], &bind[b]) != WF__APART;
-}
-
-static bool are_apart(const wf__stage *stage, const wf__stage *next, const wf__bind *bind)
-{
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s)
-        for (uint32_t t = 0; t < next->body.slot_n; ++t)
-            if ((stage->body.slot[s].written || next->body.slot[t].written) &&
-                meets(bind, stage->mem[s].object, next->mem[t].object))
-                return false;
-    return true;
 }
 
 /* The loops over kept axes, outermost first. */
@@ -105,30 +90,37 @@ static bool is_cheap(const wf__stage *stage)
     return points >= MANY || stage->work / points <= CHEAP;
 }
 
-/* May it run piece by piece, each piece by any thread, with a scan of the object? */
-static bool goes_in_pieces(const wf__stage *stage, const wf__stage *scan)
+/* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */
+static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
 {
     const wf__ir *body = &stage->body;
-    bool good = !stage->scan.on && !stage->empty && !body->red_n && !stage->copies_n && !stage->updates &&
-                body->slot_n <= WF__MOST_FUSED && is_cheap(stage);
-    for (uint32_t s = 0; good && s < body->slot_n; ++s)
-        good = stage->mem[s].object != scan->scan.to || walks_in_order(stage, s, &scan->space);
-    return good;
+    if (stage->scan.on || stage->empty || body->red_n || stage->copies_n || stage->updates)
+        return "it scans, reduces, accumulates or has no points";
+    if (body->slot_n > WF__MOST_FUSED)
+        return "it has too many slots";
+    if (!is_cheap(stage))
+        return "its elements are expensive";
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        if (stage->mem[s].object == scan->scan.to && !walks_in_order(stage, s, &scan->space))
+            return "it does not walk the scan's elements in C order";
+    return NULL;
 }
 
-static bool feeds_scan(const wf__stage *stage, const wf__stage *next, const wf__bind *bind)
+static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage, const wf__stage *next,
+                                   const wf__bind *bind)
 {
     const wf__scan *scan = &next->scan;
-    if (!scan->on || scan->from != scan->to || !goes_in_pieces(stage, next))
-        return false;
+    if (!scan->on || scan->from != scan->to)
+        return "the scan is not in place";
+    const char *why = why_in_one(stage, next);
     uint32_t found = 0;
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; !why && s < stage->body.slot_n; ++s) {
         bool target = stage->mem[s].object == scan->to;
-        if (!target && meets(bind, stage->mem[s].object, scan->to))
-            return false;
+        if (!target && wf__object_overlap(plan, bind, stage->mem[s].object, scan->to) != WF__APART)
+            why = "it touches other memory that the scan writes";
         found += target;
     }
-    return found == 1;
+    return why ? why : found != 1 ? "it does not compute what is scanned" : NULL;
 }
 
 static bool uses(const wf__stage *stage, uint32_t object)
@@ -140,63 +132,113 @@ static bool uses(const wf__stage *stage, uint32_t object)
 }
 
 /* Is what slot s of the stage touches apart from what the user writes, or the same, element by element? */
-static bool is_safe(const wf__stage *stage, uint32_t s, const wf__stage *user, const wf_shape *all,
-                    const wf__bind *bind)
+static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, const wf__stage *user,
+                    const wf_shape *all, const wf__bind *bind)
 {
     for (uint32_t t = 0; t < user->body.slot_n; ++t) {
         uint32_t a = stage->mem[s].object, b = user->mem[t].object;
         bool alike = a == b && walks_in_order(stage, s, all) && walks_in_order(user, t, all);
-        if ((stage->body.slot[s].written || user->body.slot[t].written) && meets(bind, a, b) && !alike)
+        if ((stage->body.slot[s].written || user->body.slot[t].written) &&
+            wf__object_overlap(plan, bind, a, b) != WF__APART && !alike)
             return false;
     }
     return true;
 }
 
 /* `feed`: the stage before the scan, if it is fused; else NULL. */
-static bool follows_scan(const wf__plan *plan, const wf__stage *feed, uint32_t at, const wf__bind *bind)
+static const char *why_not_following(const wf__plan *plan, const wf__stage *feed, uint32_t at, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[at], *user = stage + 1;
     const wf__scan *scan = &stage->scan;
-    if (!scan->on || scan->to < plan->objects || !goes_in_pieces(user, stage) || !uses(user, scan->to))
-        return false;
+    if (!scan->on)
+        return "there is no scan";
+    if (scan->to < plan->objects)
+        return "the result is an array of the recording";
+    const char *why = why_in_one(user, stage);
+    if (why)
+        return why;
+    if (!uses(user, scan->to))
+        return "it does not use the result";
     for (uint32_t s = at + 2; s < plan->stage_n; ++s)
         if (uses(&plan->stage[s], scan->to))
-            return false;
+            return "a later stage uses the result, too";
     for (uint32_t s = 0; feed && s < feed->body.slot_n; ++s)
-        if (!is_safe(feed, s, user, &stage->space, bind))
-            return false;
+        if (!is_safe(plan, feed, s, user, &stage->space, bind))
+            return "it shares memory with the stage that feeds the scan";
     for (int d = 0; d < stage->space.rank; ++d) /* the scan goes through both in C order */
         if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
-            return false;
+            return "the scan reads in another order than it writes";
     for (uint32_t t = 0; t < user->body.slot_n; ++t) {
         uint32_t object = user->mem[t].object;
         bool alike = object == scan->from && walks_in_order(user, t, &stage->space);
-        if (user->body.slot[t].written && (object == scan->to || (meets(bind, object, scan->from) && !alike)))
-            return false;
+        if (user->body.slot[t].written &&
+            (object == scan->to || (wf__object_overlap(plan, bind, object, scan->from) != WF__APART && !alike)))
+            return "it writes what the scan reads";
     }
-    return true;
+    return NULL;
 }
 
-void wf__plan_fuse(wf__plan *plan, const wf__bind *bind)
+/* Why the next stage may not follow a reduction that keeps axes box by box; NULL: it may. */
+static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const wf__bind *bind)
 {
+    const wf__stage *stage = &plan->stage[at], *next = stage + 1;
+    if (!stage->reduce)
+        return "the first keeps no results";
+    if (stage->parts != 1)
+        return "the reduction is cut into parts";
+    if (stage->empty || next->empty)
+        return "there are no points";
+    if (next->scan.on || next->body.red_n || next->copies_n || next->updates || stage->copies_n)
+        return "one of them scans, accumulates or reduces again";
+    if (stage->body.red_n > WF__MOST_FUSED || next->body.slot_n > WF__MOST_FUSED)
+        return "there are too many reductions or slots";
+    if (!uses_results(stage, next))
+        return "it does not use the results";
+    if (!walks_alike(stage, next))
+        return "it walks other points than the results";
+    if (!wf__stages_apart(plan, stage, next, bind))
+        return "one writes what the other one touches";
+    for (uint32_t i = at + 2; i < plan->stage_n; ++i)
+        if (uses_results(stage, &plan->stage[i]))
+            return "a later stage uses the results, too";
+    return NULL;
+}
+
+/* Says why stage `at` is followed in this way, or not. */
+static void explain(wf__plan *plan, uint32_t at, const char *how, const char *why_not)
+{
+    if (why_not)
+        wf__plan_because(plan, "fuse", "stage %u does not follow %s: %s", (unsigned)at + 1, how, why_not);
+    else
+        wf__plan_because(plan, "fuse", "stage %u follows stage %u %s", (unsigned)at + 1, (unsigned)at, how);
+}
+
+bool wf__pass_fuse(wf__planning *p)
+{
+    wf__plan *plan = p->plan;
+    const wf__bind *bind = p->all;
     for (uint32_t s = 0; s + 1 < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s], *next = &plan->stage[s + 1];
-        bool fits = stage->reduce && stage->parts == 1 && !stage->empty && !next->empty && !next->scan.on &&
-                    !next->body.red_n && !next->copies_n && !next->updates && !stage->copies_n &&
-                    stage->body.red_n <= WF__MOST_FUSED && next->body.slot_n <= WF__MOST_FUSED &&
-                    uses_results(stage, next) && walks_alike(stage, next) && are_apart(stage, next, bind);
-        for (uint32_t i = s + 2; fits && i < plan->stage_n; ++i)
-            fits = !uses_results(stage, &plan->stage[i]);
-        stage->fused = fits;
-        if (fits)
+        const char *why_not = why_not_box_by_box(plan, s, bind);
+        stage->fused = !why_not;
+        if (stage->fused)
             next->long_rows = false; /* its boxes will be others */
-        if (feeds_scan(stage, next, bind)) {
+        if (stage->reduce)
+            explain(plan, s, "box by box", why_not);
+        why_not = why_not_feeding(plan, stage, next, bind);
+        if (!why_not) {
             stage->fused = true;
             stage->long_rows = stage->streams = false;
         }
-        if (follows_scan(plan, s && stage[-1].fused ? stage - 1 : NULL, s, bind)) {
+        if (next->scan.on)
+            explain(plan, s, "part by part as the scan that it feeds", why_not);
+        why_not = why_not_following(plan, s && stage[-1].fused ? stage - 1 : NULL, s, bind);
+        if (!why_not) {
             stage->fused = true;
             next->long_rows = next->streams = false;
         }
+        if (stage->scan.on)
+            explain(plan, s, "the scan part by part", why_not);
     }
+    return true;
 }

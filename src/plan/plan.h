@@ -7,18 +7,10 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
+#include "plan/dependence.h"
 #include "plan/kernel.h"
 #include <stdatomic.h>
 
-/* The memory of one array ("object") of a recording. */
-typedef struct wf__bind {
-    char *base;                                    /* element [0, ..., 0] */
-    const char *lo, *hi;                           /* the bytes it spans; equal: no elements */
-    int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
-    uint8_t dtype, rank;
-    const char *name; /* for messages; may be NULL */
-    uint32_t number;  /* the same: which of the recording's arrays it is, from 1; 0: scratch, or nobody knows */
-} wf__bind;
 enum { WF__CALLED = 320 };
 /* In messages: "'x' (f32 of shape (3, 4))", "array 2 of the recording (in order of first use; f32 of shape (3, 4))", or
  * what it is called instead if it has neither name nor number: "an array (f32 of shape (3, 4))". */
@@ -34,33 +26,59 @@ typedef enum wf__kind_of_graph {
     WF__ELEMENTS /* an index space whose shape is that of its operands */
 } wf__kind_of_graph;
 
-/* A finished recording. slot.object: index into the binds. */
+/* What the code of a plan is for. */
+typedef enum wf__target_kind {
+    WF__INTERPRETER, /* the reference interpreter; debug mode on a processor, too */
+    WF__PROCESSOR,   /* compiled code */
+    WF__GPU
+} wf__target_kind;
+
+/* What planning reads of a recording besides its sections and its shapes. Part of every key, as bytes: each byte of it
+ * has a value, and a new field needs no other line. */
+typedef struct wf__plan_options {
+    uint64_t expand_bytes; /* that private copies may take; 0 = WF__EXPAND_BYTES */
+    uint32_t objects;      /* arrays that the recording names; slot.object is an index of them */
+    wf_axes reduce;        /* axes to reduce of an index space; WF_ALL_AXES = all, whatever the rank */
+    uint8_t kind;          /* wf__kind_of_graph */
+    uint8_t columns;       /* points that a thread does at once; 0 = chosen by cost */
+    uint8_t target;        /* wf__target_kind */
+    uint8_t emulated;      /* 1 for an emulated GPU */
+    uint16_t gpu;          /* 1 + the GPU's number */
+    uint8_t unused[2];     /* 0 */
+} wf__plan_options;
+_Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
+
 #define WF__EXPAND_BYTES ((uint64_t)1 << 30)
-typedef struct wf__recording { /* what planning reads of it stands in wf__program_key */
-    wf__kind_of_graph kind;
-    wf__ir ir;
-    wf__ir post; /* rank 0: reads reduction k as parameter ir.param_n + k; n <= 1 if there is none */
-    wf__ir init,
-        deinit;        /* over the kept axes (without reductions: once), before and after the operator; n <= 1: none */
-    wf__ir join;       /* rank 0, of custom joins (wf__ir.joiner); n <= 1 if there are none */
-    uint64_t *initial; /* [ir.red_n] bits, joined in once */
-    wf_axes reduce;    /* of index spaces: what was asked for; WF_ALL_AXES: all, whatever the rank */
-    wf_shape space;    /* WF__SPACE */
-    wf_shape block;    /* without reduce: of blocks; rank 0: there is one */
-    uint64_t expand_bytes; /* that private copies may take; 0: WF__EXPAND_BYTES */
-    uint32_t objects;
-    uint8_t columns; /* that a thread does at once; 0: chosen by cost */
-    uint8_t
-        gpu; /* 0: for the processor; else for the GPU of this mark: private copies are of blocks of threads, updates are atomic */
-    uint32_t team_memory; /* bytes that threads of a block can share on this GPU; 0: as on every one */
-    /* For compiled code of the processor: blocks may be boxes, loops of sections axes (block_boxes.c, loop_axes.c), counters of
-     * loops one for all lanes (lockstep.c). Not for the reference interpreter, which has none of it. */
-    bool cpu;
+enum { WF__SECTIONS = WF_DEINIT + 1 };
+typedef struct wf__pass_log {
+    const char *after; /* the pass whose result is written; NULL = the names and decisions of all that apply */
+    wf__str *out;
+} wf__pass_log;
+
+typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
+    wf__plan_options options;
+    union {
+        wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 where nothing was recorded */
+        struct {                      /* the same, by name */
+            wf__ir ir;                /* WF_CALL, the operator */
+            wf__ir post;              /* rank 0: reads reduction k as parameter ir.param_n + k */
+            wf__ir join;              /* rank 0, of custom joins (wf__ir.joiner) */
+            wf__ir init;              /* over the kept axes (without reductions: once), before the operator */
+            wf__ir deinit;            /* the same, after the operator */
+        };
+    };
+    uint64_t *initial;    /* [ir.red_n] bits, joined in once */
+    wf_shape space;       /* of WF__SPACE */
+    wf_shape block;       /* of blocks, without .reduce; rank 0: all points are one block */
+    uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
+    wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
+    const wf__pass_log *log; /* what planning writes of its passes, NULL = nothing; no part of any key */
 } wf__recording;
+_Static_assert(WF_CALL == 0 && WF_POST == 1 && WF_JOIN == 2 && WF_INIT == 3 && WF_DEINIT == 4, "wf__recording.section");
 
 static inline uint64_t wf__expand_bytes(const wf__recording *rec)
 {
-    return rec->expand_bytes ? rec->expand_bytes : WF__EXPAND_BYTES;
+    return rec->options.expand_bytes ? rec->options.expand_bytes : WF__EXPAND_BYTES;
 }
 
 typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
@@ -166,22 +184,24 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__own_memory own;            /* of a block of a chain of stages */
-    uint8_t gpu;                   /* as the recording's */
-    bool cpu;                      /* as the recording's */
+    wf__own_memory own; /* of a block of a chain of stages */
+    wf__target_kind target;
     _Atomic bool has_run;          /* code for its stages has been asked for */
     const wf__recording *recorded; /* while the plan is made */
+    wf__str *why;                  /* then, too: the recording's */
     wf_status status;              /* first error */
     char error[768];
     wf__culprit about; /* the recording's operation that the error is about, in this section of it */
     wf_section_id section;
 } wf__plan;
-const wf__ir *wf__section_of(const wf__recording *rec, wf_section_id section);
+
+/* passes.c, the list of passes. `bind` has the recording's objects. false: plan->status and error say why; the caller
+ * frees the plan either way. */
+bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+const char *wf__pass_name(size_t i); /* of the list of passes; NULL: there are not so many */
 
 /* The join of partial results as backends get it; the caller frees it. NULL: plan->status says why. */
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
-/* false: plan->status and error say why. The caller frees the plan either way. */
-bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
 /* The same about operation r of that section, or of a copy of it, which `ir` is; false. */
@@ -190,44 +210,36 @@ bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, w
 /* The same about the first wf_in of an object, or (written) wf_out to it; false. */
 bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
     WF__PRINTF(5, 6);
-bool wf__plan_no_memory(wf__plan *plan); /* the same for want of memory; false */
-/* In debug builds: does the IR keep what ir.h says? If not, the plan fails, and says after what. */
-bool wf__plan_verified(wf__plan *plan, const wf__ir *ir, const char *pass);
+bool wf__plan_no_memory(wf__plan *plan);                 /* the same for want of memory; false */
+bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* the error of a recording that a pass has made; false */
 
-/* How the memory of two binds meets: not at all, exactly (same place, shape, strides and dtype), or otherwise. */
-typedef enum wf__overlap { WF__APART, WF__SAME, WF__PARTIAL } wf__overlap;
-wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* of two that span common bytes */
-static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
+/* ---- print.c ---- */
+enum { WF__OBJECT_NAME = 64 };
+/* What texts about the plan call an object: the name of its bind (of the recording's; may be NULL), "object 2", "t0". */
+const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
+                                 char text[WF__OBJECT_NAME]);
+/* Appends what is known of stage s: of its kernel, or before that has been laid out, of what was split off for it. */
+void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out);
+/* Appends the text of a finished plan. `bind`: of the recording's objects, for their names; may be NULL. */
+void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
+/* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
+#define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
+static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage) /* for reasons */
 {
-    return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
+    return (unsigned)(stage - plan->stage);
 }
+void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
 
-/* ---- the stages, each in its own file ---- */
-/* split.c, for array graphs, and space.c, for index spaces. Append stages with proto, space and initial set: an index
- * space of its own each, where element accesses have tuple 0. `bind` has the recording's objects only. */
-bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
-bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
+/* ---- parts of passes that others use ---- */
 /* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
  * changes the section and says their extents, of which there may be none. `bind` has the recording's objects only. */
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* layout.c. Fills body, mem, extents and blocks from proto and its space. `bind` has temps too. */
-bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* partition.c. Sets block, blocks, parts, work, streams and long_rows, from the body and its extents. */
-void wf__plan_cut(wf__stage *stage);
-/* scan.c. Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. `bind`
- * has temps too. */
-bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind);
 /* inline_views.c. What a node costs to compute, in plain operations. */
 uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
-/* open_extents.c. Code of a stage of an array graph, which is planned otherwise, made to be for any extents. */
-bool wf__plan_numbers(wf__plan *plan, wf__stage *stage);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
 enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
-/* fuse.c. Decides which stages follow the one before them box by box, or feed a scan or use its result part by part.
- * `bind` has temps too. */
-void wf__plan_fuse(wf__plan *plan, const wf__bind *bind);
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);

@@ -1,37 +1,9 @@
-/* body.c - walks the nodes of a body in order. Loops and cold paths are branches that each thread takes for itself.
- * What only depends on parameters, extents and constants goes to the head of the kernel, before any loop. */
+/* body.c - walks the nodes of a body in order and emits each. Loops and cold paths become branches that each thread
+ * takes on its own. Values that depend on parameters, extents and constants alone go to the head of the kernel, before
+ * any loop. */
 #include "ptx/gen.h"
 
-/* ---- values ---- */
-bool wf__ptx_uses_narrow(const gen *g, wf__ref r) { return g->node[r].narrow; }
-
-val wf__ptx_use(gen *g, wf__ref r)
-{
-    val v = g->node[r].v;
-    if (!g->node[r].narrow || v.kind != V_R)
-        return v;
-    if (g->node[r].more.kind == V_NONE) {
-        wf__str *out = g->out;
-        val wide = wf__ptx_reg(g, V_D);
-        if (g->node[r].in_head)
-            g->out = &g->head;
-        else
-            g->widened[g->widened_n++] = r;
-        EMIT(g, "cvt.s64.s32 $0, $1", wide, v);
-        g->out = out;
-        g->node[r].more = wide;
-    }
-    return g->node[r].more;
-}
-
-/* What was widened since there were n: not known any more. */
-void wf__ptx_forget(gen *g, uint32_t n)
-{
-    while (g->widened_n > n)
-        g->node[g->widened[--g->widened_n]].more = (val){ 0 };
-}
-
-static val copied(gen *g, unsigned dtype, val v)
+static val copy_value(gen *g, unsigned dtype, val v)
 {
     val r = wf__ptx_new(g, dtype);
     EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(dtype), v);
@@ -39,7 +11,7 @@ static val copied(gen *g, unsigned dtype, val v)
 }
 
 /* ---- pure operations ---- */
-static bool narrows(const gen *g, const wf__node *n, unsigned dtype)
+static bool is_narrow_op(const gen *g, const wf__node *n, unsigned dtype)
 {
     unsigned arity = wf__op_table[n->op].arity;
     const wf__ref x[3] = { n->a, n->b, n->c };
@@ -52,7 +24,7 @@ static bool narrows(const gen *g, const wf__node *n, unsigned dtype)
     return compares || n->dtype == WF_I64;
 }
 
-static void pure(gen *g, wf__ref r)
+static void emit_pure(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
     unsigned arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
@@ -73,7 +45,7 @@ static void pure(gen *g, wf__ref r)
         return;
     }
     bool low = n->op == WF__CAST ? dtype == WF_I64 && g->node[n->a].narrow
-                                 : n->op != WF__BITCAST && narrows(g, n, dtype) && (narrow || n->dtype != WF_I64);
+                                 : n->op != WF__BITCAST && is_narrow_op(g, n, dtype) && (narrow || n->dtype != WF_I64);
     for (unsigned i = 0; i < arity; ++i)
         x[i] = low ? g->node[from[i]].v : wf__ptx_use(g, from[i]);
     dtype = low ? WF_I32 : dtype;
@@ -90,7 +62,7 @@ static void pure(gen *g, wf__ref r)
     g->out = out;
 }
 
-static void check(gen *g, wf__ref r)
+static void emit_check(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
     if (wf__ptx_watches(g))
@@ -105,14 +77,14 @@ typedef struct loop {
     uint32_t widened;
 } loop;
 
-/* Registers of its own for node r, with what node `from` holds. */
+/* Gives node r new registers with the value of node `from`. */
 static void copy_node(gen *g, wf__ref r, wf__ref from)
 {
     unsigned t = g->ir->node[r].dtype;
     bool pair = wf__is_complex(t);
-    g->node[r].v = copied(g, pair ? wf__part_dtype(t) : t, wf__ptx_use(g, from));
+    g->node[r].v = copy_value(g, pair ? wf__part_dtype(t) : t, wf__ptx_use(g, from));
     if (pair)
-        g->node[r].more = copied(g, wf__part_dtype(t), g->node[from].more);
+        g->node[r].more = copy_value(g, wf__part_dtype(t), g->node[from].more);
 }
 
 static void open_loop(gen *g, wf__ref r, loop *l)
@@ -122,7 +94,7 @@ static void open_loop(gen *g, wf__ref r, loop *l)
     *l = (loop){ .at = r, .again = wf__ptx_new_label(g), .done = wf__ptx_new_label(g) };
     for (wf__ref s = r + 1; ir->node[s].op == WF__STATE; ++s)
         copy_node(g, s, ir->node[s].b);
-    wf__ptx_label(g, l->again);
+    wf__ptx_place_label(g, l->again);
     l->widened = g->widened_n;
     for (wf__ref s = r + 1; ir->node[s].op == WF__STATE; ++s) {
         if (!ir->node[s].aux)
@@ -136,7 +108,7 @@ static void open_loop(gen *g, wf__ref r, loop *l)
     }
     if (on.kind != V_NONE)
         EMIT(g, "@!$0 bra $1", on, l->done);
-    else /* nothing makes it go on */
+    else /* no state keeps the loop running */
         EMIT(g, "bra $0", l->done);
 }
 
@@ -146,7 +118,7 @@ static void close_loop(gen *g, wf__ref end, const loop *l)
     wf__ref first = end;
     while (ir->node[first - 1].op == WF__NEXT)
         --first;
-    for (wf__ref n = first; n < end; ++n) /* all take place together */
+    for (wf__ref n = first; n < end; ++n) /* states change together, after all next values are read */
         copy_node(g, n, ir->node[n].b);
     for (wf__ref n = first; n < end; ++n) {
         wf__ref state = ir->node[n].a;
@@ -156,22 +128,22 @@ static void close_loop(gen *g, wf__ref end, const loop *l)
     }
     if (!ir->node[l->at].aux)
         EMIT(g, "bra $0", l->again);
-    wf__ptx_label(g, l->done);
+    wf__ptx_place_label(g, l->done);
     wf__ptx_forget(g, l->widened);
 }
 
 /* ---- other bodies ---- */
-typedef struct other {
+typedef struct saved_body {
     wf__ir ir;
     const wf__ir *old;
     void *node;
     uint32_t *widened, widened_n;
     const val *arg;
     bool inner;
-} other;
+} saved_body;
 
-/* Goes on in another ir, whose arguments are these. */
-static bool enter(gen *g, const wf__ir *ir, const val *arg, other *o)
+/* Switches to another IR, called with these arguments. False = out of memory. leave_body follows in either case. */
+static bool enter_body(gen *g, const wf__ir *ir, const val *arg, saved_body *o)
 {
     o->old = g->ir;
     o->node = g->node;
@@ -190,7 +162,7 @@ static bool enter(gen *g, const wf__ir *ir, const val *arg, other *o)
     return g->node && g->widened;
 }
 
-static void leave(gen *g, const other *o)
+static void leave_body(gen *g, const saved_body *o)
 {
     wf__free(g->node);
     wf__free(g->widened);
@@ -204,15 +176,15 @@ static void leave(gen *g, const other *o)
 
 enum { MOST_ARGS = 8 };
 
-static void cold(gen *g, wf__ref r)
+static void emit_cold(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
     const wf__ir *ir = g->ir;
     wf__ref args[MOST_ARGS] = { 0 };
     val given[MOST_ARGS];
     uint32_t count = wf__tuple_len(ir, n->d);
-    other o;
-    val result = copied(g, n->dtype, wf__ptx_use(g, n->b)), over = wf__ptx_new_label(g);
+    saved_body o;
+    val result = copy_value(g, n->dtype, wf__ptx_use(g, n->b)), over = wf__ptx_new_label(g);
     wf__ir_init(&o.ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
     for (uint32_t i = 0; i < count && i < MOST_ARGS; ++i) {
         args[i] = wf__arg(&o.ir, i, wf__dtype(ir, wf__tuple_at(ir, n->d)[i]));
@@ -224,18 +196,18 @@ static void cold(gen *g, wf__ref r)
         wf__ptx_fail(g, o.ir.status ? o.ir.status : WF_ERR_MEMORY, "%s",
                      o.ir.error[0] ? o.ir.error : "a cold path could not be built");
     else {
-        if (enter(g, &o.ir, given, &o)) {
+        if (enter_body(g, &o.ir, given, &o)) {
             wf__ptx_walk(g, 1, g->ir->n);
             EMIT(g, "mov.$1 $0, $2", result, wf__ptx_bits(n->dtype), wf__ptx_use(g, slow));
         }
-        leave(g, &o);
+        leave_body(g, &o);
     }
-    wf__ptx_label(g, over);
+    wf__ptx_place_label(g, over);
     wf__ir_free(&o.ir);
     g->node[r].v = result;
 }
 
-void wf__ptx_join(gen *g, const val *others)
+void wf__ptx_join_accumulators(gen *g, const val *others)
 {
     const wf__ir *body = g->ir;
     for (uint32_t k = 0; k < body->red_n; ++k) {
@@ -249,98 +221,47 @@ void wf__ptx_join(gen *g, const val *others)
     if (!body->joiner)
         return;
     val *arg = wf__alloc(2 * body->red_n * sizeof *arg);
-    other o;
+    saved_body o;
     if (!arg) {
         wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
         return;
     }
     memcpy(arg, g->acc, body->red_n * sizeof *arg);
     memcpy(arg + body->red_n, others, body->red_n * sizeof *arg);
-    if (enter(g, body->joiner, arg, &o)) {
+    if (enter_body(g, body->joiner, arg, &o)) {
         const wf__ir *ir = g->ir;
         wf__ptx_walk(g, 1, g->ir->n);
-        for (wf__ref r = 1; r < ir->n; ++r) /* what is joined reads all accumulators as they were */
+        for (wf__ref r = 1; r < ir->n; ++r) /* every join reads the accumulators before any of them changes */
             if (ir->node[r].op == WF__SETRED)
-                g->node[r].v = copied(g, ir->node[r].dtype, wf__ptx_use(g, ir->node[r].c));
+                g->node[r].v = copy_value(g, ir->node[r].dtype, wf__ptx_use(g, ir->node[r].c));
         for (wf__ref r = 1; r < ir->n; ++r)
             if (ir->node[r].op == WF__SETRED)
                 EMIT(g, "mov.$1 $0, $2", g->acc[ir->node[r].a], wf__ptx_bits(ir->node[r].dtype), g->node[r].v);
     }
-    leave(g, &o);
+    leave_body(g, &o);
     wf__free(arg);
 }
 
 /* ---- nodes ---- */
-void wf__ptx_post(gen *g, val leads)
+void wf__ptx_emit_post(gen *g, val leads)
 {
     const wf__ir *ir = g->options->post;
     val over = wf__ptx_new_label(g), index[WF_MAX_RANK];
-    other o;
+    saved_body o;
     memcpy(index, g->index, sizeof index);
     EMIT(g, "@!$0 bra $1", leads, over);
     for (int d = 0; d < ir->rank; ++d) {
         g->index[d] = wf__ptx_new_index(g);
         EMIT(g, "mov.$1 $0, 0", g->index[d], wf__ptx_bits(wf__ptx_index_dtype(g)));
     }
-    if (enter(g, ir, NULL, &o)) {
+    if (enter_body(g, ir, NULL, &o)) {
         g->post = true;
         wf__ptx_walk(g, 1, ir->n);
         g->post = false;
     }
-    leave(g, &o);
+    leave_body(g, &o);
     memcpy(g->index, index, sizeof index);
-    wf__ptx_label(g, over);
-}
-
-/* A parameter that an earlier kernel has computed. */
-static val result(gen *g, const wf__node *n)
-{
-    val at = wf__ptx_reg(g, V_D), none = { 0 },
-        v = n->dtype == WF_BOOL ? wf__ptx_reg(g, V_R) : wf__ptx_new(g, n->dtype);
-    int64_t k = (int64_t)n->a + 1 - g->options->results;
-    EMIT(g, "add.u64 $0, $1, $2", at, wf__ptx_field_value(g, WF__PTX_RESULTS, 0, 0, false), v_int(8 * k));
-    wf__ptx_load_element(g, n->dtype, at, "global", none, v, none);
-    if (n->dtype != WF_BOOL)
-        return v;
-    val p = wf__ptx_reg(g, V_P);
-    EMIT(g, "setp.ne.s32 $0, $1, 0", p, v);
-    return p;
-}
-
-/* Of a value that is there before the kernel's code. */
-static void leaf(gen *g, wf__ref r)
-{
-    const wf__node *n = wf__at(g->ir, r);
-    bool later = n->op == WF__PARAM && g->options->results && n->a + 1 >= g->options->results;
-    if (later && g->post) {
-        g->node[r].v = g->acc[n->a + 1 - g->options->results];
-        return;
-    }
-    wf__str *out = g->out;
-    bool low = g->node[r].narrow;
-    g->out = &g->head;
-    g->node[r].in_head = true;
-    if (n->op == WF__CONST)
-        g->node[r].v = wf__ptx_const(g, n->dtype, wf__bits(n));
-    else if (n->op == WF__EXTENT)
-        g->node[r].v = wf__ptx_field_value(g, WF__PTX_EXTENT, 0, (int)n->a, low);
-    else if (n->op == WF__DIM)
-        g->node[r].v = wf__ptx_field_value(g, WF__PTX_DIM, n->a, (int)n->b, low);
-    else if (later)
-        g->node[r].v = result(g, n);
-    else { /* a parameter: its value in the low bytes */
-        val v = wf__ptx_field_value(g, WF__PTX_PARAM, n->a, 0, !wf__ptx_wide(n->dtype));
-        wf__ptx_kind kind = wf__ptx_class(n->dtype);
-        if (kind == V_H || kind == V_P) {
-            g->node[r].v = wf__ptx_reg(g, kind);
-            if (kind == V_P)
-                EMIT(g, "and.b32 $0, $0, 255", v);
-            EMIT(g, kind == V_H ? "cvt.u16.u32 $0, $1" : "setp.ne.s32 $0, $1, 0", g->node[r].v, v);
-        } else
-            g->node[r].v = v;
-        wf__ptx_normalise(g, n->dtype, v);
-    }
-    g->out = out;
+    wf__ptx_place_label(g, over);
 }
 
 static void structural(gen *g, wf__ref r)
@@ -351,7 +272,7 @@ static void structural(gen *g, wf__ref r)
     case WF__PARAM:
     case WF__EXTENT:
     case WF__DIM:
-        leaf(g, r);
+        wf__ptx_set_leaf(g, r);
         break;
     case WF__INDEX:
         g->node[r].v = g->index[n->a];
@@ -368,11 +289,11 @@ static void structural(gen *g, wf__ref r)
         g->node[r].v = g->arg[n->a];
         break;
     case WF__LOAD:
-        if (!wf__ptx_wide_node(g, r))
+        if (!wf__ptx_emit_wide(g, r))
             wf__ptx_load(g, r);
         break;
     case WF__STORE:
-        if (!wf__ptx_wide_node(g, r))
+        if (!wf__ptx_emit_wide(g, r))
             wf__ptx_store(g, n);
         break;
     case WF__ACCUM:
@@ -380,16 +301,16 @@ static void structural(gen *g, wf__ref r)
     case WF__CAS:
         wf__ptx_update(g, r);
         break;
-    case WF__RED: /* what it holds now: another one may be set to that after it was set itself */
-        g->node[r].v = copied(g, n->dtype, g->acc[n->a]);
+    case WF__RED: /* a copy: the accumulator may change before a use of this node */
+        g->node[r].v = copy_value(g, n->dtype, g->acc[n->a]);
         break;
     case WF__SETRED:
-        if (!g->inner) /* a joiner's come at its end */
+        if (!g->inner) /* wf__ptx_join_accumulators handles those of a joiner */
             EMIT(g, g->mask.kind == V_NONE ? "mov.$1 $0, $2" : "@$3 mov.$1 $0, $2", g->acc[n->a],
                  wf__ptx_bits(n->dtype), wf__ptx_use(g, n->c), g->mask);
         break;
     case WF__COLD:
-        cold(g, r);
+        emit_cold(g, r);
         break;
     default:
         break;
@@ -407,12 +328,12 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
         else if (op == WF__END)
             close_loop(g, r, &open[--depth]);
         else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP || g->node[r].in_head)
-            continue; /* or it is there from an earlier walk */
+            continue; /* open_loop, close_loop or an earlier walk has emitted it */
         else if (op == WF__CHECK)
-            check(g, r);
+            emit_check(g, r);
         else if (wf__op_is_pure(op))
-            pure(g, r);
-        else if (!wf__ptx_packet_node(g, r))
+            emit_pure(g, r);
+        else if (!wf__ptx_emit_packet(g, r))
             structural(g, r);
     }
 }

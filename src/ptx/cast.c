@@ -1,4 +1,4 @@
-/* cast.c - conversions, as src/ir/meaning.c means them. */
+/* cast.c - conversions between dtypes, with the results of src/ir/meaning.c. */
 #include "ptx/gen.h"
 
 void wf__ptx_normalise(gen *g, unsigned dtype, val r)
@@ -22,7 +22,8 @@ static val widen_half(gen *g, unsigned from, val x)
     return r;
 }
 
-/* bf16 is the upper half of an f32: to nearest even by adding what is half of the lower half, NaNs apart. */
+/* bf16 is the upper half of an f32. Adding 0x7fff plus the lowest kept bit rounds to nearest even; NaNs are
+ * separate. */
 static val round_to_half(gen *g, unsigned to, val x)
 {
     val h = wf__ptx_reg(g, V_H);
@@ -48,7 +49,7 @@ static val float_to_int(gen *g, unsigned to, unsigned from, val x)
 {
     val r = wf__ptx_new(g, to);
     EMIT(g, "cvt.rzi.$1.$2 $0, $3", r, wf__ptx_type(to), wf__ptx_type(from), x);
-    if (wf__ptx_wide(to) || from == WF_F64) { /* there the instruction makes something else of a NaN */
+    if (wf__ptx_wide(to) || from == WF_F64) { /* the instruction converts a NaN to another value */
         val nan = wf__ptx_reg(g, V_P);
         EMIT(g, "setp.nan.$1 $0, $2, $2", nan, wf__ptx_type(from), x);
         EMIT(g, "selp.$1 $0, 0, $0, $2", r, wf__ptx_bits(to), nan);

@@ -1,21 +1,23 @@
-/* memory.c - addresses, loads and stores. Offsets are counted in elements, in 32 bits where that is enough; a load that
- * may fall outside its array is predicated, one with another border mode brings its index back first.
+/* memory.c - loads and stores of nodes: their addresses, borders and conditions.
+ *
+ * Offsets are counted in elements, in 32 bits if the indices are narrow. With WF_BORDER_VALUE a load outside the array
+ * is predicated off and keeps its preset value; the other border modes map the index into the array first.
  */
 #include "ptx/gen.h"
 
-typedef struct place { /* where a node's element is */
+typedef struct place { /* the element that a node accesses */
     gen *g;
     const wf__node *n;
     const wf__slot *slot;
-    val offset;           /* of the terms so far; V_NONE: none */
-    int64_t fixed;        /* elements, known */
-    val ok;               /* V_NONE: always */
-    bool narrow, watched; /* watched: the index must be inside, or is reported */
+    val offset;           /* sum of the terms so far; V_NONE = no term */
+    int64_t fixed;        /* constant part of the offset, in elements */
+    val ok;               /* predicate of the access; V_NONE = always */
+    bool narrow, watched; /* watched: debug mode reports an index outside */
 } place;
 
 static unsigned index_dtype(bool narrow) { return narrow ? WF_I32 : WF_I64; }
 
-static void both(place *p, val when)
+static void add_condition(place *p, val when)
 {
     gen *g = p->g;
     if (p->ok.kind == V_NONE) {
@@ -35,8 +37,9 @@ static val in_range(const place *p, val i, val dim)
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
-/* Index i of an axis of extent n as wf__border_index (src/run/interp/memory.c) gives it. Where n is 0, anything. */
-static val bordered(const place *p, val i, val n)
+/* Maps index i along an axis of extent n as wf__border_index (src/run/interp/memory.c) does. The result is arbitrary if
+ * n is 0. */
+static val apply_border(const place *p, val i, val n)
 {
     gen *g = p->g;
     unsigned t = index_dtype(p->narrow), mode = p->n->aux;
@@ -56,7 +59,7 @@ static val bordered(const place *p, val i, val n)
          : mode == WF_BORDER_REFLECT ? "shl.$1 $0, $3, 1"
                                      : "mov.$1 $0, $2",
          period, bits, n, last);
-    EMIT(g, "max.$1 $0, $0, 1", period, type); /* of one element: always that */
+    EMIT(g, "max.$1 $0, $0, 1", period, type); /* extent 1: index 0 */
     EMIT(g, "rem.$1 $0, $0, $2", r, type, period);
     EMIT(g, "setp.lt.$1 $0, $2, 0", less, type, r);
     EMIT(g, "@$2 add.$1 $0, $0, $3", r, type, less, period);
@@ -67,11 +70,11 @@ static val bordered(const place *p, val i, val n)
         EMIT(g, "setp.ge.$1 $0, $2, $3", folded, type, r, n);
         EMIT(g, "@$2 mov.$1 $0, $3", r, bits, folded, other);
     }
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, done);
     return r;
 }
 
-/* offset += i * stride of axis k */
+/* offset += i * stride, along axis k. */
 static void add_term(place *p, int k, val i)
 {
     gen *g = p->g;
@@ -98,7 +101,7 @@ static void add_term(place *p, int k, val i)
     p->offset = r;
 }
 
-/* A constant added to an index along a unit step goes into the instruction. */
+/* Moves a constant summand of an index along a unit step to `fixed`, which becomes part of the access's address. */
 static bool split_constant(place *p, int k, wf__ref i, val *rest)
 {
     int axis;
@@ -122,34 +125,22 @@ static void add_axis(place *p, int k, wf__ref i)
         val dim = wf__ptx_field_value(g, WF__PTX_DIM, p->n->a, k, p->narrow);
         x = p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i);
         if (p->n->aux == WF_BORDER_VALUE)
-            both(p, in_range(p, x, dim));
+            add_condition(p, in_range(p, x, dim));
         else {
             val some = wf__ptx_reg(g, V_P);
             EMIT(g, p->narrow ? "setp.gt.s32 $0, $1, 0" : "setp.gt.s64 $0, $1, 0", some, dim);
-            both(p, some);
-            x = bordered(p, x, dim);
+            add_condition(p, some);
+            x = apply_border(p, x, dim);
             add_term(p, k, x);
             return;
         }
     }
     if (p->watched)
-        both(p, in_range(p, p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i),
-                         wf__ptx_field_value(g, WF__PTX_DIM, p->n->a, k, p->narrow)));
+        add_condition(p, in_range(p, p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i),
+                                  wf__ptx_field_value(g, WF__PTX_DIM, p->n->a, k, p->narrow)));
     if (!split_constant(p, k, i, &x))
         x = p->narrow ? wf__ptx_as_is(g, i) : wf__ptx_use(g, i);
     add_term(p, k, x);
-}
-
-val wf__ptx_shared(gen *g)
-{
-    if (g->shared.kind == V_NONE) {
-        wf__str *out = g->out;
-        g->shared = wf__ptx_reg(g, V_D);
-        g->out = &g->head;
-        EMIT(g, "mov.u64 $0, weft_shared", g->shared);
-        g->out = out;
-    }
-    return g->shared;
 }
 
 val wf__ptx_address(gen *g, const wf__node *n, val *ok)
@@ -170,7 +161,7 @@ val wf__ptx_address(gen *g, const wf__node *n, val *ok)
     if (p.watched && p.ok.kind != V_NONE)
         wf__ptx_watch_index(g, n, on, p.ok);
     if (on.kind != V_NONE)
-        both(&p, on);
+        add_condition(&p, on);
     uint32_t at = p.slot->shared;
     val base = at ? wf__ptx_shared(g) : wf__ptx_field_value(g, WF__PTX_BASE, n->a, 0, false), r = wf__ptx_reg(g, V_D);
     int64_t bytes = p.fixed * size + (at ? at - 1 : 0);
@@ -185,32 +176,7 @@ val wf__ptx_address(gen *g, const wf__node *n, val *ok)
     return r;
 }
 
-/* ---- elements ---- */
-val wf__ptx_memory_type(unsigned t)
-{
-    static const char *const names[] = {
-        [WF_BOOL] = "u8", [WF_I8] = "s8",   [WF_U8] = "u8",   [WF_I16] = "s16", [WF_U16] = "u16",  [WF_I32] = "b32",
-        [WF_U32] = "b32", [WF_I64] = "b64", [WF_U64] = "b64", [WF_F16] = "b16", [WF_BF16] = "b16", [WF_F32] = "b32",
-        [WF_F64] = "b64", [WF_C32] = "b16", [WF_C64] = "b32", [WF_C128] = "b64"
-    };
-    return v_text(names[t]);
-}
-
-static void guarded(gen *g, val when, const char *with, const char *without, const val *v)
-{
-    wf__ptx_line(g, when.kind == V_NONE ? without : with, v);
-}
-
-void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
-{
-    val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
-    if (wf__is_complex(dtype))
-        guarded(g, when, "@$4 ld.$2.v2.$3 {$0, $5}, [$1]", "ld.$2.v2.$3 {$0, $5}, [$1]", v);
-    else
-        guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
-}
-
-/* Does the kernel update the slot's memory by atomic operations? */
+/* True if the kernel updates memory of the slot by atomic operations. */
 static bool is_updated(const wf__ir *ir, const wf__slot *slot)
 {
     for (wf__ref r = 1; r < ir->n; ++r) {
@@ -224,8 +190,8 @@ static bool is_updated(const wf__ir *ir, const wf__slot *slot)
 const char *wf__ptx_read_space(const wf__ir *ir, const wf__slot *slot)
 {
     if (!slot->written && !slot->meets)
-        return slot->shared ? "shared" : "global.nc"; /* nobody writes it while the kernel runs */
-    if (is_updated(ir, slot)) /* then a read sees what is there at the moment: strong, as atomic operations are */
+        return slot->shared ? "shared" : "global.nc"; /* read-only while the kernel runs */
+    if (is_updated(ir, slot))                         /* a strong read, ordered with the atomic operations */
         return slot->shared ? "volatile.shared" : "volatile.global";
     return wf__ptx_space(slot);
 }
@@ -272,35 +238,6 @@ void wf__ptx_load(gen *g, wf__ref r)
     const char *space = wf__ptx_read_space(g->ir, &g->ir->slot[n->a]);
     wf__ptx_load_element(g, n->dtype, address, space, ok, read.re, read.im);
     wf__ptx_load_end(g, r, read);
-}
-
-val wf__ptx_in_register(gen *g, unsigned t, val v)
-{
-    if (v.kind != V_INT && v.kind != V_F32 && v.kind != V_F64)
-        return v;
-    val r = wf__ptx_new(g, t);
-    EMIT(g, "mov.$1 $0, $2", r, wf__ptx_bits(t), v);
-    return r;
-}
-
-val wf__ptx_stored(gen *g, unsigned dtype, val v)
-{
-    if (dtype != WF_BOOL)
-        return wf__ptx_in_register(g, dtype, v);
-    val byte = wf__ptx_reg(g, V_R);
-    EMIT(g, "selp.b32 $0, 1, 0, $1", byte, v);
-    return byte;
-}
-
-void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *space, val when, val re, val im)
-{
-    re = wf__ptx_stored(g, dtype, re);
-    im = wf__ptx_in_register(g, dtype, im);
-    val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
-    if (wf__is_complex(dtype))
-        guarded(g, when, "@$4 st.$2.v2.$3 [$1], {$0, $5}", "st.$2.v2.$3 [$1], {$0, $5}", v);
-    else
-        guarded(g, when, "@$4 st.$2.$3 [$1], $0", "st.$2.$3 [$1], $0", v);
 }
 
 void wf__ptx_store(gen *g, const wf__node *n)

@@ -1,14 +1,14 @@
-/* op.c - one pure operation, as src/ir/ops.def means it. Everything rounds to nearest even (.rn, which also keeps the
- * assembler from contracting), keeps subnormals (no .ftz), and is defined for every operand.
+/* op.c - one pure operation with the meaning that src/ir/ops.def gives it. Every result rounds to nearest even (.rn,
+ * which also keeps the assembler from contracting), keeps subnormals (no .ftz), and is defined for every operand.
  */
 #include "ptx/gen.h"
 
 typedef struct call {
     gen *g;
     unsigned op, dtype;
-    val d;        /* the result */
+    val d;        /* result */
     val a, b, c;  /* operands */
-    val type, in; /* "s32", "b32" */
+    val type, in; /* arithmetic type and type of bits: "s32", "b32" */
     int bits;
     bool wide;
 } call;
@@ -86,7 +86,7 @@ static bool op_compare(const call *c)
 }
 
 /* ---- floats ---- */
-/* Both NaNs and signed zeros: min and max put -0 below +0 and prefer numbers; a NaN must win here. */
+/* The instructions put -0 below +0, as wanted, but prefer numbers to NaNs. Here a NaN operand is the result. */
 static void float_min(const call *c, const char *name)
 {
     if (c->dtype == WF_F32 && c->g->options->arch >= 80) {
@@ -150,7 +150,7 @@ static bool op_float(const call *c)
 }
 
 /* ---- integers ---- */
-/* Division by zero and, signed, by -1 are given their results; what the instruction makes of them does not matter. */
+/* Division by zero and, if signed, by -1 is replaced by division by 1; the defined result is selected afterwards. */
 static void divide(const call *c)
 {
     gen *g = c->g;
@@ -177,7 +177,7 @@ static void divide(const call *c)
         LINE(c, "selp.$5 $0, 0, $0, $6", zero);
 }
 
-/* The bits alone, zeros above. */
+/* The operand with zeros above its width. */
 static val unsigned_bits(const call *c)
 {
     if (c->bits >= 32 || !wf__is_signed(c->dtype))
@@ -211,7 +211,7 @@ static void count_bits(const call *c)
             EMIT(g, "sub.u32 $0, $0, $1", n, v_int(32 - c->bits));
     } else {
         if (c->bits < 32) {
-            EMIT(g, "or.b32 $0, $1, $2", t, x, v_int(1 << c->bits)); /* the width for 0 */
+            EMIT(g, "or.b32 $0, $1, $2", t, x, v_int(1 << c->bits)); /* so that 0 gives the width */
             x = t;
         }
         EMIT(g, "brev.$1 $0, $2", t, c->in, x);
@@ -230,7 +230,7 @@ static void multiply_high(const call *c)
     LINE(c, "shr.$4 $0, $0, $6", v_int(c->bits));
 }
 
-/* A shift by more than the width is clamped to it, which gives what is asked for. Counts are 32 bits. */
+/* The instruction clamps a count beyond the width to the width, which gives the defined result. Counts have 32 bits. */
 static void shift(const call *c)
 {
     val by = c->b;

@@ -1,33 +1,33 @@
-/* packet.c - reads, writes and sums by index that differ in a constant last index alone: parts of a record
- * (plan/kernel/records.c), moved by one access of up to 16 bytes, or 32 where the GPU has such. The launch says whether the
- * records of an array are aligned for that; where not, parts are moved one by one, as ever.
+/* packet.c - packets: loads, stores and sums that differ in a constant last index alone, parts of one record
+ * (plan/kernel/records.c), become one access of up to 16 bytes, or 32 where the GPU has such accesses. The launch says
+ * whether the records of an array are aligned for that. If not, the same code moves the parts one by one.
  *
- * Parts belong together between what touches the same memory in a way that would be seen, and within one level of
- * loops. Those that are read are read where the first of them stands, others where the last one does.
+ * Packets move accesses: loads to the first of their nodes, stores and sums to the last. So a packet must not extend
+ * over a conflicting access to the same memory, over a barrier, or over the begin or end of a loop.
  */
 #include "ptx/gen.h"
 
 enum { MOST_OPEN = 16, MOST_PARTS = 32, WIDEST = 8, BYTES = 16, MORE_BYTES = 32 };
 
 typedef struct wf__ptx_packet {
-    wf__ref part[WIDEST]; /* by place; 0: nobody wants it */
-    int held;             /* places, a power of two */
-    wf__ref at;           /* where it is emitted */
+    wf__ref part[WIDEST]; /* node of each place; 0 = no node */
+    int held;             /* number of places, a power of two */
+    wf__ref at;           /* node at which the packet is emitted */
 } packet;
 
-/* ---- finding ---- */
-typedef struct record { /* accesses that may be parts of one */
+/* ---- which accesses form packets ---- */
+typedef struct record { /* accesses to parts of one record */
     wf__ref part[MOST_PARTS];
     uint32_t n;
 } record;
 
-static int64_t part_of(const wf__ir *ir, wf__ref r)
+static int64_t part_number(const wf__ir *ir, wf__ref r)
 {
     const wf__node *n = wf__at(ir, r), *last = wf__at(ir, wf__tuple_at(ir, n->b)[wf__tuple_len(ir, n->b) - 1]);
     return last->op == WF__CONST ? (int64_t)wf__bits(last) : -1;
 }
 
-/* Has the GPU sums of several f32 at once? */
+/* True for an atomic sum of f32 of which the GPU does several by one instruction. */
 static bool is_sum(const gen *g, const wf__node *n)
 {
     return n->op == WF__ACCUM && g->options->arch >= 90 && g->options->ptx >= 81 && n->dtype == WF_F32 &&
@@ -43,11 +43,11 @@ static bool is_part(const gen *g, wf__ref r)
     const wf__slot *slot = &ir->slot[n->a];
     if (!slot->record || slot->shared || wf__is_complex(n->dtype))
         return false;
-    int64_t part = part_of(ir, r);
+    int64_t part = part_number(ir, r);
     return part >= 0 && part < slot->record;
 }
 
-static bool belongs(const wf__ir *ir, const record *rec, wf__ref r)
+static bool belongs_to(const wf__ir *ir, const record *rec, wf__ref r)
 {
     const wf__node *n = wf__at(ir, r), *first = wf__at(ir, rec->part[0]);
     bool load = n->op == WF__LOAD;
@@ -59,15 +59,15 @@ static bool belongs(const wf__ir *ir, const record *rec, wf__ref r)
         if (wf__tuple_at(ir, n->b)[k] != wf__tuple_at(ir, first->b)[k])
             return false;
     for (uint32_t i = 0; i < rec->n; ++i)
-        if (part_of(ir, rec->part[i]) == part_of(ir, r))
+        if (part_number(ir, rec->part[i]) == part_number(ir, r))
             return false;
     return true;
 }
 
-static wf__ref part_at(const wf__ir *ir, const record *rec, int64_t place)
+static wf__ref find_part(const wf__ir *ir, const record *rec, int64_t place)
 {
     for (uint32_t i = 0; i < rec->n; ++i)
-        if (part_of(ir, rec->part[i]) == place)
+        if (part_number(ir, rec->part[i]) == place)
             return rec->part[i];
     return 0;
 }
@@ -78,7 +78,7 @@ static bool add_packet(gen *g, const record *rec, int64_t begin, int held)
     bool load = wf__at(g->ir, rec->part[0])->op == WF__LOAD;
     int wanted = 0;
     for (int i = 0; i < held; ++i) {
-        wf__ref r = p.part[i] = part_at(g->ir, rec, begin + i);
+        wf__ref r = p.part[i] = find_part(g->ir, rec, begin + i);
         if (!r)
             continue;
         wanted++;
@@ -100,7 +100,7 @@ static bool add_packet(gen *g, const record *rec, int64_t begin, int held)
     return true;
 }
 
-/* The widest packets first, each at a multiple of its width. */
+/* Makes packets of a record, the widest first, each at a multiple of its width. */
 static void close_record(gen *g, const record *rec)
 {
     const wf__node *n = rec->n > 1 ? wf__at(g->ir, rec->part[0]) : NULL;
@@ -112,7 +112,7 @@ static void close_record(gen *g, const record *rec)
         for (int64_t begin = 0; begin < end; begin += held) {
             bool taken = false;
             for (int i = 0; i < held; ++i) {
-                wf__ref r = part_at(g->ir, rec, begin + i);
+                wf__ref r = find_part(g->ir, rec, begin + i);
                 taken = taken || (r && g->packet_of[r]);
             }
             if (!taken)
@@ -128,8 +128,8 @@ static void close_all(gen *g, record *open, uint32_t *n)
     *n = 0;
 }
 
-/* Before node r, which touches memory: what would be seen if it were moved across it. */
-static void close_met(gen *g, record *open, uint32_t *n, wf__ref r)
+/* Closes the records whose accesses cannot move across node r, an access. */
+static void close_conflicting(gen *g, record *open, uint32_t *n, wf__ref r)
 {
     const wf__ir *ir = g->ir;
     const wf__node *m = wf__at(ir, r);
@@ -138,7 +138,7 @@ static void close_met(gen *g, record *open, uint32_t *n, wf__ref r)
         const wf__node *first = wf__at(ir, open[i].part[0]);
         bool same = m->a == first->a || (ir->slot[m->a].meets && ir->slot[first->a].meets);
         bool reads = m->op == WF__LOAD && first->op == WF__LOAD;
-        if (same && !reads && !belongs(ir, &open[i], r))
+        if (same && !reads && !belongs_to(ir, &open[i], r))
             close_record(g, &open[i]);
         else
             open[kept++] = open[i];
@@ -165,11 +165,11 @@ void wf__ptx_find_packets(gen *g)
         if (m->op == WF__BARRIER || (wf__is_loop_op(m->op) && m->op != WF__STATE && m->op != WF__NEXT))
             close_all(g, open, &n);
         if (touches)
-            close_met(g, open, &n, r);
+            close_conflicting(g, open, &n, r);
         if (!touches || !is_part(g, r))
             continue;
         uint32_t i = 0;
-        while (i < n && !belongs(ir, &open[i], r))
+        while (i < n && !belongs_to(ir, &open[i], r))
             ++i;
         if (i == n && n == MOST_OPEN)
             close_all(g, open, &n), i = 0;
@@ -183,10 +183,10 @@ void wf__ptx_find_packets(gen *g)
 }
 
 /* ---- one access ---- */
-static const char *vector_of(int held) { return held == 2 ? "v2" : held == 4 ? "v4" : "v8"; }
+static const char *vector_name(int held) { return held == 2 ? "v2" : held == 4 ? "v4" : "v8"; }
 
 /* "{%r1, %r2}" */
-static val braces(gen *g, const val *v, int held)
+static val list_registers(gen *g, const val *v, int held)
 {
     wf__str *text = &g->list;
     text->len = 0;
@@ -201,15 +201,15 @@ static val braces(gen *g, const val *v, int held)
     return v_text(wf__str_get(text));
 }
 
-/* Where the records of the slot are not aligned, the way to `single`. */
-static void unless_aligned(gen *g, const packet *p, uint32_t slot, val single)
+/* Branches to `single` if the records of the slot are not aligned. */
+static void branch_unless_aligned(gen *g, const packet *p, uint32_t slot, val single)
 {
     val flag = wf__ptx_field_value(g, WF__PTX_RECORD, slot, p->held, true), on = wf__ptx_reg(g, V_P);
     EMIT(g, "setp.eq.s32 $0, $1, 0", on, flag);
     EMIT(g, "@$0 bra $1", on, single);
 }
 
-static val at_part(gen *g, val address, int64_t bytes)
+static val part_address(gen *g, val address, int64_t bytes)
 {
     if (!bytes)
         return address;
@@ -218,25 +218,25 @@ static val at_part(gen *g, val address, int64_t bytes)
     return r;
 }
 
-/* Where the packet begins. What makes the address of the part that is emitted now is there. */
-static val begin_of(gen *g, const packet *p, val *ok)
+/* The address of the packet's first place, from that of the part at which it is emitted: its indices are known here. */
+static val packet_address(gen *g, const packet *p, val *ok)
 {
     const wf__node *n = wf__at(g->ir, p->at);
     int place = 0;
     while (p->part[place] != p->at)
         ++place;
-    return at_part(g, wf__ptx_address(g, n, ok), -(int64_t)place * (int64_t)wf__size(n->dtype));
+    return part_address(g, wf__ptx_address(g, n, ok), -(int64_t)place * (int64_t)wf__size(n->dtype));
 }
 
-static void load(gen *g, const packet *p)
+static void load_packet(gen *g, const packet *p)
 {
     const wf__node *n = wf__at(g->ir, p->at);
     unsigned t = n->dtype, size = wf__size(t);
-    val ok, begin = begin_of(g, p, &ok), v[WIDEST], none = { 0 };
-    for (int i = 0; i < p->held; ++i) { /* constants that stand further on */
+    val ok, begin = packet_address(g, p, &ok), v[WIDEST], none = { 0 };
+    for (int i = 0; i < p->held; ++i) { /* values outside that are emitted only further on */
         wf__ref other = p->part[i] ? wf__at(g->ir, p->part[i])->c : 0;
         if (other && wf__at(g->ir, other)->op == WF__CONST && !g->node[other].in_head)
-            wf__ptx_walk(g, other, other + 1);
+            wf__ptx_set_leaf(g, other);
     }
     for (int i = 0; i < p->held; ++i)
         v[i] = p->part[i]     ? wf__ptx_load_begin(g, p->part[i], ok).re
@@ -244,38 +244,38 @@ static void load(gen *g, const packet *p)
                               : wf__ptx_new(g, t);
     val single = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
     const char *space = wf__ptx_read_space(g->ir, &g->ir->slot[n->a]);
-    unless_aligned(g, p, n->a, single);
-    EMIT(g, ok.kind == V_NONE ? "ld.$2.$3.$4 $0, [$1]" : "@$5 ld.$2.$3.$4 $0, [$1]", braces(g, v, p->held), begin,
-         v_text(space), v_text(vector_of(p->held)), wf__ptx_memory_type(t), ok);
+    branch_unless_aligned(g, p, n->a, single);
+    EMIT(g, ok.kind == V_NONE ? "ld.$2.$3.$4 $0, [$1]" : "@$5 ld.$2.$3.$4 $0, [$1]", list_registers(g, v, p->held),
+         begin, v_text(space), v_text(vector_name(p->held)), wf__ptx_memory_type(t), ok);
     EMIT(g, "bra $0", done);
-    wf__ptx_label(g, single);
+    wf__ptx_place_label(g, single);
     for (int i = 0; i < p->held; ++i)
         if (p->part[i])
-            wf__ptx_load_element(g, t, at_part(g, begin, i * (int64_t)size), space, ok, v[i], none);
-    wf__ptx_label(g, done);
+            wf__ptx_load_element(g, t, part_address(g, begin, i * (int64_t)size), space, ok, v[i], none);
+    wf__ptx_place_label(g, done);
     for (int i = 0; i < p->held; ++i)
         if (p->part[i])
             wf__ptx_load_end(g, p->part[i], (wf__ptx_pair){ v[i], none });
 }
 
-static void store_or_sum(gen *g, const packet *p)
+static void store_packet(gen *g, const packet *p)
 {
     const wf__node *n = wf__at(g->ir, p->at);
     unsigned t = n->dtype, size = wf__size(t);
     bool sum = n->op == WF__ACCUM;
-    val ok, address = begin_of(g, p, &ok), v[WIDEST];
+    val ok, address = packet_address(g, p, &ok), v[WIDEST];
     for (int i = 0; i < p->held; ++i)
         v[i] = wf__ptx_stored(g, t, wf__ptx_use(g, wf__at(g->ir, p->part[i])->c));
     val single = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
-    unless_aligned(g, p, n->a, single);
+    branch_unless_aligned(g, p, n->a, single);
     const char *text =
         sum ? (ok.kind == V_NONE ? "red.global.add.$2.f32 [$1], $0" : "@$4 red.global.add.$2.f32 [$1], $0")
             : (ok.kind == V_NONE ? "st.global.$2.$3 [$1], $0" : "@$4 st.global.$2.$3 [$1], $0");
-    EMIT(g, text, braces(g, v, p->held), address, v_text(vector_of(p->held)), wf__ptx_memory_type(t), ok);
+    EMIT(g, text, list_registers(g, v, p->held), address, v_text(vector_name(p->held)), wf__ptx_memory_type(t), ok);
     EMIT(g, "bra $0", done);
-    wf__ptx_label(g, single);
+    wf__ptx_place_label(g, single);
     for (int i = 0; i < p->held; ++i) {
-        val to = at_part(g, address, i * (int64_t)size);
+        val to = part_address(g, address, i * (int64_t)size);
         if (sum)
             EMIT(g, ok.kind == V_NONE ? "red.global.add.f32 [$1], $0" : "@$2 red.global.add.f32 [$1], $0", v[i], to,
                  ok);
@@ -283,12 +283,12 @@ static void store_or_sum(gen *g, const packet *p)
             EMIT(g, ok.kind == V_NONE ? "st.global.$2 [$1], $0" : "@$3 st.global.$2 [$1], $0", v[i], to,
                  wf__ptx_memory_type(t), ok);
     }
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, done);
     if (sum)
         g->code->version = g->code->version > 81 ? g->code->version : 81;
 }
 
-bool wf__ptx_packet_node(gen *g, wf__ref r)
+bool wf__ptx_emit_packet(gen *g, wf__ref r)
 {
     if (!g->packet_of || g->inner || !g->packet_of[r])
         return false;
@@ -296,9 +296,9 @@ bool wf__ptx_packet_node(gen *g, wf__ref r)
     if (r != p->at)
         return true;
     if (wf__at(g->ir, r)->op == WF__LOAD)
-        load(g, p);
+        load_packet(g, p);
     else
-        store_or_sum(g, p);
+        store_packet(g, p);
     if (p->held * (int)wf__size(wf__at(g->ir, r)->dtype) > BYTES)
         g->code->version = 88;
     return true;

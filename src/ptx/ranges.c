@@ -1,9 +1,9 @@
-/* ranges.c - which 64-bit integers surely fit 32 bits, given that extents do. Their arithmetic, above all that of
- * indices, is then done in 32 bits, which costs a GPU a third. */
+/* ranges.c - interval analysis: which 64-bit integers provably fit 32 bits, given that extents and offsets do. Their
+ * arithmetic, above all that of indices, is then done in 32 bits, which a GPU does faster. */
 #include "ptx/gen.h"
 #include <stdlib.h>
 
-enum { LARGEST = (1 << 30) - 1 }; /* of extents and of offsets */
+enum { LARGEST = (1 << 30) - 1 }; /* largest extent or offset */
 
 static bool reach_fits(const wf__ir *body, uint32_t s, const wf__mem *m)
 {
@@ -74,7 +74,7 @@ static range of_products(range a, range b)
     return r;
 }
 
-/* All known ranges lie within 32 bits, so sums cannot overflow. */
+/* Known ranges lie within 32 bits, so their sums cannot overflow 64. */
 static range of_op(const gen *g, const wf__node *n, const range *of)
 {
     range a = of[n->a], b = wf__op_table[n->op].arity > 1 ? of[n->b] : unknown;

@@ -1,28 +1,7 @@
-/* reduce.c - kernels of reductions: which points a warp or a thread joins, in the order of kernel.h, and where it puts
- * what they come to. ptx.h says how points go to threads.
+/* reduce.c - kernels of reductions: a warp or a thread accumulates its points in the order of kernel.h, joins the
+ * lanes, and stores the results. ptx.h says how points go to threads.
  */
 #include "ptx/gen.h"
-
-/* The box of axes first .. end - 1 whose number is the low digits of *rest; the number. */
-val wf__ptx_take_box(gen *g, val *rest, int first, int end, wf__ptx_span *s)
-{
-    val part = v_int(0), times = v_int(1);
-    for (int d = end - 1; d >= first; --d) {
-        val size = wf__ptx_index_field(g, WF__PTX_BOX, d), count = wf__ptx_index_field(g, WF__PTX_BOXES, d),
-            c = wf__ptx_take_digit(g, rest, count);
-        val sum = wf__ptx_new_index(g), product = wf__ptx_new_index(g);
-        s->lo[d] = wf__ptx_new_index(g);
-        s->hi[d] = wf__ptx_new_index(g);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", s->lo[d], wf__ptx_index_type(g), c, size);
-        EMIT(g, "add.$1 $0, $2, $3", s->hi[d], wf__ptx_index_type(g), s->lo[d], size);
-        EMIT(g, "min.$1 $0, $0, $2", s->hi[d], wf__ptx_index_type(g), wf__ptx_index_field(g, WF__PTX_EXTENT, d));
-        EMIT(g, "mad.lo.$1 $0, $2, $3, $4", sum, wf__ptx_index_type(g), c, times, part);
-        EMIT(g, "mul.lo.$1 $0, $2, $3", product, wf__ptx_index_type(g), count, times);
-        part = sum;
-        times = product;
-    }
-    return part;
-}
 
 static void begin_accumulators(gen *g)
 {
@@ -33,17 +12,17 @@ static void begin_accumulators(gen *g)
     }
 }
 
-/* Loops over axes up to end - 1, then along the lane axis, if there is a lane, in steps of a warp. */
+/* Loops over the reduced axes up to end - 1, and then, if a warp does the points, along the lane axis. */
 typedef struct nest {
     gen *g;
     const wf__ptx_span *s;
     int end;
-    val lane;      /* V_NONE: the lane axis is kept */
-    int many, few; /* points of a row that a thread does in one turn, where there are so many left, and at its end */
+    val lane;      /* number of the thread's lane; V_NONE = the lane axis is kept */
+    int many, few; /* points that an iteration unrolls: within a row, and at the end of it */
 } nest;
 
-/* Reads of several points are under way together, as only what is accumulated waits for the point before. */
-static void find_turns(nest *n)
+/* Unrolled points have their loads in flight together: only the accumulation waits for the point before. */
+static void choose_turns(nest *n)
 {
     enum { LEAST = 16, LIGHT = 32, MEDIUM = 96 };
     const wf__ir *ir = n->g->ir;
@@ -56,8 +35,8 @@ static void find_turns(nest *n)
     n->few = !plain || ir->n > LIGHT ? 1 : 4;
 }
 
-/* Points `at`, at + step, ... Those beyond the end are done as the last one is, and change nothing. */
-static void points(const nest *n, int axis, val at, int step, int count, bool masked)
+/* Emits points at, at + step, ... If masked, points beyond the end repeat the last one and leave accumulators alone. */
+static void emit_points(const nest *n, int axis, val at, int step, int count, bool masked)
 {
     gen *g = n->g;
     val type = wf__ptx_index_type(g), none = { 0 };
@@ -80,8 +59,9 @@ static void points(const nest *n, int axis, val at, int step, int count, bool ma
     }
 }
 
-/* Turns of so many points along an axis from *row on, which all threads of a warp have in common. */
-static void turns(const nest *n, int axis, val row, int count, bool rest)
+/* A loop along an axis, from `row` on, of iterations of `count` points. `row` is the same in all threads of a warp.
+ * `rest`: up to the end of the row; else only as long as whole iterations fit. */
+static void loop_points(const nest *n, int axis, val row, int count, bool rest)
 {
     gen *g = n->g;
     bool lanes = n->lane.kind != V_NONE, alone = rest && count == 1;
@@ -89,7 +69,7 @@ static void turns(const nest *n, int axis, val row, int count, bool rest)
     val type = wf__ptx_index_type(g), p = wf__ptx_reg(g, V_P), hi = n->s->hi[axis], far = wf__ptx_new_index(g),
         at = row;
     val again = wf__ptx_new_label(g), done = wf__ptx_new_label(g), over = wf__ptx_new_label(g);
-    wf__ptx_label(g, again);
+    wf__ptx_place_label(g, again);
     if (rest)
         EMIT(g, "setp.ge.$1 $0, $2, $3", p, type, row, hi);
     else {
@@ -105,14 +85,14 @@ static void turns(const nest *n, int axis, val row, int count, bool rest)
         EMIT(g, "setp.ge.$1 $0, $2, $3", p, type, at, hi);
         EMIT(g, "@$0 bra $1", p, over);
     }
-    points(n, axis, at, step, count, rest && !alone);
-    wf__ptx_label(g, over);
+    emit_points(n, axis, at, step, count, rest && !alone);
+    wf__ptx_place_label(g, over);
     EMIT(g, "add.$1 $0, $0, $2", row, type, v_int(count * step));
     EMIT(g, "bra $0", again);
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, done);
 }
 
-static void rows(const nest *n, int d)
+static void loop_rows(const nest *n, int d)
 {
     gen *g = n->g;
     bool lanes = n->lane.kind != V_NONE;
@@ -125,18 +105,18 @@ static void rows(const nest *n, int d)
     EMIT(g, "mov.$1 $0, $2", row, wf__ptx_bits(wf__ptx_index_dtype(g)), n->s->lo[d]);
     if (d + !lanes == n->end) {
         if (n->many > 1)
-            turns(n, d, row, n->many, false);
-        turns(n, d, row, n->few, true);
+            loop_points(n, d, row, n->many, false);
+        loop_points(n, d, row, n->few, true);
         return;
     }
     g->index[d] = row;
-    wf__ptx_label(g, again);
+    wf__ptx_place_label(g, again);
     EMIT(g, "setp.ge.$1 $0, $2, $3", p, wf__ptx_index_type(g), row, n->s->hi[d]);
     EMIT(g, "@$0 bra $1", p, done);
-    rows(n, d + 1);
+    loop_rows(n, d + 1);
     EMIT(g, "add.$1 $0, $0, 1", row, wf__ptx_index_type(g));
     EMIT(g, "bra $0", again);
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, done);
 }
 
 static void join_lanes(gen *g)
@@ -150,20 +130,19 @@ static void join_lanes(gen *g)
     for (int s = WF__LANES / 2; s; s /= 2) {
         for (uint32_t k = 0; k < n; ++k)
             other[k] = wf__ptx_from_lane(g, g->ir->red[k].dtype, g->acc[k], "down", v_int(s), v_int(-1));
-        wf__ptx_join(g, other);
+        wf__ptx_join_accumulators(g, other);
     }
     wf__free(other);
 }
 
-/* With the initial values, where this kernel alone makes the results. */
 static void join_initial(gen *g)
 {
     for (uint32_t k = 0; g->options->initial && k < g->ir->red_n; ++k)
         g->acc[k] = wf__ptx_with_initial(g, k, g->acc[k]);
 }
 
-/* Result k of number `cell`. */
-static void put_results(gen *g, val cell, val when)
+/* Stores the results as number `cell`, in threads where `when` holds, which also do options->post. */
+static void store_results(gen *g, val cell, val when)
 {
     join_initial(g);
     for (uint32_t k = 0; k < g->ir->red_n; ++k) {
@@ -174,10 +153,10 @@ static void put_results(gen *g, val cell, val when)
         wf__ptx_store_element(g, t, at, "global", when, g->acc[k], none);
     }
     if (g->options->post)
-        wf__ptx_post(g, when);
+        wf__ptx_emit_post(g, when);
 }
 
-static val cell_of(gen *g, val part, val point)
+static val cell_number(gen *g, val part, val point)
 {
     val cell = wf__ptx_new_index(g);
     EMIT(g, "mad.lo.$1 $0, $2, $3, $4", cell, wf__ptx_index_type(g), part, wf__ptx_index_field(g, WF__PTX_KEPT, 0),
@@ -186,18 +165,18 @@ static val cell_of(gen *g, val part, val point)
 }
 
 /* ---- short rows ---- */
-static int steps_of_row(const gen *g) { return (g->options->short_rows + WF__LANES - 1) / WF__LANES; }
+static int steps_per_row(const gen *g) { return (g->options->short_rows + WF__LANES - 1) / WF__LANES; }
 
-static int rows_at_once(gen *g)
+static int choose_rows(gen *g)
 {
     enum { STEPS = 8 };
     nest n = { .g = g };
-    find_turns(&n);
-    return g->options->short_rows && n.few > 1 ? STEPS / steps_of_row(g) : 1;
+    choose_turns(&n);
+    return g->options->short_rows && n.few > 1 ? STEPS / steps_per_row(g) : 1;
 }
 
-/* Several kept points for a warp: without branches, so that the reads of all are under way together. */
-static void by_short_rows(gen *g, val first, val lane)
+/* A warp does several kept points without branches, so that the loads of all of them are in flight together. */
+static void reduce_short_rows(gen *g, val first, val lane)
 {
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
@@ -220,7 +199,7 @@ static void by_short_rows(gen *g, val first, val lane)
         wf__ptx_outer_indices(g, point, 0, ir->kept);
         g->acc = acc + (size_t)r * n;
         begin_accumulators(g);
-        points(&loops, last, lane, WF__LANES, steps_of_row(g), true);
+        emit_points(&loops, last, lane, WF__LANES, steps_per_row(g), true);
     }
     for (int r = 0; r < g->code->rows; ++r) {
         val leads = wf__ptx_reg(g, V_P);
@@ -228,19 +207,19 @@ static void by_short_rows(gen *g, val first, val lane)
         join_lanes(g);
         EMIT(g, "setp.eq.$1 $0, $2, 0", leads, type, lane);
         EMIT(g, "setp.lt.and.$1 $0, $2, $3, $0", leads, type, cell[r], items);
-        put_results(g, cell[r], leads);
+        store_results(g, cell[r], leads);
     }
     g->acc = all;
     wf__free(acc);
 }
 
-/* The lane axis is reduced: a warp for each box, or each kept point and part. */
-void wf__ptx_by_warps(gen *g, val exit)
+/* The lane axis is reduced: a warp per box, or per kept point and part. */
+void wf__ptx_reduce_by_warps(gen *g, val exit)
 {
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
     wf__ptx_span s;
-    g->code->rows = rows_at_once(g);
+    g->code->rows = choose_rows(g);
     val tid = wf__ptx_special(g, "%tid.x"), warp = wf__ptx_new_index(g), lane = wf__ptx_new_index(g),
         half = wf__ptx_new_index(g);
     val leads = wf__ptx_reg(g, V_P), in_block = wf__ptx_special(g, "%ntid.x");
@@ -251,37 +230,37 @@ void wf__ptx_by_warps(gen *g, val exit)
     wf__ptx_leave_if(g, warp, wf__ptx_index_field(g, WF__PTX_WARPS, 0), exit);
     EMIT(g, "and.$1 $0, $2, 31", lane, wf__ptx_bits(wf__ptx_index_dtype(g)), tid);
     if (g->code->rows > 1) {
-        by_short_rows(g, warp, lane);
+        reduce_short_rows(g, warp, lane);
         return;
     }
-    val point = warp, part = wf__ptx_take_box(g, &point, ir->kept, ir->rank, &s),
-        cell = ir->kept ? cell_of(g, part, point) : warp;
+    val point = warp, part = wf__ptx_find_box(g, &point, ir->kept, ir->rank, &s),
+        cell = ir->kept ? cell_number(g, part, point) : warp;
     wf__ptx_outer_indices(g, point, 0, ir->kept);
     begin_accumulators(g);
     nest n = { .g = g, .s = &s, .end = last, .lane = lane };
-    find_turns(&n);
-    rows(&n, ir->kept);
+    choose_turns(&n);
+    loop_rows(&n, ir->kept);
     join_lanes(g);
     EMIT(g, "setp.eq.$1 $0, $2, 0", leads, wf__ptx_index_type(g), lane);
-    put_results(g, cell, leads);
+    store_results(g, cell, leads);
 }
 
-/* The lane axis is kept: a thread for each kept point and part. */
-void wf__ptx_by_threads(gen *g, val exit)
+/* The lane axis is kept: a thread per kept point and part. */
+void wf__ptx_reduce_by_threads(gen *g, val exit)
 {
     const wf__ir *ir = g->ir;
     int last = ir->rank - 1;
     wf__ptx_span s;
     val tile, point = wf__ptx_row_and_tile(g, true, wf__ptx_block_number(g), exit, &tile);
     wf__ptx_find_lane(g, tile, exit);
-    val part = wf__ptx_take_box(g, &point, ir->kept, last, &s), number = wf__ptx_new_index(g);
+    val part = wf__ptx_find_box(g, &point, ir->kept, last, &s), number = wf__ptx_new_index(g);
     val none = { 0 };
     EMIT(g, "mad.lo.$1 $0, $2, $3, $4", number, wf__ptx_index_type(g), point,
          wf__ptx_index_field(g, WF__PTX_EXTENT, last), g->index[last]);
     wf__ptx_outer_indices(g, point, 0, ir->kept);
     begin_accumulators(g);
     nest n = { .g = g, .s = &s, .end = last };
-    find_turns(&n);
-    rows(&n, ir->kept);
-    put_results(g, cell_of(g, part, number), none);
+    choose_turns(&n);
+    loop_rows(&n, ir->kept);
+    store_results(g, cell_number(g, part, number), none);
 }

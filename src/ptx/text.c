@@ -1,5 +1,5 @@
-/* text.c - PTX text: templates with values, registers, immediates, kernel fields. Written without printf: generating a
- * kernel takes less than looking it up on disk. */
+/* text.c - PTX text: instructions from templates, registers, immediates, and fields of the kernel's parameter. Text is
+ * written without printf, so that generating a kernel takes less time than a lookup in the disk cache. */
 #include "ptx/gen.h"
 
 void wf__ptx_fail(gen *g, wf_status status, const char *format, ...)
@@ -102,7 +102,7 @@ static char *put_value(char *p, const val *v)
 
 void wf__ptx_line(gen *g, const char *template, const val *v)
 {
-    enum { MOST = 512 }; /* bytes of a line: values are short, and so are templates */
+    enum { MOST = 512 }; /* bytes of a line; values and templates are short */
     if (!room(g->out, MOST))
         return;
     char *p = g->out->at + g->out->len;
@@ -126,7 +126,7 @@ val wf__ptx_reg(gen *g, wf__ptx_kind kind) { return (val){ .kind = kind, .number
 val wf__ptx_new(gen *g, unsigned dtype) { return wf__ptx_reg(g, wf__ptx_class(dtype)); }
 val wf__ptx_new_label(gen *g) { return (val){ .kind = V_LABEL, .number = g->labels++ }; }
 
-void wf__ptx_label(gen *g, val label)
+void wf__ptx_place_label(gen *g, val label)
 {
     if (!room(g->out, 32))
         return;
@@ -165,7 +165,6 @@ val wf__ptx_const(gen *g, unsigned dtype, uint64_t bits)
     }
 }
 
-/* Loaded in the head, once. */
 val wf__ptx_field_value(gen *g, wf__ptx_what what, uint32_t number, int axis, bool narrow)
 {
     wf__ptx_code *c = g->code;

@@ -1,19 +1,19 @@
-/* update.c - elements that several threads change: ACCUM, ATOMIC, CAS. The processor's own operations where they mean
- * the same, else a loop of compare-and-swap; elements below 32 bits are swapped together with the word that they are
- * in.
+/* update.c - updates of elements that other threads may update too: ACCUM, ATOMIC, CAS. An update is the GPU's atomic
+ * instruction where that has the same result, else a loop of compare-and-swap. An element below 32 bits is swapped with
+ * the whole word that holds it.
  */
 #include "ptx/gen.h"
 
 typedef struct update {
     gen *g;
     unsigned dtype, join;
-    val address, when; /* when: V_NONE: always */
-    bool plain;        /* nobody else is there */
-    bool local;        /* lanes that meet are joined first */
+    val address, when; /* when: predicate; V_NONE = always */
+    bool plain;        /* no other thread updates the element: no atomic operation */
+    bool local;        /* lanes with equal addresses are joined first */
     const char *space;
 } update;
 
-/* ---- bits of an element, in 32 or 64 bits, zeros above ---- */
+/* ---- bits of an element, zero-extended to 32 or 64 ---- */
 static val to_bits(gen *g, unsigned t, val v)
 {
     unsigned size = wf__size(t);
@@ -46,7 +46,7 @@ static val from_bits(gen *g, unsigned t, val bits)
 }
 
 /* join(old, value), of dtype t; value of its update dtype. */
-static val joined(gen *g, unsigned join, unsigned t, val old, val value)
+static val join_values(gen *g, unsigned join, unsigned t, val old, val value)
 {
     unsigned with = wf__update_dtype(t, join);
     if (join == WF_EXCH)
@@ -55,8 +55,8 @@ static val joined(gen *g, unsigned join, unsigned t, val old, val value)
     return wf__ptx_cast(g, t, with, wf__ptx_op(g, wf__join_op((wf_join)join), with, x));
 }
 
-/* ---- the processor's own; NULL: it has none ---- */
-static const char *native(unsigned join, unsigned t)
+/* The GPU's atomic instruction for a join; NULL = none. */
+static const char *native_operation(unsigned join, unsigned t)
 {
     bool whole = t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64, large = wf__size(t) >= 4;
     bool wide = wf__ptx_wide(t);
@@ -88,8 +88,8 @@ static const char *native(unsigned join, unsigned t)
     }
 }
 
-/* The word that holds a small element: its address, how far the element is from its low end. */
-static val word_of(gen *g, val address, val *shift)
+/* The address of the word that holds a small element; *shift: the bits below the element. */
+static val find_word(gen *g, val address, val *shift)
 {
     val word = wf__ptx_reg(g, V_D), low = wf__ptx_reg(g, V_R);
     EMIT(g, "and.b64 $0, $1, -4", word, address);
@@ -100,8 +100,8 @@ static val word_of(gen *g, val address, val *shift)
     return word;
 }
 
-/* One turn after the other until nobody interferes. `expected`: a compare-and-swap of one element, else V_NONE.
- * Leaves what was there in `old`, as bits. */
+/* Repeats a compare-and-swap until no other thread has changed the word in between. `expected`: value to compare with,
+ * for a compare-and-swap of the element itself; V_NONE = an update. `old` gets the bits of the previous value. */
 static void swap_loop(const update *u, val value, val expected, val old)
 {
     gen *g = u->g;
@@ -110,7 +110,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
     wf__ptx_kind kind = bits == 64 ? V_D : V_R;
     val type = v_text(bits == 64 ? "b64" : "b32"), again = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
     val shift = { 0 }, word = wf__ptx_reg(g, kind), now = wf__ptx_reg(g, kind), failed = wf__ptx_reg(g, V_P);
-    val at = small ? word_of(g, u->address, &shift) : u->address, others = wf__ptx_reg(g, V_R);
+    val at = small ? find_word(g, u->address, &shift) : u->address, others = wf__ptx_reg(g, V_R);
     val want = expected.kind ? wf__ptx_in_register(g, t, to_bits(g, t, expected)) : expected,
         differs = wf__ptx_reg(g, V_P);
     EMIT(g, "ld.volatile.$3.$1 $0, [$2]", word, type, at, v_text(u->space));
@@ -118,7 +118,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
         EMIT(g, "shl.b32 $0, $1, $2", others, v_int((1 << bits) - 1), shift);
         EMIT(g, "not.b32 $0, $0", others);
     }
-    wf__ptx_label(g, again);
+    wf__ptx_place_label(g, again);
     if (small) {
         EMIT(g, "shr.u32 $0, $1, $2", old, word, shift);
         EMIT(g, "and.b32 $0, $0, $1", old, v_int((1 << bits) - 1));
@@ -128,7 +128,7 @@ static void swap_loop(const update *u, val value, val expected, val old)
         EMIT(g, "setp.ne.$3 $0, $1, $2", differs, old, want, v_text(bits == 64 ? "s64" : "s32"));
         EMIT(g, "@$0 bra $1", differs, done);
     }
-    val new = expected.kind ? value : joined(g, u->join, t, from_bits(g, t, old), value);
+    val new = expected.kind ? value : join_values(g, u->join, t, from_bits(g, t, old), value);
     new = wf__ptx_in_register(g, t, to_bits(g, t, new));
     if (small) {
         val all = wf__ptx_reg(g, V_R), kept = wf__ptx_reg(g, V_R);
@@ -141,10 +141,10 @@ static void swap_loop(const update *u, val value, val expected, val old)
     EMIT(g, "setp.ne.$3 $0, $1, $2", failed, now, word, v_text(bits == 64 ? "s64" : "s32"));
     EMIT(g, "mov.$1 $0, $2", word, type, now);
     EMIT(g, "@$0 bra $1", failed, again);
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, done);
 }
 
-static val bits_register(gen *g, unsigned t)
+static val new_bits(gen *g, unsigned t)
 {
     val r = wf__ptx_reg(g, wf__size(t) == 8 ? V_D : V_R);
     EMIT(g, wf__size(t) == 8 ? "mov.b64 $0, 0" : "mov.b32 $0, 0", r);
@@ -153,8 +153,8 @@ static val bits_register(gen *g, unsigned t)
 
 static void update_real(const update *u, val value, val *old);
 
-/* By one lane for all those that are here with the same address. */
-static void update_together(const update *u, val value)
+/* One lane updates for all active lanes with the same address. */
+static void update_by_leader(const update *u, val value)
 {
     gen *g = u->g;
     unsigned with = wf__update_dtype(u->dtype, u->join);
@@ -163,35 +163,35 @@ static void update_together(const update *u, val value)
     if (u->when.kind != V_NONE)
         EMIT(g, "@!$0 bra $1", u->when, over);
     lead.local = false;
-    update_real(&lead, wf__ptx_meet(g, u->address, u->join, with, value, &lead.when), NULL);
-    wf__ptx_label(g, over);
+    update_real(&lead, wf__ptx_join_lanes(g, u->address, u->join, with, value, &lead.when), NULL);
+    wf__ptx_place_label(g, over);
 }
 
-/* With `old`: what was there, as bits; zeros where off. */
+/* *old, unless `old` is NULL, gets the bits of the previous value; 0 where u->when does not hold. */
 static void update_real(const update *u, val value, val *old)
 {
     gen *g = u->g;
-    const char *name = u->plain ? NULL : native(u->join, u->dtype);
+    const char *name = u->plain ? NULL : native_operation(u->join, u->dtype);
     bool always = u->when.kind == V_NONE;
     if (old)
-        *old = bits_register(g, u->dtype);
+        *old = new_bits(g, u->dtype);
     value = wf__ptx_in_register(g, wf__update_dtype(u->dtype, u->join), value);
     if (u->local) {
-        update_together(u, value);
+        update_by_leader(u, value);
         return;
     }
     if (name && old)
         EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", *old, v_text(name), u->address,
              value, u->when, v_text(u->space));
     else if (name && u->join == WF_EXCH) /* there is no red.exch */
-        EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", bits_register(g, u->dtype),
-             v_text(name), u->address, value, u->when, v_text(u->space));
+        EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", new_bits(g, u->dtype), v_text(name),
+             u->address, value, u->when, v_text(u->space));
     else if (name)
         EMIT(g, always ? "red.$4.$0 [$1], $2" : "@$3 red.$4.$0 [$1], $2", v_text(name), u->address, value, u->when,
              v_text(u->space));
     if (name)
         return;
-    val over = wf__ptx_new_label(g), was = old ? *old : bits_register(g, u->dtype);
+    val over = wf__ptx_new_label(g), was = old ? *old : new_bits(g, u->dtype);
     if (!always)
         EMIT(g, "@!$0 bra $1", u->when, over);
     if (u->plain) {
@@ -199,10 +199,11 @@ static void update_real(const update *u, val value, val *old)
         wf__ptx_load_element(g, u->dtype, u->address, u->space, none, now, none);
         if (u->dtype == WF_BOOL)
             now = from_bits(g, WF_BOOL, now);
-        wf__ptx_store_element(g, u->dtype, u->address, u->space, none, joined(g, u->join, u->dtype, now, value), none);
+        wf__ptx_store_element(g, u->dtype, u->address, u->space, none, join_values(g, u->join, u->dtype, now, value),
+                              none);
     } else
         swap_loop(u, value, (val){ 0 }, was);
-    wf__ptx_label(g, over);
+    wf__ptx_place_label(g, over);
 }
 
 static void update_complex(const update *u, val re, val im)
@@ -221,7 +222,7 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
     gen *g = u->g;
     unsigned t = u->dtype;
     bool always = u->when.kind == V_NONE;
-    *old = bits_register(g, t);
+    *old = new_bits(g, t);
     if (wf__size(t) >= 4) {
         expected = wf__ptx_in_register(g, t, expected);
         desired = wf__ptx_in_register(g, t, desired);
@@ -233,7 +234,7 @@ static void exchange_if(const update *u, val expected, val desired, val *old)
     if (!always)
         EMIT(g, "@!$0 bra $1", u->when, over);
     swap_loop(u, desired, expected, *old);
-    wf__ptx_label(g, over);
+    wf__ptx_place_label(g, over);
 }
 
 void wf__ptx_join_element(gen *g, unsigned join, unsigned dtype, val address, val re, val im)

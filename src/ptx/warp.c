@@ -1,5 +1,5 @@
-/* warp.c - what the lanes of a warp do together: values of other lanes, and values of lanes whose addresses are the
- * same, joined before one of them goes to memory.
+/* warp.c - operations between the lanes of a warp: values of other lanes, and joins of the values of lanes with equal
+ * addresses, so that one lane updates memory for all of them.
  */
 #include "ptx/gen.h"
 
@@ -26,15 +26,15 @@ val wf__ptx_from_lane(gen *g, unsigned dtype, val v, const char *how, val by, va
     return r;
 }
 
-/* ---- lanes that meet ---- */
-typedef struct meeting {
+/* ---- lanes with equal addresses ---- */
+typedef struct lane_group {
     gen *g;
     unsigned join, dtype;
-    val peers, here; /* lanes with the same address; all that are here */
-    val v;           /* a register of its own */
-} meeting;
+    val peers, here; /* masks of the lanes with the same address, and of all active lanes */
+    val v;           /* register that accumulates the joined value */
+} lane_group;
 
-static void take(const meeting *m, val other, const char *move, val when)
+static void join_other(const lane_group *m, val other, const char *move, val when)
 {
     val x[3] = { m->v, other, other };
     wf__ptx_line(m->g, move,
@@ -42,8 +42,8 @@ static void take(const meeting *m, val other, const char *move, val when)
                                 wf__ptx_op(m->g, wf__join_op((wf_join)m->join), m->dtype, x), when });
 }
 
-/* One instruction, from compute capability 8.0 on; NULL: there is none. */
-static const char *redux(const gen *g, unsigned join, unsigned t)
+/* The redux instruction, from compute capability 8.0 on; NULL = none. */
+static const char *redux_name(const gen *g, unsigned join, unsigned t)
 {
     bool sign = wf__is_signed(t);
     if (g->options->arch < 80 || wf__ptx_wide(t) || wf__is_float(t))
@@ -66,7 +66,7 @@ static const char *redux(const gen *g, unsigned join, unsigned t)
     }
 }
 
-static val reduced(const meeting *m, const char *name)
+static val reduce_at_once(const lane_group *m, const char *name)
 {
     gen *g = m->g;
     val r = wf__ptx_reg(g, V_R), bits = m->v;
@@ -84,15 +84,16 @@ static val reduced(const meeting *m, const char *name)
     return r;
 }
 
-/* A whole warp with one address. */
-static void butterfly(const meeting *m)
+/* All 32 lanes have one address. */
+static void join_all(const lane_group *m)
 {
     for (int s = WF__LANES / 2; s; s /= 2)
-        take(m, wf__ptx_from_lane(m->g, m->dtype, m->v, "bfly", v_int(s), v_int(-1)), "mov.$1 $0, $2", m->here);
+        join_other(m, wf__ptx_from_lane(m->g, m->dtype, m->v, "bfly", v_int(s), v_int(-1)), "mov.$1 $0, $2", m->here);
 }
 
-/* Each lane takes the value of the next one of its group; then every other lane of a group is done. */
-static void tree(const meeting *m, val lower)
+/* In each step every lane joins the value of the next remaining lane of its group. Then every other lane of the group
+ * drops out. */
+static void join_group(const lane_group *m, val lower)
 {
     gen *g = m->g;
     val rest = wf__ptx_reg(g, V_R), rank = wf__ptx_reg(g, V_R), next = wf__ptx_reg(g, V_R), odd = wf__ptx_reg(g, V_R);
@@ -101,11 +102,11 @@ static void tree(const meeting *m, val lower)
     EMIT(g, "mov.u32 $0, %lanemask_gt", rest);
     EMIT(g, "and.b32 $0, $0, $1", rest, m->peers);
     EMIT(g, "popc.b32 $0, $1", rank, lower);
-    wf__ptx_label(g, again);
+    wf__ptx_place_label(g, again);
     EMIT(g, "brev.b32 $0, $1", next, rest);
     EMIT(g, "clz.b32 $0, $0", next);
     EMIT(g, "setp.ne.s32 $0, $1, 0", some, rest);
-    take(m, wf__ptx_from_lane(g, m->dtype, m->v, "idx", next, m->here), "@$3 mov.$1 $0, $2", some);
+    join_other(m, wf__ptx_from_lane(g, m->dtype, m->v, "idx", next, m->here), "@$3 mov.$1 $0, $2", some);
     EMIT(g, "and.b32 $0, $1, 1", odd, rank);
     EMIT(g, "setp.eq.s32 $0, $1, 0", even, odd);
     EMIT(g, "vote.sync.ballot.b32 $0, $1, $2", left, even, m->here);
@@ -116,11 +117,11 @@ static void tree(const meeting *m, val lower)
     EMIT(g, "@$0 bra $1", some, again);
 }
 
-val wf__ptx_meet(gen *g, val address, unsigned join, unsigned dtype, val v, val *leads)
+val wf__ptx_join_lanes(gen *g, val address, unsigned join, unsigned dtype, val v, val *leads)
 {
-    meeting m = { g, join, dtype, wf__ptx_reg(g, V_R), wf__ptx_reg(g, V_R), wf__ptx_new(g, dtype) };
+    lane_group m = { g, join, dtype, wf__ptx_reg(g, V_R), wf__ptx_reg(g, V_R), wf__ptx_new(g, dtype) };
     val lower = wf__ptx_reg(g, V_R);
-    const char *at_once = redux(g, join, dtype);
+    const char *at_once = redux_name(g, join, dtype);
     *leads = wf__ptx_reg(g, V_P);
     EMIT(g, "mov.$1 $0, $2", m.v, wf__ptx_bits(dtype), v);
     EMIT(g, "activemask.b32 $0", m.here);
@@ -129,14 +130,14 @@ val wf__ptx_meet(gen *g, val address, unsigned join, unsigned dtype, val v, val 
     EMIT(g, "and.b32 $0, $0, $1", lower, m.peers);
     EMIT(g, "setp.eq.s32 $0, $1, 0", *leads, lower);
     if (at_once)
-        return reduced(&m, at_once);
+        return reduce_at_once(&m, at_once);
     val all = wf__ptx_reg(g, V_P), some = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
     EMIT(g, "setp.ne.s32 $0, $1, -1", all, m.peers);
     EMIT(g, "@$0 bra $1", all, some);
-    butterfly(&m);
+    join_all(&m);
     EMIT(g, "bra $0", done);
-    wf__ptx_label(g, some);
-    tree(&m, lower);
-    wf__ptx_label(g, done);
+    wf__ptx_place_label(g, some);
+    join_group(&m, lower);
+    wf__ptx_place_label(g, done);
     return m.v;
 }

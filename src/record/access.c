@@ -166,7 +166,7 @@ static bool fits_space(wf_graph *g, const wf_array *array, const char *function)
 {
     const wf_shape *space = &g->program.rec.space, *shape = &array->shape;
     bool fits = true;
-    for (int d = 0; d < shape->rank - space->rank && g->program.rec.kind == WF__SPACE; ++d)
+    for (int d = 0; d < shape->rank - space->rank && g->program.rec.options.kind == WF__SPACE; ++d)
         fits = fits && (shape->dim[d] == 1 || shape->dim[d] < 0);
     if (!fits) {
         char called[WF__CALLED], of[160];
@@ -278,7 +278,7 @@ static bool index_tuple(wf_graph *g, const wf_array *array, wf_vals index, const
     if (block && boxes)
         refs[0] = wf__block_index(g, -1);
     for (size_t k = 0, axis = 0; k < block && !boxes; ++k, ++axis) {
-        while (g->program.rec.reduce >> axis & 1)
+        while (g->program.rec.options.reduce >> axis & 1)
             ++axis;
         refs[k] = wf__index(wf__graph_ir(g), (int)axis);
     }
@@ -329,7 +329,7 @@ static bool writes_by_index(wf_graph *g, const char *function)
     if (g->section == WF_POST)
         wf__poison(g, WF_ERR_UNSUPPORTED,
                    "%s: not in section WF_POST, where wf_out writes the results of the kept axes' points", function);
-    else if (g->program.rec.kind == WF__ELEMENTS && g->section == WF_CALL)
+    else if (g->program.rec.options.kind == WF__ELEMENTS && g->section == WF_CALL)
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
                    function);
     return wf__is_recording(g);
@@ -394,11 +394,11 @@ static bool axis_of(wf_graph *g, int *axis, int rank, const char *function)
 
 static bool in_space(wf_graph *g, const char *function)
 {
-    if (g->program.rec.kind == WF__SPACE && g->section != WF_JOIN)
+    if (g->program.rec.options.kind == WF__SPACE && g->section != WF_JOIN)
         return true;
     const char *why =
         g->section == WF_JOIN ? "section WF_JOIN has no points"
-        : g->program.rec.kind == WF__ELEMENTS
+        : g->program.rec.options.kind == WF__ELEMENTS
             ? "elements have the shape of their operands, say wf_dim of one, or wf_begin(ctx, .shape = ...)"
             : "values are whole arrays here, say wf_iota or wf_dim, or wf_begin(ctx, .shape = ...)";
     wf__poison(g, WF_ERR_ARG, "%s: only in a recording with an index space; %s", function, why);
@@ -410,7 +410,7 @@ wf_val wf_index(wf_graph *g, int axis)
     if (!wf__is_recording(g) || !in_space(g, "wf_index") || !axis_of(g, &axis, g->program.rec.space.rank, "wf_index"))
         return wf__no_value(g);
     bool once = g->section == WF_INIT || g->section == WF_DEINIT;
-    if ((once && !g->reducing) || (g->section != WF_CALL && g->program.rec.reduce >> axis & 1)) {
+    if ((once && !g->reducing) || (g->section != WF_CALL && g->program.rec.options.reduce >> axis & 1)) {
         wf__poison(g, WF_ERR_CONTRACT,
                    g->reducing ? "wf_index: axis %d is reduced: in this section there is no index along it"
                                : "wf_index: this section runs once a block: there is no index along axis %d",
@@ -445,7 +445,7 @@ wf_val wf_iota(wf_graph *g, wf_shape shape, int axis)
     int64_t count;
     if (!wf__is_recording(g))
         return wf__no_value(g);
-    if (g->program.rec.kind != WF__ARRAYS) {
+    if (g->program.rec.options.kind != WF__ARRAYS) {
         wf__poison(g, WF_ERR_ARG, "wf_iota: only in array graphs; in an index space say wf_index");
         return wf__no_value(g);
     }
@@ -469,18 +469,18 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
         return NULL;
     const wf__recording *rec = &g->program.rec;
     wf_shape whole = { 0 };
-    bool sized = rec->kind == WF__SPACE || rec->reduce == 0 || rec->reduce == WF_ALL_AXES;
-    if (rec->kind == WF__ARRAYS || !sized || g->section == WF_POST || g->section == WF_JOIN) {
+    bool sized = rec->options.kind == WF__SPACE || rec->options.reduce == 0 || rec->options.reduce == WF_ALL_AXES;
+    if (rec->options.kind == WF__ARRAYS || !sized || g->section == WF_POST || g->section == WF_JOIN) {
         wf__poison(g, WF_ERR_CONTRACT,
                    "wf_scratch: only in sections WF_CALL, WF_INIT and WF_DEINIT of a recording over an "
                    "index space whose shape is known");
         return NULL;
     }
     for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
-        if (!(rec->reduce >> d & 1))
+        if (!(rec->options.reduce >> d & 1))
             whole.dim[whole.rank++] = rec->space.dim[d];
     if (rec->block.rank) {
-        if (rec->kind != WF__SPACE) {
+        if (rec->options.kind != WF__SPACE) {
             wf__poison(g, WF_ERR_CONTRACT, "wf_scratch: with .block, only in a recording with an index space");
             return NULL;
         }

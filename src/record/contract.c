@@ -181,7 +181,7 @@ static void refuse_write(wf_graph *g, wf__ref accum)
 void wf__check_accumulation(wf_graph *g)
 {
     const wf__ir *ir = &g->program.rec.ir;
-    if (!g->accumulates || g->program.rec.kind != WF__SPACE)
+    if (!g->accumulates || g->program.rec.options.kind != WF__SPACE)
         return;
     for (wf__ref q = 1; q < ir->n && ir->status == WF_OK; ++q)
         for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM && ir->status == WF_OK; ++r) {

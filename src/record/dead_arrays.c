@@ -51,7 +51,7 @@ void wf__drop_unseen(wf_graph *g, bool goes_on)
     const wf__program *p = &g->program;
     wf__ir *ir = &g->program.rec.ir;
     uint32_t objects = p->object_n, first = 0;
-    if (p->rec.kind != WF__ARRAYS || ir->flags & (WF__KEEP_DEAD | WF_DEBUG))
+    if (p->rec.options.kind != WF__ARRAYS || ir->flags & (WF__KEEP_DEAD | WF_DEBUG))
         return;
     while (first < objects && !is_released(g, p->object[first].array))
         ++first;

@@ -154,23 +154,22 @@ static uint32_t part_slot(evaluation *e, uint32_t s)
     return at;
 }
 
-static void record_node(evaluation *e, const wf__ir *view, wf__ref r)
+static wf__ref record_node(wf__rewriter *w, wf__ref r)
 {
-    wf__ir *to = &e->part.rec.ir;
-    wf__node n = view->node[r];
-    wf__ref next = to->n;
+    wf__ir *to = w->out;
+    wf__node n = w->in->node[r];
+    wf__ref next = to->n, image;
     if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
-        n.a = n.op == WF__IOTA ? n.a : e->map[n.a];
+        n.a = n.op == WF__IOTA ? n.a : w->map[n.a];
         if (n.op == WF__VIEW) {
-            n.b = wf__copy_tuple(view, n.b, e->map, to);
-            n.c = n.c ? e->map[n.c] : 0;
+            n.b = wf__copy_tuple(w->in, n.b, w->map, to);
+            n.c = n.c ? w->map[n.c] : 0;
         }
-        n.shape = wf__shape_id(to, &view->shape[n.shape]);
-        e->map[r] = wf__append(to, &n);
+        n.shape = wf__shape_id(to, &w->in->shape[n.shape]);
+        image = wf__append(to, &n);
     } else
-        e->map[r] = wf__copy_node(view, r, e->map, to);
-    if (!e->map[r] && to->n > next) /* an effect: nothing refers to it but messages */
-        e->map[r] = next;
+        image = wf__copy_node(w->in, r, w->map, to);
+    return !image && to->n > next ? next : image; /* an effect: only messages refer to it */
 }
 
 static bool record_part(evaluation *e)
@@ -179,9 +178,9 @@ static bool record_part(evaluation *e)
     const wf__ir *ir = &p->rec.ir;
     wf__recording *rec = &e->part.rec;
     wf__ir *to = &rec->ir;
-    rec->kind = WF__ARRAYS;
-    rec->expand_bytes = p->rec.expand_bytes;
-    rec->columns = p->rec.columns;
+    rec->options.kind = WF__ARRAYS;
+    rec->options.expand_bytes = p->rec.options.expand_bytes;
+    rec->options.columns = p->rec.options.columns;
     e->part.device = p->device;
     e->part.name = p->name; /* borrowed */
     e->part.here = p->here;
@@ -189,7 +188,7 @@ static bool record_part(evaluation *e)
     e->part.part_of = e->map;
     e->part.record_s = p->record_s;
     wf__ir_init(to, 0, ir->flags);
-    wf__set_place(rec, p->device);
+    wf__set_target(rec, p->device);
     to->arrays = true;
     to->folded = ir->folded;
     to->numbered = ir->numbered;
@@ -205,10 +204,10 @@ static bool record_part(evaluation *e)
             e->node[r].a = part_slot(e, ir->node[r].a);
     wf__ir view = *ir;
     view.node = e->node;
-    for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
-        if (e->live[r])
-            record_node(e, &view, r);
-    rec->objects = e->part.object_n;
+    if (to->status == WF_OK)
+        wf__rewrite_nodes(
+            &(wf__rewriter){ .in = &view, .out = to, .visit = record_node, .live = e->live, .map = e->map });
+    rec->options.objects = e->part.object_n;
     return to->status == WF_OK;
 }
 
@@ -399,7 +398,7 @@ wf_status wf_eval(wf_graph *g)
     if (!g)
         return WF_ERR_ARG;
     const wf__ir *ir = &g->program.rec.ir;
-    if (g->program.rec.kind != WF__ARRAYS)
+    if (g->program.rec.options.kind != WF__ARRAYS)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
     if (ir->status != WF_OK)
         return wf__graph_failure(g, ir);

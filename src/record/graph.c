@@ -45,7 +45,7 @@ wf_val wf_label(wf_val v, const char *text)
 }
 
 wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
-bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.kind != WF__ARRAYS; }
+bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.options.kind != WF__ARRAYS; }
 
 /* ---- life ---- */
 static wf_graph *take_spare(wf_context *ctx)
@@ -128,8 +128,8 @@ void wf__graph_retire(wf_graph *g)
 static void set_block(wf_graph *g, const wf_shape *block)
 {
     wf__recording *rec = &g->program.rec;
-    bool good = block->rank > 0 && block->rank <= WF_MAX_RANK && !g->reducing && rec->kind != WF__ARRAYS &&
-                (rec->kind == WF__ELEMENTS || block->rank == rec->space.rank);
+    bool good = block->rank > 0 && block->rank <= WF_MAX_RANK && !g->reducing && rec->options.kind != WF__ARRAYS &&
+                (rec->options.kind == WF__ELEMENTS || block->rank == rec->space.rank);
     for (int d = 0; good && d < block->rank; ++d)
         good = block->dim[d] > 0;
     if (good) {
@@ -142,7 +142,7 @@ static void set_block(wf_graph *g, const wf_shape *block)
     wf__poison(g, WF_ERR_ARG,
                "wf_begin: .block, %s, needs an extent above 0 for each axis of an index space%s%s or of elements, "
                "without .reduce (whose blocks are the points of the kept axes)",
-               have, rec->kind == WF__SPACE ? ", here " : "", rec->kind == WF__SPACE ? space : "");
+               have, rec->options.kind == WF__SPACE ? ", here " : "", rec->options.kind == WF__SPACE ? space : "");
 }
 
 /* As if nothing had been recorded in it before. */
@@ -175,20 +175,17 @@ static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed
     flags ^= WF__KEEP_DEAD;
     if (wf__is_freezing(ctx))
         flags &= ~(uint32_t)WF_TIERED;
-    rec->kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;
+    rec->options.kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given->shape.rank };
     memcpy(rec->space.dim, given->shape.dim, (size_t)rank * sizeof *given->shape.dim);
-    rec->expand_bytes = wf_get_expand_bytes(ctx);
-    rec->expand_bytes += !rec->expand_bytes; /* no array fits into one byte, either */
-    wf__ir_reset(&rec->ir, rank, flags);
-    wf__ir_reset(&rec->init, rank, flags);
-    wf__ir_reset(&rec->deinit, rank, flags);
-    wf__ir_reset(&rec->join, 0, flags & ~(uint32_t)WF_FAST_MATH);
-    wf__ir_reset(&rec->post, rank, flags);
-    rec->ir.arrays = rec->kind == WF__ARRAYS;
-    rec->reduce = given->reduce;
+    rec->options.expand_bytes = wf_get_expand_bytes(ctx);
+    rec->options.expand_bytes += !rec->options.expand_bytes; /* no array fits into one byte, either */
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        wf__ir_reset(&rec->section[k], k == WF_JOIN ? 0 : rank, k == WF_JOIN ? flags & ~(uint32_t)WF_FAST_MATH : flags);
+    rec->ir.arrays = rec->options.kind == WF__ARRAYS;
+    rec->options.reduce = given->reduce;
     rec->block = (wf_shape){ 0 };
-    rec->columns = 0;
+    rec->options.columns = 0;
 }
 
 static void check_space(wf_graph *g, const wf_space *given, bool indexed)
@@ -227,7 +224,7 @@ static void set_options(wf_graph *g, const wf_space *given)
     if (given->columns < 0 || given->columns > 8 || given->columns & (given->columns - 1))
         wf__poison(g, WF_ERR_ARG, "wf_begin: .columns is %d; it must be 1, 2, 4, 8 or 0", (int)given->columns);
     else
-        g->program.rec.columns = (uint8_t)given->columns;
+        g->program.rec.options.columns = (uint8_t)given->columns;
     if (given->block.rank && is_ranked(given))
         set_block(g, &given->block);
     if (given->name && !(g->program.name = wf__strdup(given->name)))
@@ -269,18 +266,18 @@ void wf_drop(wf_graph *g)
 
 const wf__ir *wf__failed_section(const wf_graph *g)
 {
-    const wf__recording *rec = &g->program.rec;
-    const wf__ir *section[] = { &rec->ir, &rec->init, &rec->deinit, &rec->join, &rec->post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        if (section[i]->status != WF_OK)
-            return section[i];
+    /* In the order of their recording. */
+    static const wf_section_id order[] = { WF_CALL, WF_INIT, WF_DEINIT, WF_JOIN, WF_POST };
+    for (size_t i = 0; i < WF__COUNT(order); ++i)
+        if (g->program.rec.section[order[i]].status != WF_OK)
+            return &g->program.rec.section[order[i]];
     return NULL;
 }
 
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
     wf_section_id section = WF_CALL;
-    while (section < WF_DEINIT && wf__section_of(&g->program.rec, section) != failed)
+    while (section < WF_DEINIT && &g->program.rec.section[section] != failed)
         ++section;
     return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }
@@ -304,8 +301,8 @@ wf_status wf__graph_finish(wf_graph *g)
     wf__check_reductions(g);
     wf__check_accumulation(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;
-    rec->objects = g->program.object_n;
-    wf__set_place(rec, g->program.device);
+    rec->options.objects = g->program.object_n;
+    wf__set_target(rec, g->program.device);
     const wf__ir *failed = wf__failed_section(g);
     return failed ? wf__graph_failure(g, failed) : WF_OK;
 }

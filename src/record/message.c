@@ -127,7 +127,7 @@ static void add_culprit(const wf__program *p, wf_section_id section, const wf__c
             return;
         at.node = p->rec.ir.node[at.ref];
     }
-    const wf__ir *ir = wf__section_of(&p->rec, section);
+    const wf__ir *ir = &p->rec.section[section];
     const char *label = wf__label_of(ir, at.ref);
     if (at.ref)
         wf__str_addf(out, "operation %%%u", (unsigned)at.ref);

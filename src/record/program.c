@@ -18,11 +18,8 @@ void wf__program_clear(wf__program *p)
 void wf__program_free(wf__program *p)
 {
     wf__program_clear(p);
-    wf__ir_free(&p->rec.ir);
-    wf__ir_free(&p->rec.post);
-    wf__ir_free(&p->rec.join);
-    wf__ir_free(&p->rec.init);
-    wf__ir_free(&p->rec.deinit);
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        wf__ir_free(&p->rec.section[k]);
     wf__free(p->rec.initial);
     wf__free(p->object);
     wf__free(p->param);
@@ -31,10 +28,9 @@ void wf__program_free(wf__program *p)
 
 bool wf__program_writes(const wf__program *p, uint32_t object)
 {
-    const wf__ir *section[] = { &p->rec.ir, &p->rec.init, &p->rec.deinit, &p->rec.post };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
-            if (section[i]->slot[s].object == object && section[i]->slot[s].written)
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        for (uint32_t s = 0; s < p->rec.section[k].slot_n; ++s)
+            if (p->rec.section[k].slot[s].object == object && p->rec.section[k].slot[s].written)
                 return true;
     return false;
 }

@@ -95,22 +95,7 @@ struct wf_graph {
 bool wf__decides_gpu(wf_graph *g); /* thread_ids.c: does it run on a GPU? From now on the device is fixed */
 
 /* The ir that is being recorded into (the section's). */
-static inline wf__ir *wf__graph_ir(wf_graph *g)
-{
-    wf__recording *rec = &g->program.rec;
-    switch (g->section) {
-    case WF_POST:
-        return &rec->post;
-    case WF_JOIN:
-        return &rec->join;
-    case WF_INIT:
-        return &rec->init;
-    case WF_DEINIT:
-        return &rec->deinit;
-    default:
-        return &rec->ir;
-    }
-}
+static inline wf__ir *wf__graph_ir(wf_graph *g) { return &g->program.rec.section[g->section]; }
 /* What a variable holds in the current section; 0: nothing. */
 static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {

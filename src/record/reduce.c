@@ -195,9 +195,9 @@ static bool may_begin(wf_graph *g, wf_section_id section)
     case WF_CALL:
         return g->section == WF_INIT || g->section == WF_DEINIT;
     case WF_INIT:
-        return rec->kind != WF__ARRAYS && follows && rec->init.n <= 1;
+        return rec->options.kind != WF__ARRAYS && follows && rec->init.n <= 1;
     case WF_DEINIT:
-        return rec->kind != WF__ARRAYS && follows && rec->deinit.n <= 1;
+        return rec->options.kind != WF__ARRAYS && follows && rec->deinit.n <= 1;
     case WF_JOIN:
         return g->reducing && follows && !rec->join.red_n;
     case WF_POST:

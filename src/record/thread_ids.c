@@ -8,7 +8,7 @@ static bool inside(wf_graph *g, int axis, const char *function)
     if (!g || wf__graph_ir(g)->status != WF_OK)
         return false;
     int rank = g->program.rec.space.rank;
-    if (g->program.rec.kind != WF__SPACE)
+    if (g->program.rec.options.kind != WF__SPACE)
         wf__poison(g, WF_ERR_ARG, "%s: only in a recording with an index space; say wf_begin(ctx, .shape = ...)",
                    function);
     else if (axis < -1 || axis >= rank)
@@ -41,7 +41,7 @@ wf_val wf_block_size(wf_graph *g, int axis) { return thread(g, axis, true, "wf_b
 /* Does the index along this axis tell blocks apart? */
 static bool has_blocks(const wf_graph *g, int axis)
 {
-    return g->program.rec.block.rank || (g->reducing && !(g->program.rec.reduce >> axis & 1));
+    return g->program.rec.block.rank || (g->reducing && !(g->program.rec.options.reduce >> axis & 1));
 }
 
 static wf__ref i64(wf__ir *ir, int64_t x) { return wf__const_bits(ir, WF_I64, (uint64_t)x); }

@@ -9,7 +9,7 @@ wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, c
     bool number;
     if (!wf__is_recording(g))
         return 0;
-    if (g->program.rec.kind != WF__ARRAYS) {
+    if (g->program.rec.options.kind != WF__ARRAYS) {
         wf__poison(g, WF_ERR_ARG, "%s: only in array graphs%s", function, elsewhere);
         return 0;
     }
@@ -287,7 +287,7 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
 
 wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double last)
 {
-    if (wf__is_recording(g) && g->program.rec.kind != WF__ARRAYS)
+    if (wf__is_recording(g) && g->program.rec.options.kind != WF__ARRAYS)
         wf__poison(g, WF_ERR_ARG, "wf_linspace: only in array graphs; in an index space compute it from wf_index");
     else if (n < 0)
         wf__poison(g, WF_ERR_SHAPE, "wf_linspace: there are no arrays of %lld elements", (long long)n);

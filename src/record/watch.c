@@ -166,7 +166,7 @@ static bool shape_of(wf_graph *g, wf__ref value, wf_shape *out)
         if (on)
             wf__broadcast(out, &ir->shape[wf__shape_of(ir, on)], out);
     }
-    bool known = g->program.rec.kind != WF__ELEMENTS;
+    bool known = g->program.rec.options.kind != WF__ELEMENTS;
     for (int d = 0; d < out->rank; ++d)
         known = known && out->dim[d] >= 0;
     if (!known)

@@ -204,7 +204,7 @@ static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *a
         int64_t n = shape.dim[shape.rank - k];
         fits = n == 1 || n < 0 || n == space->dim[space->rank - k];
     }
-    if (r->graph->program.rec.kind != WF__SPACE || fits)
+    if (r->graph->program.rec.options.kind != WF__SPACE || fits)
         return wf__tval_node(wf_in(r->graph, array));
     char have[160], want[160];
     wf__shape_text(&shape, have, sizeof have);

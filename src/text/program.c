@@ -157,7 +157,7 @@ static void put(wf__recorder *r, wf_array *array, const wf__stmt *s, wf__tval va
     const wf_shape *space = &r->graph->program.rec.space;
     if (r->failed)
         return;
-    if (r->graph->program.rec.kind == WF__SPACE && !wf__text_same_shape(&shape, space)) {
+    if (r->graph->program.rec.options.kind == WF__SPACE && !wf__text_same_shape(&shape, space)) {
         char have[160], want[160];
         wf__shape_text(&shape, have, sizeof have);
         wf__shape_text(space, want, sizeof want);

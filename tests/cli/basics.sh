@@ -80,7 +80,20 @@ refuses 2 'no file' "$WEFT" stats
 
 # --- dump: declared arrays, files, numbers
 "$WEFT" dump 'out = a*b + gain' a=f32[64,64] b=f32[64,64] gain=2 | grep -q fma\\\|mul || die 'dump --trace'
-[ "$("$WEFT" dump 'a + 1' a=x.npy --trace --passes | grep -c '^---- ')" = 2 ] || die 'dump: headings'
+[ "$("$WEFT" dump 'a + 1' a=x.npy --trace --kernels | grep -c '^---- ')" = 2 ] || die 'dump: headings'
+# every pass has a name, and can be looked at where it applies
+"$WEFT" dump --passes > passes
+[ "$(grep -c . passes)" -gt 15 ] || die 'dump: names of passes'
+for pass in $(cat passes); do
+    "$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --after "$pass" > of-arrays 2>&1 ||
+        "$WEFT" dump 'out = a[y,x+1]' 'a=f32[8,8]' --after "$pass" > of-space 2>&1 ||
+        grep -q 'does not apply' of-space || die "dump --after $pass: $(cat of-space)"
+done
+"$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --after layout | grep -q '^%1 = index i64 0' || die 'dump --after layout'
+"$WEFT" dump 's = sum(a); out = a/s' 'a=f32[8,8]' --passes | grep -q '^    split: ' || die 'dump --passes: reasons'
+"$WEFT" dump 'out = a + 1' 'a=f32[8,8]' --plan | grep -q '^plan for cpu: ' || die 'dump --plan'
+! "$WEFT" dump 'out = a' 'a=f32[8]' --after nothing 2> error || die 'dump: a pass that is none'
+grep -q "there is no pass 'nothing'" error || die 'dump: a pass that is none is named'
 refuses 1 'unknown name' "$WEFT" dump 'a + c' a=f32[4]
 refuses 2 'name=f32' "$WEFT" dump 'a' f32[4]
 "$WEFT" dump 'a + 1' a=f32[4096] --ptx | grep -q '^\.target sm_70' || die 'dump --ptx'

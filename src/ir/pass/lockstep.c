@@ -259,26 +259,25 @@ static void copy_next(copying *c, const wf__node *next)
         wf__next(c->out, l->of[next->a].twin, l->of[step].depth ? l->of[step].twin : c->map[step]);
 }
 
-static void copy(copying *c)
+static wf__ref copy_twice(wf__rewriter *w, wf__ref r)
 {
+    copying *c = w->user;
     const lockstep *l = c->l;
-    const wf__ir *ir = l->ir;
-    for (wf__ref r = 1; r < ir->n && c->out->status == WF_OK; ++r) {
-        const wf__node *n = &ir->node[r];
-        if (n->op == WF__NEXT) {
-            copy_next(c, n);
-            continue;
-        }
-        c->depth -= n->op == WF__END;
-        choose_operands(c, r);
-        c->l->of[r].own = c->map[r] = wf__copy_node(ir, r, c->map, c->out);
-        if (l->of[r].depth) {
-            l->of[r].twin = wf__state(c->out, c->map[n->a], c->map[n->b], false);
-            ++c->out->in_lockstep;
-        }
-        if (n->op == WF__LOOP)
-            c->open[c->depth++] = r;
+    const wf__node *n = &w->in->node[r];
+    if (n->op == WF__NEXT) {
+        copy_next(c, n);
+        return w->map[r];
     }
+    c->depth -= n->op == WF__END;
+    choose_operands(c, r);
+    l->of[r].own = w->map[r] = wf__copy_node(w->in, r, w->map, w->out);
+    if (l->of[r].depth) {
+        l->of[r].twin = wf__state(w->out, w->map[n->a], w->map[n->b], false);
+        ++w->out->in_lockstep;
+    }
+    if (n->op == WF__LOOP)
+        c->open[c->depth++] = r;
+    return w->map[r];
 }
 
 static bool find(lockstep *l)
@@ -296,11 +295,11 @@ static bool find(lockstep *l)
 static bool copy_with_twins(const lockstep *l, wf__ir *out)
 {
     copying c = { .l = l, .out = out };
-    c.map = wf__alloc0(l->ir->n * sizeof *c.map);
-    if (c.map)
-        copy(&c);
+    wf__rewriter w = { .in = l->ir, .out = out, .visit = copy_twice, .user = &c };
+    c.map = w.map = wf__alloc0(l->ir->n * sizeof *c.map);
+    bool ok = c.map && wf__rewrite_nodes(&w);
     wf__free(c.map);
-    return c.map != NULL;
+    return ok;
 }
 
 bool wf__pass_lockstep(wf__ir *ir)

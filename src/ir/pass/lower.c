@@ -13,35 +13,37 @@ enum {
     MOST_SWEEPS = 16
 };
 
-static wf__ref lower_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+static wf__ref lower_node(wf__rewriter *w, wf__ref r)
 {
+    const wf__ir *in = w->in;
     const wf__node *n = &in->node[r];
     if (!wf__op_is_pure(n->op))
-        return wf__copy_node(in, r, map, out);
-    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, map, out) : 0;
+        return wf__copy_node(in, r, w->map, w->out);
+    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, w->map, w->out) : 0;
     if (fast) {
-        wf__copy_label(in, r, out, fast);
+        wf__copy_label(in, r, w->out, fast);
         return fast;
     }
     const wf__ref operand[3] = { n->a, n->b, n->c };
     unsigned arity = wf__op_table[n->op].arity;
     if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
-        return wf__copy_node(in, r, map, out);
+        return wf__copy_node(in, r, w->map, w->out);
     wf__ref x[3] = { 0 };
     for (unsigned i = 0; i < arity; ++i)
-        x[i] = map[operand[i]];
-    wf__ref expanded = wf__expand(out, n->op, n->dtype, x);
-    wf__copy_label(in, r, out, expanded);
+        x[i] = w->map[operand[i]];
+    wf__ref expanded = wf__expand(w->out, n->op, n->dtype, x);
+    wf__copy_label(in, r, w->out, expanded);
     return expanded;
 }
 
 /* ---- loops ---- */
-typedef struct rewriter {
+typedef struct loops {
     const wf__ir *in;
     wf__ir *out;
     const uint8_t *live;
-    wf__rewrite *rewrite;
-    wf__ref *map;   /* [node] */
+    wf__visit *visit; /* of nodes that are no loop */
+    wf__rewriter *rewriter;
+    wf__ref *map;   /* [node] the rewriter's */
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
     uint8_t *fate;  /* [node]: of what a loop may be written out to */
@@ -49,18 +51,16 @@ typedef struct rewriter {
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
     uint64_t size;   /* of the whole, as far as it is known, and of what has been written out */
-} rewriter;
+} loops;
 
-static void copy_range(rewriter *w, wf__ref from, wf__ref to);
-
-static bool known_outside(const rewriter *w, wf__ref r, uint64_t *bits)
+static bool known_outside(const loops *w, wf__ref r, uint64_t *bits)
 {
     const wf__node *n = &w->out->node[w->map[r]];
     *bits = wf__bits(n);
     return n->op == WF__CONST;
 }
 
-static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
+static bool evaluate(loops *w, wf__ref loop, wf__ref r)
 {
     const wf__ir *in = w->in;
     const wf__node *n = &in->node[r];
@@ -97,7 +97,7 @@ static bool evaluate(rewriter *w, wf__ref loop, wf__ref r)
 }
 
 /* Do the lanes of an access have places of their own, not side by side? */
-static bool is_scattered(const rewriter *w, const wf__node *n)
+static bool is_scattered(const loops *w, const wf__node *n)
 {
     const wf__slot *slot = &w->in->slot[n->a];
     for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
@@ -111,7 +111,7 @@ static bool is_scattered(const rewriter *w, const wf__node *n)
 
 /* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
  * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
-static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf__ref to)
+static uint64_t size_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
     enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
     uint64_t size = 0;
@@ -136,7 +136,7 @@ static uint64_t size_of(const rewriter *w, const uint8_t *fate, wf__ref from, wf
 /* What becomes of a node when the loop is written out, as far as this can be seen without doing it. */
 enum { STAYS, MELTS, FIXED }; /* MELTS: folds into its operands in most turns */
 
-static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
+static unsigned fate_of(const loops *w, wf__ref loop, wf__ref r)
 {
     const wf__node *n = &w->in->node[r];
     const wf__ref operand[3] = { n->a, n->b, n->c };
@@ -156,7 +156,7 @@ static unsigned fate_of(const rewriter *w, wf__ref loop, wf__ref r)
 }
 
 /* Of all nodes of a body, loops in it included: a state is fixed if what it begins with is, and all it ever becomes. */
-static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     uint64_t bits;
@@ -193,7 +193,7 @@ static void find_fates(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 
 /* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. *all: what that
  * comes to. */
-static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
+static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
 {
     const wf__ir *in = w->in;
     find_fates(w, loop, body, end);
@@ -229,7 +229,7 @@ static int count_turns(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, uin
 }
 
 /* Is doing it for all lanes cheaper than a branch? */
-static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
+static bool is_cheap(const loops *w, wf__ref body, wf__ref end)
 {
     uint32_t cost = 0;
     for (wf__ref r = body; r < end && cost <= CHEAPER; ++r) {
@@ -246,7 +246,7 @@ static bool is_cheap(const rewriter *w, wf__ref body, wf__ref end)
 }
 
 /* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
-static void next_turn(rewriter *w, wf__ref body, wf__ref end)
+static void next_turn(loops *w, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     uint32_t least = UINT32_MAX, most = 0;
@@ -273,7 +273,7 @@ static void next_turn(rewriter *w, wf__ref body, wf__ref end)
 }
 
 /* The body `turns` times, one after the other. */
-static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
+static void write_out(loops *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
 {
     const wf__ir *in = w->in;
     wf__ref first = end;
@@ -284,7 +284,7 @@ static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int 
     for (int t = 0; t < turns && w->out->status == WF_OK; ++t) {
         if (t)
             next_turn(w, body, first);
-        copy_range(w, body, first);
+        wf__rewrite_range(w->rewriter, body, first);
         for (wf__ref r = first; r < end; ++r) /* all at once */
             w->map[r] = w->map[in->node[r].b];
         for (wf__ref r = first; r < end; ++r)
@@ -292,12 +292,12 @@ static void write_out(rewriter *w, wf__ref loop, wf__ref body, wf__ref end, int 
     }
 }
 
-static bool is_invariant(const rewriter *w, wf__ref state)
+static bool is_invariant(const loops *w, wf__ref state)
 {
     return !w->in->node[state].aux && w->next[state] && w->in->node[w->next[state]].b == state;
 }
 
-static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
+static void keep_loop(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     bool simple = in->flags & WF_LOOP_OPT;
@@ -313,7 +313,7 @@ static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
     wf__ref first = end;
     while (in->node[first - 1].op == WF__NEXT)
         --first;
-    copy_range(w, body, first);
+    wf__rewrite_range(w->rewriter, body, first);
     for (wf__ref r = first; r < end; ++r)
         if (w->live[r] && !(simple && is_invariant(w, in->node[r].a)))
             wf__next(w->out, w->map[in->node[r].a], w->map[in->node[r].b]);
@@ -321,7 +321,7 @@ static void keep_loop(rewriter *w, wf__ref loop, wf__ref body, wf__ref end)
 }
 
 /* Returns the loop's END. */
-static wf__ref copy_loop(rewriter *w, wf__ref loop)
+static wf__ref copy_loop(loops *w, wf__ref loop)
 {
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
@@ -340,25 +340,25 @@ static wf__ref copy_loop(rewriter *w, wf__ref loop)
     return end;
 }
 
-static void copy_range(rewriter *w, wf__ref from, wf__ref to)
+static wf__ref visit_live(wf__rewriter *rewriter, wf__ref r)
 {
-    for (wf__ref r = from; r < to && w->out->status == WF_OK; ++r) {
-        if (!w->live[r])
-            continue;
-        if (w->in->node[r].op == WF__LOOP)
-            r = copy_loop(w, r);
-        else
-            w->map[r] = w->rewrite(w->in, r, w->map, w->out);
-    }
+    loops *w = rewriter->user;
+    if (rewriter->in->node[r].op != WF__LOOP)
+        return w->visit(rewriter, r);
+    wf__ref end = copy_loop(w, r);
+    rewriter->next = end + 1;
+    return rewriter->map[r];
 }
 
 /* ---- sweeps ---- */
-/* Records the live nodes of `in` again, each by `rewrite`. */
-static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__rewrite *rewrite)
+/* Records the live nodes of `in` again, each by `visit`. */
+static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf__visit *visit)
 {
-    rewriter w = { .in = in, .out = out, .live = live, .rewrite = rewrite };
     uint32_t n = in->loops ? in->n : 1;
-    w.map = wf__alloc0(in->n * sizeof *w.map);
+    loops w = { .in = in, .out = out, .live = live, .visit = visit };
+    wf__rewriter rewriter = { .in = in, .out = out, .visit = visit_live, .user = &w, .live = live };
+    w.rewriter = &rewriter;
+    w.map = rewriter.map = wf__alloc0(in->n * sizeof *w.map);
     w.next = wf__alloc0(n * sizeof *w.next);
     w.known = wf__alloc0(n);
     w.fate = wf__alloc0(n);
@@ -373,7 +373,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)
                 w.next[in->node[r].a] = r;
-        copy_range(&w, 1, in->n);
+        wf__rewrite_nodes(&rewriter);
     } else
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     wf__free(w.map);
@@ -396,6 +396,8 @@ static void mark(const wf__ir *ir, uint8_t *live)
     wf__mark_live(ir, live);
 }
 
+static wf__ref copy_again(wf__rewriter *w, wf__ref r) { return wf__copy_node(w->in, r, w->map, w->out); }
+
 static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
 {
     uint32_t n = 0;
@@ -416,7 +418,7 @@ bool wf__pass_begin(const wf__ir *in, wf__ir *out)
     return wf__copy_tables(in, out);
 }
 
-static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
+static bool sweep(const wf__ir *in, wf__ir *out, wf__visit *visit)
 {
     bool ok = wf__pass_begin(in, out);
     uint8_t *live = wf__alloc0(in->n);
@@ -425,7 +427,7 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__rewrite *rewrite)
     if (ok && live) {
         mark(in, live);
         out->hidden += hidden_stores(in, live);
-        ok = rewrite_live(in, out, live, rewrite);
+        ok = rewrite_live(in, out, live, visit);
     }
     wf__free(live);
     return ok && out->status == WF_OK;
@@ -459,7 +461,7 @@ static bool settle(wf__ir *ir, bool changed)
     bool ok = true;
     for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(ir) || has_invariant(ir)); ++turn) {
         wf__ir before = *ir;
-        ok = sweep(&before, ir, wf__copy_node);
+        ok = sweep(&before, ir, copy_again);
         changed = ir->loops && ir->n != before.n;
         wf__ir_free(&before);
     }

@@ -30,8 +30,24 @@ bool wf__pass_begin(const wf__ir *in, wf__ir *out);
 bool wf__pass_settle(wf__ir *ir);
 /* Slots, reductions and parameters, with the same numbers; `out` is empty. */
 bool wf__copy_tables(const wf__ir *in, wf__ir *out);
+/* ---- rewrite.c ---- */
+typedef struct wf__rewriter wf__rewriter;
+/* Records node r of `in` in `out`; the node there, 0 for an effect. */
+typedef wf__ref wf__visit(wf__rewriter *w, wf__ref r);
+struct wf__rewriter {
+    const wf__ir *in;
+    wf__ir *out;
+    wf__visit *visit;    /* NULL = wf__copy_node */
+    void *user;          /* the visitor's */
+    const uint8_t *live; /* [node] true for the nodes to visit; NULL = all */
+    wf__ref *map;        /* [node] of `in`: its node in `out`; NULL = the driver's own */
+    wf__ref next;        /* the node to visit next; a visitor sets it to skip nodes that it has recorded itself */
+};
+/* Copies the tables of `in`, then visits its nodes. `out` has been initialised; false: its status says why. */
+bool wf__rewrite(wf__rewriter *w);
+bool wf__rewrite_nodes(wf__rewriter *w); /* without the tables */
+void wf__rewrite_range(wf__rewriter *w, wf__ref first, wf__ref end);
 /* Node r recorded again in `out` with operands through map[]; 0 for effects. */
-typedef wf__ref wf__rewrite(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
 /* The same of an access, whose index is to be `tuple` of `out`. */

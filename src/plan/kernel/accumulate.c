@@ -85,7 +85,8 @@ typedef struct target {
     uint64_t elements, updates;
 } target;
 
-static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, const wf__bind *bind)
+static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
+                   const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
@@ -94,8 +95,7 @@ static target look(const wf__stage *stage, const wf__ir *ir, const record *rec, 
         if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
             ir->slot[m->a].spread)
             continue;
-        const wf__bind *other = &bind[ir->slot[m->a].object];
-        if (other != t.bind && (!other->base || !t.bind->base || wf__bind_overlap(other, t.bind) == WF__APART))
+        if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
         t.shared = true;
         t.atomic = t.atomic || m->op != WF__ACCUM;
@@ -263,21 +263,60 @@ static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const re
     return true;
 }
 
+static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__node *n, const target *t, unsigned mode,
+                            bool apart, uint64_t limit)
+{
+    uint64_t bytes = t->elements * wf__size(n->dtype);
+    unsigned asked = wf__node_mode(n);
+    if (apart)
+        return ir->slot[n->a].shared ? "one worker alone has this memory" : "no two points meet";
+    if (asked != WF__MODE_AUTO && asked == mode)
+        return "the recording says so";
+    if (plan->target == WF__GPU)
+        return asked == WF__MODE_EXPAND  ? "blocks of threads have no room for copies"
+               : mode == WF__MODE_EXPAND ? "blocks of threads have room for copies, which get many updates"
+               : mode == WF__MODE_LOCAL  ? "lanes of a warp often meet"
+                                         : "lanes of a warp seldom meet, or the operation is fast";
+    if (t->atomic)
+        return "other operations on this memory are atomic";
+    if (t->repeats)
+        return "elements of the array overlap";
+    if (plan->own.bytes)
+        return "blocks of a chain have no copies";
+    if (mode == WF__MODE_EXPAND)
+        return "there are enough updates for the elements";
+    return bytes > limit || bytes > most_copy ? "copies would take too much memory"
+                                              : "there are few updates for the elements";
+}
+
+static void explain_mode(wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const wf__node *n, const target *t,
+                         unsigned mode, bool apart, uint64_t limit)
+{
+    wf__plan_explain(plan, "accumulate", "slot %u of stage %u, of %llu elements, gets %llu updates by %s: %s",
+                     (unsigned)n->a, wf__stage_number(plan, stage), (unsigned long long)t->elements,
+                     (unsigned long long)t->updates,
+                     apart                     ? "plain code on the array itself"
+                     : mode == WF__MODE_EXPAND ? "plain code on private copies"
+                     : mode == WF__MODE_LOCAL  ? "atomic operations of lanes joined first"
+                                               : "atomic operations",
+                     why_mode(plan, ir, n, t, mode, apart, limit));
+}
+
 static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
                     const wf__bind *bind)
 {
     const wf__node *n = &ir->node[rec->part[0]];
-    const target t = look(stage, ir, rec, bind);
+    const target t = look(plan, stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->expand_bytes / 2;
-    bool fits = plan->gpu && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
+    bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
-    apart = apart || (ir->slot[n->a].shared && !plan->gpu && !t.atomic); /* one worker's, point by point */
+    apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic); /* one worker's, point by point */
     if (apart)
         mode = WF__MODE_EXPAND;
-    else if (plan->gpu)
+    else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
     else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
@@ -285,12 +324,14 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
         mode = WF__MODE_DIRECT;
+    if (plan->why)
+        explain_mode(plan, stage, ir, n, &t, mode, apart, limit);
     for (uint32_t i = 0; i < rec->n; ++i)
         ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
     stage->updates = stage->updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
-    if (plan->gpu)
+    if (plan->target == WF__GPU)
         return copy_in_block(plan, stage, ir, rec, &t);
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
@@ -340,8 +381,11 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
     }
-    if (any && ir->flags & WF_DEBUG)
+    if (any && ir->flags & WF_DEBUG) {
+        wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",
+                         wf__stage_number(plan, stage));
         update_directly(stage, ir);
+    }
     if (!any || ir->flags & WF_DEBUG)
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
@@ -364,5 +408,10 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     wf__free(vary);
     if (ok)
         choose_groups(stage, ir);
+    if (ok && stage->copies_n && plan->target != WF__GPU)
+        wf__plan_because(plan, "accumulate", "copies of stage %u belong to %s", wf__stage_number(plan, stage),
+                         !stage->in_order ? "workers, as joins have one result in any order"
+                         : stage->groups  ? "ranges of boxes, as many for any number of threads"
+                                          : "ranges of boxes, as many as threads, as the array is large");
     return ok;
 }

@@ -3,7 +3,8 @@
  * its address: one index per loop axis.
  */
 #include "ir/pass/pass.h"
-#include "plan/kernel/accumulate.h"
+#include "plan/passes.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct access { /* how far memory moves per step along each axis of the space */
@@ -83,14 +84,6 @@ static void view_strides(layout *l, const wf__slot_view *v)
     }
 }
 
-static const wf__slot_view *view_of(const layout *l, uint32_t slot)
-{
-    for (uint32_t v = 0; v < l->stage->view_n; ++v)
-        if (l->stage->view[v].slot == slot)
-            return &l->stage->view[v];
-    return NULL;
-}
-
 /* Marks indices that are used as values. What addressed the slots with views is dead by now. */
 static bool find_indices(layout *l)
 {
@@ -121,7 +114,7 @@ static bool collect(layout *l)
     if (!l->at || !l->element_stride || !l->offset)
         return wf__plan_no_memory(l->plan);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        const wf__slot_view *v = view_of(l, s);
+        const wf__slot_view *v = wf__view_of(l->stage->view, l->stage->view_n, s);
         if (v)
             view_strides(l, v);
         else if (ir->slot[s].element && !broadcast_strides(l, s, l->element_stride[s]))
@@ -165,6 +158,9 @@ static void flip_axes(layout *l)
             back = back || l->element_stride[s][d] < 0;
             forth = forth || l->element_stride[s][d] > 0;
         }
+        if (back && !forth)
+            wf__plan_because(l->plan, "layout", "stage %u walks axis %d from its other end, as memory steps back there",
+                             wf__stage_number(l->plan, l->stage), d);
         for (uint32_t s = 0; s < ir->slot_n && back && !forth; ++s) {
             l->offset[s] += (l->space->dim[d] - 1) * l->element_stride[s][d];
             l->element_stride[s][d] = -l->element_stride[s][d];
@@ -217,6 +213,10 @@ static void order_crossing(layout *l)
     if (across < 0)
         return;
     int axis = l->order[across];
+    if (across != lane - 1)
+        wf__plan_because(l->plan, "layout",
+                         "stage %u has axis %d next to the innermost one: memory has its neighbours there",
+                         wf__stage_number(l->plan, l->stage), axis);
     for (int k = across; k < lane - 1; ++k)
         l->order[k] = l->order[k + 1];
     l->order[lane - 1] = axis;
@@ -278,6 +278,10 @@ static void order_reduction(layout *l)
                 order[n++] = l->order[k];
         }
     memcpy(l->order, order, (size_t)n * sizeof *order);
+    if (l->kept)
+        wf__plan_because(l->plan, "layout", "lanes of stage %u go along %s axis %d",
+                         wf__stage_number(l->plan, l->stage), reduced(l, order[n - 1]) ? "the reduced" : "the kept",
+                         order[n - 1]);
     /* results lie in the order of the loops */
     int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
     for (int k = l->kept - 1; k >= 0; --k)
@@ -322,6 +326,9 @@ static void merge_axes(layout *l)
     for (int k = 0; k < l->kept; ++k) {
         int axis = l->order[k];
         if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
+            wf__plan_because(l->plan, "layout",
+                             "axes %d and %d of stage %u are one loop: memory goes on from one to the other",
+                             l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
             extent[rank - 1] *= l->space->dim[axis];
             /* an inner axis carries the merged loop's stride */
             for (int d = 0; d < l->space->rank; ++d)
@@ -334,7 +341,6 @@ static void merge_axes(layout *l)
     }
     if (rank == 0)
         extent[rank++] = 1;
-    l->stage->body.rank = rank;
     l->kept = rank;
 }
 
@@ -394,9 +400,7 @@ static void find_meetings(const layout *l, wf__ir *out)
     for (uint32_t s = 0; s < out->slot_n; ++s)
         for (uint32_t t = 0; t < s; ++t) {
             const wf__slot *a = &out->slot[s], *b = &out->slot[t];
-            const wf__bind *x = &l->bind[a->object], *y = &l->bind[b->object];
-            bool meet =
-                a->object == b->object || (x->base && y->base && wf__bind_overlap(x, y) != WF__APART); /* temps: NULL */
+            bool meet = wf__object_overlap(l->plan, l->bind, a->object, b->object) != WF__APART;
             if (meet && (a->written || b->written))
                 out->slot[s].meets = out->slot[t].meets = true;
         }
@@ -416,10 +420,17 @@ static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map
     return wf__tuple(out, index, rank);
 }
 
-static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t everywhere, wf__ir *out)
+typedef struct laying {
+    const layout *l;
+    uint32_t everywhere; /* the index of an element access: tuple of the loop axes */
+} laying;
+
+static wf__ref lay_node(wf__rewriter *w, wf__ref r)
 {
-    const wf__ir *in = &l->stage->proto;
-    const wf__node *n = &in->node[r];
+    const laying *how = w->user;
+    const layout *l = how->l;
+    wf__ir *out = w->out;
+    const wf__node *n = &w->in->node[r];
     switch (n->op) {
     case WF__INDEX:
         return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
@@ -432,69 +443,41 @@ static wf__ref lay_node(const layout *l, wf__ref r, const wf__ref *map, uint32_t
             out->slot[n->a].epoch = n->d;
             out->slot[n->a].last_store = 0;
         }
-        return wf__load_when(out, n->a, everywhere, WF_BORDER_NONE, 0, map[n->when]);
+        return wf__load_when(out, n->a, how->everywhere, WF_BORDER_NONE, 0, w->map[n->when]);
     case WF__STORE:
         if (n->b)
             break;
-        wf__store_again(out, n, everywhere, map[n->c], n->d ? map[n->d] : 0);
+        wf__store_again(out, n, how->everywhere, w->map[n->c], n->d ? w->map[n->d] : 0);
         return 0;
     default:
         break;
     }
-    return wf__op_is_access(n->op) ? wf__copy_access(in, r, lay_index(l, n, map, out), map, out)
-                                   : wf__copy_node(in, r, map, out);
+    return wf__op_is_access(n->op) ? wf__copy_access(w->in, r, lay_index(l, n, w->map, out), w->map, out)
+                                   : wf__copy_node(w->in, r, w->map, out);
 }
 
-/* The end of it; takes `laid` or leaves it. */
-static bool lower(layout *l, wf__ir *laid)
-{
-    wf__ir *body = &l->stage->body;
-    if (!wf__plan_verified(l->plan, laid, "accumulations"))
-        return false;
-    if (wf__pass_is_lowered(laid)) {
-        *body = *laid;
-        *laid = (wf__ir){ 0 };
-        return true;
-    }
-    return wf__pass_lower(laid, body) && wf__plan_verified(l->plan, body, "lowering") &&
-           (!l->plan->cpu || wf__pass_lockstep(body)) && wf__plan_verified(l->plan, body, "counters in lockstep");
-}
-
+/* Fills the stage's body with its proto over loop axes, and mem with where its slots lie. */
 static bool lay_body(layout *l)
 {
     const wf__ir *in = &l->stage->proto;
-    wf__ir laid;
-    wf__ir_init(&laid, l->kept, in->flags | WF_VALUE_NUMBERING);
-    laid.hidden = in->hidden;
-    wf__ir_reserve(&laid, in->n + WF_MAX_RANK);
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    wf__ir *laid = &l->stage->body;
+    wf__ir_init(laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    laid->hidden = in->hidden;
+    wf__ir_reserve(laid, in->n + WF_MAX_RANK);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
-    bool ok = map && l->stage->mem && wf__copy_tables(in, &laid);
+    bool ok = l->stage->mem && wf__copy_tables(in, laid);
     if (ok && l->stage->reduce)
-        note_kept(l, &laid);
+        note_kept(l, laid);
     if (ok) {
-        lay_slots(l, &laid);
-        find_meetings(l, &laid);
+        lay_slots(l, laid);
+        find_meetings(l, laid);
         wf__ref index[WF_MAX_RANK];
         for (int k = 0; k < l->kept; ++k)
-            index[k] = wf__index(&laid, k);
-        uint32_t everywhere = wf__tuple(&laid, index, (uint32_t)l->kept);
-        for (wf__ref r = 1; r < in->n && laid.status == WF_OK; ++r)
-            map[r] = lay_node(l, r, map, everywhere, &laid);
-        if (laid.status == WF_OK)
-            wf__plan_records(&laid, l->bind);
-        ok = laid.status == WF_OK && wf__plan_verified(l->plan, &laid, "laying out") &&
-             wf__plan_accumulate(l->plan, l->stage, &laid, l->bind);
-        ok = ok && lower(l, &laid);
+            index[k] = wf__index(laid, k);
+        laying how = { .l = l, .everywhere = wf__tuple(laid, index, (uint32_t)l->kept) };
+        ok = wf__rewrite_nodes(&(wf__rewriter){ .in = in, .out = laid, .visit = lay_node, .user = &how });
     }
-    if (!ok) {
-        const wf__ir *failed = laid.status != WF_OK ? &laid : &l->stage->body;
-        wf__plan_fail(l->plan, failed->status != WF_OK ? failed->status : WF_ERR_MEMORY, "%s",
-                      failed->error[0] ? failed->error : "out of memory while planning");
-    }
-    wf__free(map);
-    wf__ir_free(&laid);
-    return ok;
+    return ok || wf__plan_fail_in(l->plan, laid);
 }
 
 /* Broadcasting can make spaces that no array has. */
@@ -534,9 +517,31 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
     return inner;
 }
 
-bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+/* Which loops there are, where they are not the axes as they stand. */
+static void explain_order(const layout *l)
 {
-    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    char text[WF_MAX_RANK * 4 + 1] = "";
+    bool other = l->kept < l->space->rank;
+    unsigned number = wf__stage_number(l->plan, l->stage);
+    for (int k = 0, n = 0; k < l->kept; ++k) {
+        n += snprintf(text + n, sizeof text - (size_t)n, " %d", l->order[k]);
+        other = other || l->order[k] != k;
+    }
+    if (as_recorded(l))
+        wf__plan_explain(l->plan, "layout", "loops of stage %u are as recorded: blocks, or debug mode, count on them",
+                         number);
+    else if (other)
+        wf__plan_explain(l->plan, "layout", "loops of stage %u run over %s%s: larger strides outside, none of extent 1",
+                         number, l->kept ? "axes" : "one point", text);
+}
+
+bool wf__pass_layout(wf__planning *p, uint32_t s)
+{
+    wf__plan *plan = p->plan;
+    wf__stage *stage = &plan->stage[s];
+    if (stage->scan.on)
+        return true;
+    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = p->all };
     bool ok = countable(&l) && collect(&l);
     if (ok) {
         flip_axes(&l);
@@ -545,12 +550,13 @@ bool wf__plan_layout(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
             order_reduction(&l);
         else if (!stage->proto.red_n)
             order_crossing(&l);
+        if (plan->why)
+            explain_order(&l);
         merge_axes(&l);
         ok = lay_body(&l);
     }
-    if (ok) {
-        wf__plan_cut(stage);
-    }
+    for (uint32_t k = 0; ok && stage->reduce && k < stage->body.red_n; ++k) /* where they are is known now */
+        wf__temp_bind(&plan->temp[stage->result[k] - plan->objects], &p->all[stage->result[k]]);
     done(&l);
     return ok;
 }

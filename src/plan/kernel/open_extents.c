@@ -3,7 +3,7 @@
  * code can be better for knowing: of addresses, divisions and loops.
  */
 #include "ir/pass/pass.h"
-#include "plan/plan.h"
+#include "plan/passes.h"
 
 enum { SMALL = 32, LARGE = 1 << 30 }; /* beyond: code for GPUs counts on extents in 32 bits */
 
@@ -71,10 +71,17 @@ static bool add_slot(wf__plan *plan, wf__stage *stage, int rank, uint32_t *slot)
     return true;
 }
 
-bool wf__plan_numbers(wf__plan *plan, wf__stage *stage)
+bool wf__pass_open_extents(wf__planning *p, uint32_t s)
 {
+    wf__plan *plan = p->plan;
+    wf__stage *stage = &plan->stage[s];
     wf__ir *ir = &stage->body;
-    if (!ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
+    /* The launch has room for so many slots of stages that run piece by piece. */
+    bool full = ir->slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
+    if (full)
+        wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
+                         (unsigned)s);
+    if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
     wf__ref number[WF_MAX_RANK];
@@ -91,6 +98,8 @@ bool wf__plan_numbers(wf__plan *plan, wf__stage *stage)
         return true;
     if (!add_slot(plan, stage, n, &slot))
         return false;
+    wf__plan_because(plan, "open extents", "%d large number%s of stage %u: each is an extent of slot %u now", n,
+                     n == 1 ? "" : "s", (unsigned)(stage - plan->stage), (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];
         stage->mem[slot].dim[k] = (int64_t)wf__bits(node);

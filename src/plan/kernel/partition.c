@@ -1,6 +1,6 @@
 /* partition.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
  * reductions. */
-#include "plan/plan.h"
+#include "plan/passes.h"
 #include <stdlib.h>
 
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
@@ -101,8 +101,8 @@ static bool cut_strips(wf__stage *stage)
 
 /* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
  * into up to 64 parts that are worth a thread's while; lines, of which a call does several, into what a first-level
- * cache holds. */
-static void cut_blocks(wf__stage *stage)
+ * cache holds. true: they are strips. */
+static bool cut_blocks(wf__stage *stage)
 {
     enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16, LINE_WORK = 1 << 15 };
     int64_t points = 1, left = CHAIN;
@@ -114,15 +114,15 @@ static void cut_blocks(wf__stage *stage)
     if (stage->team.threads || stage->boxed) {
         for (int d = 0; d < rank; ++d)
             stage->blocks *= cut(stage, d, stage->box.dim[d]);
-        return;
+        return false;
     }
     if (stage->reduce && points) {
         cut_reduction(stage);
-        return;
+        return false;
     }
     if (!stage->body.red_n && points) {
         if (cut_strips(stage))
-            return;
+            return true;
         bool line = rank == 1 && !stage->copies_n && !stage->updates;
         int64_t least = (int64_t)((uint64_t)(line ? LINE_WORK : PART_WORK) / (stage->work / (uint64_t)points));
         left = points / PARTS > least ? points / PARTS : least;
@@ -137,6 +137,7 @@ static void cut_blocks(wf__stage *stage)
         left /= n > 0 ? n : 1;
         stage->blocks *= n > 0 ? (n + stage->block[d] - 1) / stage->block[d] : 0;
     }
+    return false;
 }
 
 /* Rows so long that full vectors alone can do them, the last stepping back, as no point minds being computed twice. */
@@ -302,12 +303,39 @@ static void estimate(wf__stage *stage)
     find_flows(stage, points);
 }
 
-void wf__plan_cut(wf__stage *stage)
+/* Why boxes are as they are; the order of the questions is that of cut_blocks. */
+static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
 {
-    find_rows(&stage->body);
-    find_far(stage);
-    estimate(stage);
-    cut_blocks(stage);
-    stage->long_rows = has_long_rows(stage);
-    stage->slabs = slab_axis(stage);
+    unsigned number = wf__stage_number(plan, stage);
+    if (stage->blocks != 1)
+        wf__plan_explain(plan, "partition", "stage %u has %lld boxes: %s", number, (long long)stage->blocks,
+                         stage->empty                             ? "there are no points"
+                         : stage->team.threads || stage->boxed    ? "each is a block of the recording"
+                         : stage->reduce && stage->body.kept_lane ? "accumulators of one stay in the first-level cache"
+                         : stage->reduce                          ? "the shape alone cuts the reduced axes"
+                         : stage->body.red_n                      ? "the shape alone cuts a reduction"
+                         : strips                                 ? "strips of lanes, across memory"
+                                                                  : "each is enough work for a thread");
+    if (stage->streams)
+        wf__plan_explain(plan, "partition", "stores of stage %u stream past the cache: it moves much memory, in rows",
+                         number);
+    if (stage->long_rows)
+        wf__plan_explain(plan, "partition", "rows of stage %u are long, and points may be computed twice", number);
+}
+
+bool wf__pass_partition(wf__planning *p, uint32_t s)
+{
+    wf__stage *stage = &p->plan->stage[s];
+    if (!stage->scan.on) {
+        find_rows(&stage->body);
+        find_far(stage);
+        estimate(stage);
+        bool strips = cut_blocks(stage);
+        stage->long_rows = has_long_rows(stage);
+        stage->slabs = slab_axis(stage);
+        if (p->plan->why)
+            explain_cut(p->plan, stage, strips);
+    }
+    stage->columns = p->rec->options.columns;
+    return true;
 }

@@ -8,6 +8,7 @@
  * the stages for groups, or parts, and once more by the last ones. What alone follows, element by element, is computed
  * by the last ones where they would store: each element of the result once, so that it always pays.
  */
+#include "plan/passes.h"
 #include "plan/scan/inline_point.h"
 
 enum { EIGHT = 8, GROUPS = WF__SCAN_PART / EIGHT };
@@ -378,8 +379,9 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     wf__stage last = { .proto = { .slot = slot, .slot_n = 2 }, .space = scan->space };
     return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
            stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && stage->proto.param_n <= WF__SCAN_MOST_PARAMS &&
-           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_come_between(stage, &last, bind) &&
-           wf__may_come_between(&last, stage, bind) && (!how->computed || wf__may_come_between(stage, scan, bind));
+           cost_of(&stage->proto) <= WF__SCAN_MOST_OPS && wf__may_change_places(plan, stage, &last, bind) &&
+           wf__may_change_places(plan, &last, stage, bind) &&
+           (!how->computed || wf__may_change_places(plan, stage, scan, bind));
 }
 
 /* Is the result wanted in memory? */
@@ -434,6 +436,11 @@ static bool begin_scan(maker *m)
     uint32_t s = m->at;
     bool then = follows(plan, s + 1, m->bind);
     m->keeps = !then || is_kept(plan, s + 2, m->how.to);
+    wf__plan_because(plan, "scan", "stage %u is done by %s kernels of a GPU; its elements are %s, %s%s", (unsigned)s,
+                     m->part_n > 1 ? "the part-by-part" : "the single-part",
+                     m->how.computed ? "computed there" : "read",
+                     then ? "the next stage is done where they would be stored" : "the next stage stays one of its own",
+                     m->keeps ? "" : ", and they are not kept");
     bool ok =
         (!m->how.computed || take(m, &m->feed, &plan->stage[s])) && (!then || take(m, &m->then, &plan->stage[s + 1]));
     if (then)
@@ -458,7 +465,8 @@ static bool add_stages(maker *m)
     return (m->group_n && m->group_n * EIGHT == m->n) || add_rest(m);
 }
 
-bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
+/* Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. */
+static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[s];
     maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space, .bind = bind };
@@ -476,4 +484,17 @@ bool wf__plan_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
     wf__guest_free(&m.feed);
     wf__guest_free(&m.then);
     return ok;
+}
+
+bool wf__pass_scans(wf__planning *p, uint32_t s)
+{
+    wf__stage *stage = &p->plan->stage[s];
+    if (!stage->scan.on)
+        return true;
+    if (p->plan->target == WF__GPU)
+        return expand_scan(p->plan, s, p->all);
+    memcpy(stage->scan.from_stride, p->all[stage->scan.from].stride, sizeof stage->scan.from_stride);
+    memcpy(stage->scan.to_stride, p->all[stage->scan.to].stride, sizeof stage->scan.to_stride);
+    stage->body.hidden = stage->proto.hidden;
+    return true;
 }

@@ -5,27 +5,7 @@
 
 static bool is_access(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__STORE; }
 
-static const wf__slot_view *view_of(const wf__slot_view *view, uint32_t n, uint32_t slot)
-{
-    for (uint32_t v = 0; v < n; ++v)
-        if (view[v].slot == slot)
-            return &view[v];
-    return NULL;
-}
-
 /* ---- which stages ---- */
-/* Does a point have one element of the array for itself, at its own place? */
-static bool is_own(const wf__stage *stage, uint32_t slot, const wf__bind *bind)
-{
-    const wf__slot *s = &stage->proto.slot[slot];
-    const wf__bind *b = &bind[s->object];
-    const wf_shape *space = &stage->space;
-    bool own = s->element && !view_of(stage->view, stage->view_n, slot) && b->rank == space->rank;
-    for (int d = 0; own && d < space->rank; ++d)
-        own = b->dim[d] == space->dim[d] && (b->stride[d] || b->dim[d] == 1);
-    return own;
-}
-
 static bool fits(const wf__stage *stage, const wf__node *n)
 {
     return is_access(n) ? n->b || stage->proto.slot[n->a].element
@@ -41,32 +21,18 @@ bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t ob
                 !memcmp(stage->space.dim, space->dim, (size_t)space->rank * sizeof *space->dim);
     for (wf__ref r = 1; good && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        bool own = is_access(n) && !n->b && is_own(stage, n->a, bind);
+        bool own = is_access(n) && !n->b && wf__owns_element(stage, n->a, bind);
         bool is_object = is_access(n) && ir->slot[n->a].object == object;
         good = fits(stage, n) && (own || !(is_object || (n->op == WF__STORE && !n->b)));
     }
     return good;
 }
 
-bool wf__may_come_between(const wf__stage *stage, const wf__stage *reader, const wf__bind *bind)
-{
-    const wf__ir *ir = &stage->proto, *other = &reader->proto;
-    for (uint32_t s = 0; s < ir->slot_n; ++s)
-        for (uint32_t t = 0; ir->slot[s].written && t < other->slot_n; ++t) {
-            uint32_t a = ir->slot[s].object, b = other->slot[t].object;
-            wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&bind[a], &bind[b]);
-            bool alike = o == WF__SAME && is_own(stage, s, bind) && is_own(reader, t, bind);
-            if (o != WF__APART && !alike)
-                return false;
-        }
-    return true;
-}
-
 /* ---- taking one ---- */
 static int64_t step_along(const wf__guest *g, uint32_t slot, int k)
 {
     const wf__slot *s = &g->ir.slot[slot];
-    const wf__slot_view *v = view_of(g->view, g->view_n, slot);
+    const wf__slot_view *v = wf__view_of(g->view, g->view_n, slot);
     if (v)
         return v->step[k][g->axis];
     return k + g->space->rank - s->rank == g->axis && g->bind[s->object].dim[k] != 1;
@@ -145,7 +111,7 @@ static wf__ref index_of(const wf__guest *g, wf__ir *host, int d, wf__ref along)
 static wf__ref element_index(const wf__guest *g, wf__ir *host, uint32_t slot, int k, wf__ref along)
 {
     const wf__slot *s = &g->ir.slot[slot];
-    const wf__slot_view *v = view_of(g->view, g->view_n, slot);
+    const wf__slot_view *v = wf__view_of(g->view, g->view_n, slot);
     int d = k + g->space->rank - s->rank;
     if (!v)
         return g->bind[s->object].dim[k] == 1 ? wf__const_bits(host, WF_I64, 0) : index_of(g, host, d, along);

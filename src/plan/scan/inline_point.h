@@ -24,8 +24,6 @@ typedef struct wf__guest {
 /* Is there nothing in the stage but values of its points, loads and stores, over the same space, so that its points may
  * be done anywhere? It has, of the object, elements at the points' own places only. */
 bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind);
-/* May the points of such a stage be done between those of one that reads from there, each after that one's own? */
-bool wf__may_come_between(const wf__stage *stage, const wf__stage *reader, const wf__bind *bind);
 /* Takes the stage's recording; `axis`, space, object and bind are set. */
 bool wf__guest_take(wf__plan *plan, wf__guest *guest, wf__stage *stage);
 void wf__guest_free(wf__guest *guest);

@@ -40,11 +40,16 @@ static bool depends_on_order(const wf__ir *ir)
     return false;
 }
 
-bool wf__may_box(const wf__recording *rec, const wf_shape *space, wf_shape *box)
+const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf_shape *box)
 {
-    return rec->cpu && rec->block.rank && rec->block.rank == space->rank && !rec->reduce && !rec->ir.red_n &&
-           rec->ir.param_n + (uint32_t)space->rank <= WF__MOST_NUMBERED && fits(space, &rec->block, box) &&
-           !depends_on_order(&rec->ir);
+    if (rec->options.target != WF__PROCESSOR || !rec->block.rank || rec->block.rank != space->rank ||
+        rec->options.reduce || rec->ir.red_n)
+        return "the recording is not for compiled code of the processor, has no blocks, or reduces";
+    if (rec->ir.param_n + (uint32_t)space->rank > WF__MOST_NUMBERED)
+        return "there are too many parameters";
+    if (!fits(space, &rec->block, box))
+        return "their rows are short, or they have too few points, or too many";
+    return depends_on_order(&rec->ir) ? "bits of what is accumulated depend on the order of boxes" : NULL;
 }
 
 /* The number of a block along an axis, as it was recorded (record/thread_ids.c); 0: it was not. */
@@ -73,6 +78,9 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     }
     if (ir->status != WF_OK)
         wf__plan_no_memory(plan);
+    if (asked)
+        wf__plan_because(plan, "block boxes",
+                         "the operator asks which block it is in: each is a box, with its numbers as parameters");
     stage->numbers = asked ? first + 1 : 0;
     stage->boxed = stage->boxed || asked;
     return ir->status == WF_OK;
@@ -174,10 +182,15 @@ static bool has_loops(const wf__ir *ir)
     return false;
 }
 
-bool wf__may_chain(const wf__recording *rec, const wf__bind *bind)
+const char *wf__why_no_chain(const wf__recording *rec, const wf__bind *bind)
 {
-    return wf__has_scratch(rec) && !has_loops(&rec->init) && !has_loops(&rec->deinit) &&
-           !depends_on_order(&rec->init) && !depends_on_order(&rec->deinit) && !wf__sections_cross(rec, bind);
+    if (!wf__has_scratch(rec))
+        return "there is no scratch";
+    if (has_loops(&rec->init) || has_loops(&rec->deinit))
+        return "loops of sections are left";
+    if (depends_on_order(&rec->init) || depends_on_order(&rec->deinit))
+        return "bits of what sections accumulate depend on the order of blocks";
+    return wf__sections_cross(rec, bind) ? "an array is written in one section and used in another" : NULL;
 }
 
 void wf__chain(wf__plan *plan, uint32_t first, int stages, int chief, const wf_shape *box)

@@ -260,14 +260,6 @@ static bool writes_other_elements(const turns *t, const wf__node *n)
     return true;
 }
 
-static bool meet(const turns *t, const wf__node *a, const wf__node *b)
-{
-    uint32_t x = t->in->slot[a->a].object, y = t->in->slot[b->a].object;
-    if (x >= t->plan->objects || y >= t->plan->objects)
-        return x == y;
-    return x == y || wf__bind_overlap(&t->bind[x], &t->bind[y]) != WF__APART;
-}
-
 /* Are two values the same? Both branches of a condition have nodes of their own for what they compute alike. */
 static bool is_same(const turns *t, wf__ref x, wf__ref y, int depth)
 {
@@ -309,7 +301,9 @@ static bool is_free(const turns *t, wf__ref r)
         return false;
     for (wf__ref q = 1; q < t->in->n; ++q) {
         const wf__node *m = &t->in->node[q];
-        if (t->live[q] && wf__op_is_access(m->op) && meet(t, n, m) && !is_same_element(t, n, m))
+        if (t->live[q] && wf__op_is_access(m->op) &&
+            wf__object_overlap(t->plan, t->bind, t->in->slot[n->a].object, t->in->slot[m->a].object) != WF__APART &&
+            !is_same_element(t, n, m))
             return false;
     }
     return true;
@@ -335,27 +329,25 @@ static wf__ref of_turn(const turns *t, const level *l, int axis, wf__ref state, 
     return wf__op2(out, WF__OP_add, wf__op2(out, WF__OP_mul, wf__index(out, axis), step), first);
 }
 
-static bool rewrite(const turns *t, wf__ir *out)
+static wf__ref point_node(wf__rewriter *w, wf__ref r)
 {
-    const wf__ir *in = t->in;
-    wf__ir_init(out, in->rank + t->levels, in->flags);
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
-    bool ok = map && wf__copy_tables(in, out);
-    for (wf__ref r = 1; ok && r < in->n && out->status == WF_OK; ++r) {
-        const wf__node *n = &in->node[r];
-        bool dropped = !t->live[r];
-        for (int k = 0; k < t->levels && !dropped; ++k) {
-            const level *l = &t->at[k];
-            bool own = n->op == WF__STATE && n->a == l->loop;
-            if (own)
-                map[r] = of_turn(t, l, in->rank + k, r, map, out);
-            dropped = own || r == l->loop || r == l->end || (n->op == WF__NEXT && in->node[n->a].a == l->loop);
-        }
-        if (!dropped)
-            map[r] = wf__copy_node(in, r, map, out);
+    const turns *t = w->user;
+    const wf__ir *in = w->in;
+    const wf__node *n = &in->node[r];
+    for (int k = 0; k < t->levels; ++k) {
+        const level *l = &t->at[k];
+        if (n->op == WF__STATE && n->a == l->loop)
+            return of_turn(t, l, in->rank + k, r, w->map, w->out);
+        if (r == l->loop || r == l->end || (n->op == WF__NEXT && in->node[n->a].a == l->loop))
+            return 0;
     }
-    wf__free(map);
-    return ok && out->status == WF_OK;
+    return wf__copy_node(in, r, w->map, w->out);
+}
+
+static bool rewrite(turns *t, wf__ir *out)
+{
+    wf__ir_init(out, t->in->rank + t->levels, t->in->flags);
+    return wf__rewrite(&(wf__rewriter){ .in = t->in, .out = out, .visit = point_node, .user = t, .live = t->live });
 }
 
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *axes)
@@ -379,7 +371,14 @@ bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *
     }
     if (ok && t.levels)
         find_forms(&t);
-    if (ok && t.levels && are_free(&t)) {
+    bool independent = ok && t.levels && are_free(&t);
+    if (ok)
+        wf__plan_because(plan, "loops to axes", "%s %d axes",
+                         independent ? "loops of a section, whose turns are independent, become"
+                         : t.levels  ? "loops stay, as turns may depend on each other; else they were"
+                                     : "no loop counts to a number and has all effects of its section:",
+                         t.levels);
+    if (independent) {
         ok = rewrite(&t, &out);
         for (int k = 0; k < t.levels; ++k)
             axes->dim[axes->rank++] = t.at[k].count;

@@ -8,6 +8,7 @@
  * output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
  */
 #include "ir/pass/pass.h"
+#include "plan/passes.h"
 #include "plan/space/block_boxes.h"
 #include "plan/space/thread_block.h"
 
@@ -17,16 +18,21 @@ typedef struct late { /* an output that is assigned after the operator */
 
 typedef struct spacer {
     wf__plan *plan;
-    const wf__recording *rec;
+    const wf__recording *rec; /* what is split: the user's, or `own` */
+    wf__recording own;        /* with blocks: its sections are copies, which passes change */
+    bool has_blocks;          /* blocks have scratch, sections or (on GPUs) threads */
+    wf_shape blocks;          /* then: the axes in front of scratch */
+    wf_shape thread_box;      /* on a GPU: of a block */
     const wf__bind *bind;
     wf_shape space;
-    wf_axes reduce;     /* axes of the space */
-    wf__team team;      /* blocks on a GPU */
-    wf_shape box;       /* of blocks on a processor; rank 0: they are no boxes */
-    bool chained;       /* and have memory of their own */
-    wf_shape turns[2];  /* axes that loops of WF_INIT and of WF_DEINIT have become */
-    uint32_t copies_at; /* chained: where the next copy of an array goes, before all sections */
-    bool keeps;         /* there are kept axes with other than one point */
+    wf__memory_order memory; /* of the plan, the arrays and the space */
+    wf_axes reduce;          /* axes of the space */
+    wf__team team;           /* blocks on a GPU */
+    wf_shape box;            /* of blocks on a processor; rank 0: they are no boxes */
+    bool chained;            /* and have memory of their own */
+    wf_shape turns[2];       /* axes that loops of WF_INIT and of WF_DEINIT have become */
+    uint32_t copies_at;      /* chained: where the next copy of an array goes, before all sections */
+    bool keeps;              /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
 } spacer;
@@ -46,7 +52,7 @@ static bool misfit(spacer *s, const wf__slot *slot, bool meet, const wf_shape *a
 static bool find_space(spacer *s)
 {
     s->space = s->rec->space;
-    if (s->rec->kind == WF__SPACE)
+    if (s->rec->options.kind == WF__SPACE)
         return true;
     s->space = (wf_shape){ 0 };
     const wf__ir *ir = &s->rec->ir;
@@ -67,7 +73,7 @@ static bool find_space(spacer *s)
 static bool find_axes(spacer *s)
 {
     wf_axes all = (1u << s->space.rank) - 1;
-    s->reduce = s->rec->reduce == WF_ALL_AXES ? all : s->rec->reduce;
+    s->reduce = s->rec->options.reduce == WF_ALL_AXES ? all : s->rec->options.reduce;
     wf_shape kept = wf__kept_shape(&s->space, s->reduce);
     s->keeps = s->rec->ir.red_n && !wf__has_one_point(&kept);
     if (!(s->reduce & ~all))
@@ -88,57 +94,6 @@ static wf__bind bind_of(const spacer *s, uint32_t object)
         return s->bind[object];
     wf__temp_bind(&s->plan->temp[object - s->plan->objects], &b);
     return b;
-}
-
-static wf__overlap meeting(const spacer *s, uint32_t a, uint32_t b)
-{
-    if (a >= s->plan->objects || b >= s->plan->objects)
-        return a == b ? WF__SAME : WF__APART;
-    return wf__bind_overlap(&s->bind[a], &s->bind[b]);
-}
-
-/* Is this access to an array of the space's shape at the point's own element? */
-static bool at_own_element(const spacer *s, const wf__ir *ir, const wf__node *n)
-{
-    if (!n->b)
-        return true;
-    const wf__bind b = bind_of(s, ir->slot[n->a].object);
-    if (b.rank != s->space.rank || memcmp(b.dim, s->space.dim, b.rank * sizeof *b.dim) ||
-        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE))
-        return false;
-    for (uint32_t k = 0; k < b.rank; ++k) {
-        const wf__node *index = &ir->node[wf__tuple_at(ir, n->b)[k]];
-        if (index->op != WF__INDEX || index->a != k)
-            return false;
-    }
-    return true;
-}
-
-/* Must this load read a copy? `ir` is the operator. */
-static bool needs_copy(const spacer *s, const wf__ir *ir, wf__ref r)
-{
-    const wf__node *load = &ir->node[r];
-    uint32_t source = ir->slot[load->a].object;
-    wf__ref last = wf__turns_end(ir, r); /* a store further down the loop comes before the load of the next turn */
-    bool elsewhere = false;
-    if (last < r)
-        last = r;
-    for (wf__ref q = 1; q < ir->n; ++q) {
-        const wf__node *store = &ir->node[q];
-        bool atomic = store->op == WF__ATOMIC || store->op == WF__CAS;
-        if (store->op != WF__STORE && store->op != WF__ACCUM && !atomic)
-            continue;
-        wf__overlap meet = meeting(s, ir->slot[store->a].object, source);
-        if (meet != WF__APART && store->op == WF__ACCUM)
-            return true;
-        if (meet != WF__APART && q < last)
-            return false;
-        if (atomic) /* later ones see, and are seen by, what is there at the moment */
-            continue;
-        bool same = store->b == load->b || (at_own_element(s, ir, store) && at_own_element(s, ir, load));
-        elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && !same);
-    }
-    return elsewhere;
 }
 
 /* A stage that copies all elements of one object to another, both laid out like `b`. */
@@ -179,14 +134,9 @@ static uint32_t add_copy(spacer *s, uint32_t from)
 static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
 {
     wf__ir_init(out, rank, in->flags);
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
-    bool ok = map && wf__copy_tables(in, out);
-    for (wf__ref r = 1; ok && r < in->n && out->status == WF_OK; ++r)
-        map[r] = wf__copy_node(in, r, map, out);
-    wf__free(map);
-    if (out->status != WF_OK)
+    if (!wf__rewrite(&(wf__rewriter){ .in = in, .out = out }))
         wf__plan_fail(s->plan, out->status, "%s", out->error);
-    return (ok && out->status == WF_OK) || wf__plan_no_memory(s->plan);
+    return out->status == WF_OK;
 }
 
 /* Nothing has a meaning that is accumulated and assigned by one operator. */
@@ -194,8 +144,8 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
 {
     for (wf__ref q = 1; q < ir->n; ++q)
         for (wf__ref r = 1; r < ir->n && ir->node[q].op == WF__ACCUM; ++r) {
-            if (ir->node[r].op != WF__STORE ||
-                meeting(s, ir->slot[ir->node[q].a].object, ir->slot[ir->node[r].a].object) == WF__APART)
+            if (ir->node[r].op != WF__STORE || wf__object_overlap(s->plan, s->bind, ir->slot[ir->node[q].a].object,
+                                                                  ir->slot[ir->node[r].a].object) == WF__APART)
                 continue;
             const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object);
             char called[WF__CALLED];
@@ -216,13 +166,17 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
-        bool of_array = slot && (slot->object < s->rec->objects || slot->scratch); /* else: results */
-        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) || !needs_copy(s, ir, r))
+        bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch); /* else: results */
+        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) ||
+            !wf__reads_other_points(&s->memory, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
             if (ir->slot[other].object == object && copy_of[other])
                 copy_of[k] = copy_of[other];
+        char name[WF__OBJECT_NAME];
+        wf__plan_because(s->plan, "hazards", "%%%u reads a copy of %s: points write elements that others read",
+                         (unsigned)r, wf__plan_object_name(s->plan, s->bind, object, name));
         if (!copy_of[k])
             copy_of[k] = add_copy(s, object) + 1;
         ok = copy_of[k] != 0;
@@ -240,49 +194,6 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
 }
 
 /* ---- outputs that share memory ---- */
-/* No element of the one has a byte of the other, though their spans meet: every second element, say. */
-static bool interleave(const wf__bind *a, const wf__bind *b)
-{
-    const wf__bind *of[] = { a, b };
-    uint64_t step = 0, size = wf__size(a->dtype);
-    if (size != wf__size(b->dtype))
-        return false;
-    for (int k = 0; k < 2; ++k)
-        for (int d = 0; d < of[k]->rank; ++d) {
-            uint64_t x = of[k]->stride[d] < 0 ? -(uint64_t)of[k]->stride[d] : (uint64_t)of[k]->stride[d];
-            for (x = of[k]->dim[d] > 1 ? x * size : 0; x;) { /* the greatest common divisor */
-                uint64_t rest = step % x;
-                step = x;
-                x = rest;
-            }
-        }
-    uint64_t apart = a->base > b->base ? (uint64_t)(a->base - b->base) : (uint64_t)(b->base - a->base);
-    return step && apart % step >= size && step - apart % step >= size;
-}
-
-/* Must the assignment q go through a temporary? Else another point's value of an earlier one could stay in its place. */
-static bool meets_output(const spacer *s, const wf__ir *ir, wf__ref q)
-{
-    const wf__node *store = &ir->node[q];
-    const wf__bind *b = &s->bind[ir->slot[store->a].object];
-    if (store->op != WF__STORE || store->b || store->d)
-        return false;
-    bool meets = false;
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        if (n->op != WF__LOAD && n->op != WF__STORE)
-            continue;
-        if (ir->slot[n->a].object >= s->plan->objects)
-            continue;
-        const wf__bind *other = &s->bind[ir->slot[n->a].object];
-        if (r > q && wf__bind_overlap(b, other) != WF__APART)
-            return false; /* what comes after it sees it */
-        meets = meets || (r < q && n->op == WF__STORE && !n->b && wf__bind_overlap(b, other) == WF__PARTIAL &&
-                          !interleave(b, other));
-    }
-    return meets;
-}
-
 /* Gives them slots of temporaries; s->late says what is to be assigned from these, the last one first. */
 static bool separate_outputs(spacer *s, wf__ir *ir)
 {
@@ -290,9 +201,14 @@ static bool separate_outputs(spacer *s, wf__ir *ir)
         return true;
     for (wf__ref q = ir->n; q-- > 1;) {
         const wf__node *store = &ir->node[q];
-        if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects || !meets_output(s, ir, q))
+        if (store->op != WF__STORE || ir->slot[store->a].object >= s->plan->objects ||
+            !wf__overwrites_output(&s->memory, ir, q))
             continue;
         uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
+        char name[WF__OBJECT_NAME];
+        wf__plan_because(s->plan, "hazards",
+                         "%s is assigned after the operator: it shares memory with an earlier output",
+                         wf__plan_object_name(s->plan, s->bind, object, name));
         if (temp == UINT32_MAX || !wf__grow(&s->late, &s->late_cap, s->late_n + 1, sizeof *s->late))
             return wf__plan_no_memory(s->plan);
         uint32_t slot = wf__slot_new(ir, s->bind[object].dtype, s->bind[object].rank, true, temp);
@@ -332,15 +248,22 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
     return wf__op2(out, wf__join_op((wf_join)ir->red[k].join), initial, value);
 }
 
-static wf__ref section_node(spacer *s, const wf__ir *in, wf_axes reduce, uint32_t number, wf__ref r, const wf__ref *map,
-                            wf__ir *out)
+typedef struct section_of {
+    spacer *s;
+    wf_axes reduce;  /* axes along which the section has one point */
+    uint32_t number; /* of the stage whose results WF_POST uses */
+} section_of;
+
+static wf__ref section_node(wf__rewriter *w, wf__ref r)
 {
-    const wf__node *n = &in->node[r];
+    const section_of *of = w->user;
+    spacer *s = of->s;
+    const wf__node *n = &w->in->node[r];
     if (n->op == WF__PARAM && n->a >= s->rec->ir.param_n && s->keeps)
-        return result_of(s, &s->plan->stage[number], n->a - s->rec->ir.param_n, out);
-    if (n->op == WF__EXTENT && reduce >> n->a & 1) /* the space of this stage has 1 there */
-        return wf__const_bits(out, WF_I64, (uint64_t)s->space.dim[n->a]);
-    return wf__copy_node(in, r, map, out);
+        return result_of(s, &s->plan->stage[of->number], n->a - s->rec->ir.param_n, w->out);
+    if (n->op == WF__EXTENT && of->reduce >> n->a & 1) /* the space of this stage has 1 there */
+        return wf__const_bits(w->out, WF_I64, (uint64_t)s->space.dim[n->a]);
+    return wf__copy_node(w->in, r, w->map, w->out);
 }
 
 /* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_POST uses. */
@@ -348,12 +271,9 @@ static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_sh
 {
     wf__ir ir;
     wf__ir_init(&ir, kept->rank, in->flags);
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
-    bool ok = map && wf__copy_tables(in, &ir);
-    for (wf__ref r = 1; ok && r < in->n && ir.status == WF_OK; ++r)
-        map[r] = section_node(s, in, reduce, number, r, map, &ir);
-    wf__free(map);
-    ok = ok && ir.status == WF_OK && redirect_loads(s, &ir);
+    section_of of = { .s = s, .reduce = reduce, .number = number };
+    bool ok = wf__rewrite(&(wf__rewriter){ .in = in, .out = &ir, .visit = section_node, .user = &of }) &&
+              redirect_loads(s, &ir);
     wf__stage *post = ok ? wf__plan_add_stage(s->plan, s->plan->stage_n) : NULL;
     if (!post) {
         wf__ir_free(&ir);
@@ -446,11 +366,18 @@ static bool plan_sections(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf_shape blocks, kept = wf__kept_shape(&s->space, s->reduce);
-    wf_axes block = rec->reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
+    wf_axes block = rec->options.reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
     bool begins = rec->init.n > 1, ends = rec->deinit.n > 1;
     if (!find_blocks(s, block, &blocks))
         return false;
     wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
+    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "a stage of blocks begins, then " : "",
+                     "the operator has a stage", ends ? ", then a stage of blocks ends" : "",
+                     s->chained ? "; each block runs all of them" : "",
+                     !rec->ir.red_n     ? ""
+                     : rec->post.n <= 1 ? "; nothing follows its results"
+                     : s->keeps         ? "; a stage over the kept axes follows, with results in temporaries"
+                                        : "; a stage of one point follows, with results as parameters");
     s->copies_at = s->plan->stage_n;
     if ((begins && !add_section(s, &rec->init, block, &before, 0)) || !add_operator(s))
         return false;
@@ -463,8 +390,9 @@ static bool plan_sections(spacer *s)
 }
 
 /* One stage, all sections in its body. */
-static bool plan_team(spacer *s, wf__recording *own, const wf_shape *box)
+static bool plan_team(spacer *s)
 {
+    wf__recording *own = &s->own;
     wf__ir *const section[] = { &own->init, &own->ir, &own->deinit };
     wf__ir ir = { 0 };
     bool ok = accumulates_only(s, &own->ir);
@@ -479,7 +407,7 @@ static bool plan_team(spacer *s, wf__recording *own, const wf_shape *box)
     stage->proto = ir;
     stage->space = s->space;
     stage->team = s->team;
-    stage->box = *box;
+    stage->box = s->thread_box;
     return true;
 }
 
@@ -487,28 +415,34 @@ static bool plan_team(spacer *s, wf__recording *own, const wf_shape *box)
 static bool copies_scratch(const spacer *s, const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__LOAD && ir->slot[ir->node[r].a].scratch && needs_copy(s, ir, r))
+        if (ir->node[r].op == WF__LOAD && ir->slot[ir->node[r].a].scratch && wf__reads_other_points(&s->memory, ir, r))
             return true;
     return false;
 }
 
-static bool find_turns(spacer *s, wf__recording *own)
-{
-    return !own->cpu || (wf__plan_turns(s->plan, s->bind, &own->init, &s->turns[0]) &&
-                         wf__plan_turns(s->plan, s->bind, &own->deinit, &s->turns[1]));
-}
-
 /* Blocks on a processor. */
-static bool settle_boxes(spacer *s, wf__recording *own, const wf_shape *blocks)
+static bool choose_boxes(spacer *s)
 {
+    wf__recording *own = &s->own;
+    const wf_shape *blocks = &s->blocks;
     static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
-    if (!wf__may_box(own, &s->space, &s->box))
+    const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
+    if (no_boxes)
         s->box = (wf_shape){ 0 };
-    s->chained = s->box.rank && wf__may_chain(own, s->bind) && !copies_scratch(s, &own->init) &&
-                 !copies_scratch(s, &own->ir) && !copies_scratch(s, &own->deinit);
+    const char *no_chain = no_boxes ? no_boxes : wf__why_no_chain(own, s->bind);
+    if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
+        no_chain = "a section reads scratch at other elements than it has written";
+    s->chained = !no_chain;
     if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
         return false;
     s->chained = s->plan->own.bytes > 0;
+    if (!no_chain && !s->chained)
+        no_chain = "scratch is too large for a worker's cache";
+    if (no_boxes && own->block.rank)
+        wf__plan_because(s->plan, "block boxes", "blocks are no boxes: %s", no_boxes);
+    else if (own->block.rank)
+        wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections are %s%s",
+                         no_chain ? "no chain: " : "a chain in a worker's memory", no_chain ? no_chain : "");
     return true;
 }
 
@@ -527,47 +461,94 @@ static bool count_blocks(spacer *s, wf_shape *out)
         wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, makes too many blocks of %s", block, space);
         return false;
     }
-    for (int d = 0; s->rec->reduce && d < s->space.rank; ++d)
+    for (int d = 0; s->rec->options.reduce && d < s->space.rank; ++d)
         if (!(s->reduce >> d & 1))
             out->dim[out->rank++] = s->space.dim[d];
     return true;
 }
 
-/* A recording whose blocks have scratch, sections or (on GPUs) threads. */
-static bool plan_blocks(spacer *s)
-{
-    wf__recording own = *s->rec;
-    wf_shape box, blocks;
-    const wf__ir *from[] = { &s->rec->init, &s->rec->ir, &s->rec->deinit };
-    wf__ir *const to[] = { &own.init, &own.ir, &own.deinit };
-    bool ok = count_blocks(s, &blocks);
-    for (size_t i = 0; i < WF__COUNT(to); ++i)
-        *to[i] = (wf__ir){ 0 };
-    for (size_t i = 0; ok && i < WF__COUNT(to); ++i)
-        ok = copy_ir(s, from[i], s->space.rank, to[i]);
-    if (own.gpu)
-        ok = ok && wf__settle_team(s->plan, &own, &s->space, &blocks, s->bind, &s->team, &box);
-    else
-        ok = ok && find_turns(s, &own) && settle_boxes(s, &own, &blocks);
-    s->rec = &own;
-    ok = ok && (s->team.threads ? plan_team(s, &own, &box) : plan_sections(s));
-    for (size_t i = 0; i < WF__COUNT(to); ++i)
-        wf__ir_free(to[i]);
-    return ok;
-}
-
 static bool has_blocks(const wf__recording *rec)
 {
-    bool sections = rec->cpu && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
-    return rec->gpu ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
+    bool sections = rec->options.target == WF__PROCESSOR && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
+    return rec->options.target == WF__GPU ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
 }
 
-bool wf__plan_space(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+/* ---- the passes ---- */
+bool wf__pass_space(wf__planning *p)
 {
-    spacer s = { .plan = plan, .rec = recording, .bind = bind };
-    if (!find_space(&s) || !find_axes(&s))
+    spacer *s = p->space = wf__alloc0(sizeof *s);
+    if (!s)
+        return wf__plan_no_memory(p->plan);
+    *s = (spacer){ .plan = p->plan, .rec = p->rec, .bind = p->bind, .has_blocks = has_blocks(p->rec) };
+    if (!find_space(s) || !find_axes(s))
         return false;
-    bool ok = has_blocks(recording) ? plan_blocks(&s) : plan_sections(&s);
-    wf__free(s.late);
+    s->memory = (wf__memory_order){ .plan = p->plan, .bind = p->bind, .space = &s->space };
+    if (!s->has_blocks)
+        return true;
+    s->own = *p->rec;
+    const wf__ir *from[] = { &p->rec->init, &p->rec->ir, &p->rec->deinit };
+    wf__ir *const to[] = { &s->own.init, &s->own.ir, &s->own.deinit };
+    for (size_t i = 0; i < WF__COUNT(to); ++i)
+        *to[i] = (wf__ir){ 0 };
+    bool ok = count_blocks(s, &s->blocks);
+    for (size_t i = 0; ok && i < WF__COUNT(to); ++i)
+        ok = copy_ir(s, from[i], s->space.rank, to[i]);
     return ok;
+}
+
+bool wf__pass_loop_axes(wf__planning *p)
+{
+    spacer *s = p->space;
+    return !s->has_blocks || (wf__plan_turns(s->plan, s->bind, &s->own.init, &s->turns[0]) &&
+                              wf__plan_turns(s->plan, s->bind, &s->own.deinit, &s->turns[1]));
+}
+
+bool wf__pass_thread_blocks(wf__planning *p)
+{
+    spacer *s = p->space;
+    return !s->has_blocks ||
+           wf__settle_team(s->plan, &s->own, &s->space, &s->blocks, s->bind, &s->team, &s->thread_box);
+}
+
+bool wf__pass_block_boxes(wf__planning *p) { return !p->space->has_blocks || choose_boxes(p->space); }
+
+bool wf__pass_sections(wf__planning *p)
+{
+    spacer *s = p->space;
+    if (s->has_blocks)
+        s->rec = &s->own;
+    return s->team.threads ? plan_team(s) : plan_sections(s);
+}
+
+void wf__space_print(const wf__planning *p, wf__str *out)
+{
+    static const wf_section_id order[] = { WF_INIT, WF_CALL, WF_DEINIT, WF_JOIN, WF_POST };
+    static const char *const name[] = {
+        [WF_CALL] = "call", [WF_POST] = "post", [WF_JOIN] = "join", [WF_INIT] = "init", [WF_DEINIT] = "deinit"
+    };
+    const spacer *s = p->space;
+    const wf__recording *rec = s->has_blocks ? &s->own : s->rec;
+    char shape[160];
+    wf__shape_text(&s->space, shape, sizeof shape);
+    wf__str_addf(out, "# space %s\n", shape);
+    for (size_t i = 0; i < WF__COUNT(order); ++i)
+        if (rec->section[order[i]].n > 1) {
+            wf__str_addf(out, "# section %s\n", name[order[i]]);
+            wf__print(&rec->section[order[i]], out);
+        }
+}
+
+void wf__space_end(wf__planning *p)
+{
+    spacer *s = p->space;
+    if (!s)
+        return;
+    if (s->has_blocks) {
+        wf__ir_free(&s->own.init);
+        wf__ir_free(&s->own.ir);
+        wf__ir_free(&s->own.deinit);
+    }
+    wf__free(s->late);
+    wf__free(s);
+    p->space = NULL;
 }

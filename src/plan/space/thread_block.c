@@ -21,7 +21,8 @@ static bool asks(const wf__ir *ir) { return has_op(ir, WF__THREAD) || has_op(ir,
 
 bool wf__asks_team(const wf__recording *rec)
 {
-    return rec->gpu && (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
+    return rec->options.target == WF__GPU &&
+           (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
 }
 
 /* ---- one kernel? ---- */
@@ -50,7 +51,7 @@ static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *
     *points = 1;
     for (int d = 0; d < space->rank; ++d) {
         int64_t all = space->dim[d] > 0 ? space->dim[d] : 1;
-        int64_t n = rec->block.rank ? rec->block.dim[d] : rec->reduce >> d & 1 ? all : 1;
+        int64_t n = rec->block.rank ? rec->block.dim[d] : rec->options.reduce >> d & 1 ? all : 1;
         box->dim[d] = n < all ? n : all;
         if (!wf__mul_i64(*points, box->dim[d], points))
             return false;
@@ -60,8 +61,8 @@ static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *
 
 static const char *why_not(const wf__recording *rec, const wf_shape *space, const wf__bind *bind)
 {
-    bool boxes =
-        rec->block.rank || (rec->reduce && rec->reduce != WF_ALL_AXES && rec->reduce != (1u << space->rank) - 1);
+    bool boxes = rec->block.rank || (rec->options.reduce && rec->options.reduce != WF_ALL_AXES &&
+                                     rec->options.reduce != (1u << space->rank) - 1);
     if (!boxes || !space->rank)
         return "all points are one block; give .block, or reduce some axes";
     if (rec->ir.red_n)
@@ -111,6 +112,11 @@ bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, 
     const char *why = why_not(rec, space, bind);
     if (!why)
         why = choose_threads(rec, space, team, box);
+    if (why)
+        wf__plan_because(plan, "thread blocks", "sections are stages of their own: %s", why);
+    else
+        wf__plan_because(plan, "thread blocks", "blocks have %d threads along axis %d, %s", team->threads, team->axis,
+                         team->single ? "one for each point" : "which share the points");
     size_t most = !team->threads ? 0 : rec->team_memory ? rec->team_memory : WF__TEAM_MEMORY;
     return (team->threads || part_sections(plan, rec, why)) &&
            wf__place_scratch(plan, rec, blocks, bind, most, &team->own);
@@ -141,34 +147,30 @@ static bool renumber(wf__ir *section, wf__ir *out)
 }
 
 /* The space of WF_INIT and WF_DEINIT is the blocks; of their points these sections see the first. */
-static wf__ref team_node(const wf__ir *in, wf__ref r, const wf_shape *block, const wf__ref *map, wf__ir *out)
+static wf__ref team_node(wf__rewriter *w, wf__ref r)
 {
-    const wf__node *n = &in->node[r];
+    const wf__node *n = &w->in->node[r];
+    const wf_shape *block = w->user;
     if (n->op != WF__INDEX || !block->rank)
-        return wf__copy_node(in, r, map, out);
-    wf__ref size = wf__const_bits(out, WF_I64, (uint64_t)block->dim[n->a]);
-    return wf__op2(out, WF__OP_idiv, wf__index(out, (int)n->a), size);
+        return wf__copy_node(w->in, r, w->map, w->out);
+    wf__ref size = wf__const_bits(w->out, WF_I64, (uint64_t)block->dim[n->a]);
+    return wf__op2(w->out, WF__OP_idiv, wf__index(w->out, (int)n->a), size);
 }
 
-static bool append_section(wf__ir *section, const wf_shape *block, wf__ir *out)
+static bool append_section(wf__ir *section, wf_shape block, wf__ir *out)
 {
-    wf__ref *map = wf__alloc0(section->n * sizeof *map);
-    bool ok = map && renumber(section, out);
-    for (wf__ref r = 1; ok && r < section->n && out->status == WF_OK; ++r)
-        map[r] = team_node(section, r, block, map, out);
-    wf__free(map);
-    return ok && out->status == WF_OK;
+    return renumber(section, out) &&
+           wf__rewrite_nodes(&(wf__rewriter){ .in = section, .out = out, .visit = team_node, .user = &block });
 }
 
 bool wf__join_sections(wf__plan *plan, wf__recording *rec, wf__ir *out)
 {
-    const wf_shape points = { 0 };
     wf__ir_init(out, rec->ir.rank, rec->ir.flags);
-    bool ok = wf__copy_tables(&rec->ir, out) && append_section(&rec->init, &rec->block, out);
+    bool ok = wf__copy_tables(&rec->ir, out) && append_section(&rec->init, rec->block, out);
     wf__barrier(out, 1);
-    ok = ok && append_section(&rec->ir, &points, out);
+    ok = ok && append_section(&rec->ir, (wf_shape){ 0 }, out);
     wf__barrier(out, 2);
-    ok = ok && append_section(&rec->deinit, &rec->block, out) && out->status == WF_OK;
+    ok = ok && append_section(&rec->deinit, rec->block, out) && out->status == WF_OK;
     if (!ok && out->status != WF_OK)
         wf__plan_fail(plan, out->status, "%s", out->error);
     return ok || wf__plan_no_memory(plan);

@@ -74,6 +74,10 @@ static void visit(seen *w, wf__ref r, bool in_block)
     else if (wf__op_is_store(n->op)) {
         uint32_t object = object_of(w, r);
         if (is_covered(w, object)) {
+            char called[WF__CALLED];
+            wf__plan_because(s->plan, "dead effects",
+                             "%s is left out: a later assignment covers it, and nothing reads it before",
+                             wf__split_called(s, r, called));
             s->live[r] = 0;
             ++w->found;
             return;

@@ -79,8 +79,11 @@ static void bound_places(splitter *s)
         if (!s->live[r])
             continue;
         bool blocked = s->block && s->block[r];
-        if (at[r].n > MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r]))
+        if (at[r].n > MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r])) {
+            wf__plan_because(s->plan, "split", "%%%u is stored: it would be recorded at %u places", (unsigned)r,
+                             (unsigned)at[r].n);
             s->stored[r] = 1;
+        }
         if (!at[r].n || blocked || s->stored[r] || !is_viewable(s, r))
             at[r] = (wanted){ OWN, 1 };
         uint32_t count = wf__operands(ir, n, operand);
@@ -113,8 +116,11 @@ void wf__choose_stored(splitter *s)
         cost[r] = cost[r] < MOST_COST ? cost[r] : MOST_COST;
         double more = seen[r] - points_of(&s->shape[r]);
         if (is_viewable(s, r) && more > 0 && more * cost[r] > WORTH_STORING * points_of(&s->shape[r]) &&
-            !wf__has_one_point(&s->shape[r]))
+            !wf__has_one_point(&s->shape[r])) {
+            wf__plan_because(s->plan, "split", "%%%u is stored: views want it at %.0f points more, of cost %u",
+                             (unsigned)r, more, (unsigned)cost[r]);
             s->stored[r] = 1;
+        }
     }
     wf__free(cost);
     wf__free(seen);
@@ -471,6 +477,10 @@ bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const w
                 return false;
         } else if (!view_slot(s, g, object, dtype, shape->rank, &v))
             return false;
+        char name[WF__OBJECT_NAME];
+        wf__plan_because(s->plan, "split", "elements of %s are read through %s slot %u, whose indices are affine",
+                         wf__plan_object_name(s->plan, s->bind, object, name),
+                         at_home(g, shape, &v) ? "its own" : "strides of", (unsigned)v.slot);
         *out = wf__load(&g->ir, v.slot, 0, WF_BORDER_NONE, 0);
         return true;
     }
@@ -479,6 +489,9 @@ bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const w
         refs[k] = g->frame[frame].at[k].index;
     if (!wf__split_slot(s, g, object, true, dtype, shape->rank, &slot))
         return false;
+    char name[WF__OBJECT_NAME];
+    wf__plan_because(s->plan, "split", "elements of %s are read by index, as their indices are not affine",
+                     wf__plan_object_name(s->plan, s->bind, object, name));
     *out = wf__load(&g->ir, slot, wf__tuple(&g->ir, refs, (uint32_t)shape->rank), WF_BORDER_NONE, 0);
     return true;
 }

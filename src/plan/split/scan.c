@@ -110,8 +110,10 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
     for (;;) {
         uint32_t g = wf__split_choose(s, bound, shape, 0);
         bool feeds = g != UINT32_MAX && g + 1 < s->group_n && s->group[g + 1].scan.on;
-        if (!feeds || s->plan->gpu)
+        if (!feeds || s->plan->target == WF__GPU)
             return g;
+        wf__plan_because(s->plan, "scan", "group %u feeds another scan already: this one has a group of its own",
+                         (unsigned)g);
         bound = g + 1;
     }
 }
@@ -213,12 +215,20 @@ static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
 {
     wf__ref value = s->ir->node[root].a;
     int64_t once = cost_of_value(s, g, g->map[value]);
-    if (once == INT64_MAX || !wf__has_points(&g->shape))
+    if (once == INT64_MAX || !wf__has_points(&g->shape)) {
+        wf__plan_because(s->plan, "scan", "%s",
+                         once == INT64_MAX ? "what is scanned is too large for the scan's kernels"
+                                           : "nothing is scanned");
         return false;
+    }
     double points = 1, again = (double)once * (is_shared(s, root, value) ? 2 : 1);
     double stored = 3.0 * BYTE * wf__size(s->ir->node[root].dtype);
     for (int d = 0; d < g->shape.rank; ++d)
         points *= (double)g->shape.dim[d];
+    wf__plan_because(s->plan, "scan",
+                     "for each element it costs %.0f to compute it on the way, %.0f to store it before, and a kernel "
+                     "costs %.0f for all",
+                     again, stored, (double)KERNEL * BYTE);
     return (again - stored) * points <= (double)KERNEL * BYTE;
 }
 
@@ -257,9 +267,11 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
     bool done = false;
-    bool may = s->plan->gpu && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    bool may = s->plan->target == WF__GPU && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
     if (may && !compute_within(s, root, store, &done))
         return false;
+    wf__plan_because(s->plan, "scan", "what is scanned is %s",
+                     done ? "computed within the scan's kernels" : "stored where the scan then is");
     if (done)
         return true;
     uint32_t g = choose_feed(s, bound, &s->shape[root]);
@@ -278,6 +290,11 @@ bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
     wf__ref store = find_store(s, root);
     if (!find_place(s, root, store, &bound))
         return false;
+    char name[WF__OBJECT_NAME];
+    wf__plan_because(s->plan, "scan", "the scan %%%u goes to %s%s", (unsigned)root,
+                     wf__plan_object_name(s->plan, s->bind, s->result[root], name),
+                     store ? ", which becomes the scan and nothing else"
+                           : ": no assignment of it to a whole array in C order may take place at once");
     if (value->op != WF__LOAD || value->b)
         return scan_value(s, root, store, bound);
     s->cone[s->ir->node[root].a] |= WF__VIEWED; /* in an order of its own */

@@ -10,7 +10,7 @@
  *     may meet in any element, has operands from a copy.
  */
 #include "plan/split/split.h"
-#include "plan/kernel/accumulate.h"
+#include <stdio.h>
 
 static bool is_root(const splitter *s, wf__ref r)
 {
@@ -19,6 +19,39 @@ static bool is_root(const splitter *s, wf__ref r)
 }
 
 static bool writes(const wf__node *root) { return wf__op_is_store(root->op); }
+
+/* ---- reasons ---- */
+const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED])
+{
+    const wf__node *n = &s->ir->node[r];
+    char name[WF__OBJECT_NAME];
+    if (wf__op_is_access(n->op))
+        snprintf(text, WF__CALLED, "%s %s %s", wf__function_of(n), n->op == WF__LOAD ? "of" : "to",
+                 wf__plan_object_name(s->plan, s->bind, s->ir->slot[n->a].object, name));
+    else
+        snprintf(text, WF__CALLED, "%%%u (%s)", (unsigned)r, wf__function_of(n));
+    return text;
+}
+
+/* Notes what moved the bound of the root's group. */
+static void note_cause(splitter *s, const char *what, wf__ref r)
+{
+    char called[WF__CALLED];
+    if (s->plan->why)
+        snprintf(s->cause, sizeof s->cause, "%s %.100s", what, wf__split_called(s, r, called));
+}
+
+static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, bool is_new)
+{
+    char text[WF__CALLED], of[160];
+    wf__shape_text(shape, of, sizeof of);
+    if (s->root)
+        wf__split_called(s, s->root, text);
+    else
+        snprintf(text, sizeof text, "a part of block %%%u", (unsigned)s->in);
+    wf__plan_explain(s->plan, "split", "%s %s group %u, of shape %s%s%s", text, is_new ? "begins" : "joins",
+                     (unsigned)g, of, *s->cause ? "; comes after " : "", s->cause);
+}
 
 /* ---- shapes, now that formals have extents ---- */
 static wf_shape bind_shape(const wf__bind *b)
@@ -186,13 +219,13 @@ static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bo
 
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
 {
-    wf__overlap o = a == b ? WF__SAME : wf__bind_overlap(&s->bind[a], &s->bind[b]);
+    wf__overlap o = wf__object_overlap(s->plan, s->bind, a, b);
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
 /* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between
  * them there is a moment to save what the load saw. */
-static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t bound)
+static uint32_t after_seen_stores(splitter *s, wf__ref root, uint32_t bound)
 {
     uint32_t target = s->ir->slot[s->ir->node[root].a].object;
     for (wf__ref r = 1; r < root; ++r) {
@@ -203,8 +236,10 @@ static uint32_t after_seen_stores(const splitter *s, wf__ref root, uint32_t boun
         for (uint32_t i = 0; i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (t->store && t->node < r && t->group + 1 > bound &&
-                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
                 bound = t->group + 1;
+                note_cause(s, "the store that is seen by", r);
+            }
         }
     }
     return bound;
@@ -222,9 +257,10 @@ static bool commute(const splitter *s, const wf__node *n, const touch *t)
     return s->ir->slot[n->a].object == t->object;
 }
 
-uint32_t wf__split_bound(const splitter *s)
+uint32_t wf__split_bound(splitter *s)
 {
     uint32_t bound = 0;
+    s->cause[0] = 0;
     for (wf__ref r = 1; r <= s->last; ++r) {
         if (!s->cone[r])
             continue;
@@ -232,19 +268,23 @@ uint32_t wf__split_bound(const splitter *s)
         bool elsewhere = r != s->root && wf__is_cut(s, r);
         /* a state may be used right there */
         uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
-        if (home > bound)
+        if (home > bound) {
             bound = home;
+            note_cause(s, "the result of", r);
+        }
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (t->store && t->node < r && t->group + 1 > bound &&
-                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART)
+                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
                 bound = t->group + 1;
+                note_cause(s, "what it reads:", t->node);
+            }
         }
     }
     return bound;
 }
 
-uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t bound)
+uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[effect];
     for (uint32_t i = 0; i < s->touch_n; ++i) {
@@ -252,8 +292,10 @@ uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t boun
         wf__overlap o = wf__split_overlap(s, t->object, s->ir->slot[n->a].object, t->gather || wf__by_index(n));
         bool together = o == WF__SAME && !(s->in && t->store && !t->early); /* else the order would be the wrong one */
         uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
-        if (least > bound)
+        if (least > bound) {
             bound = least;
+            note_cause(s, t->store ? "the earlier effect" : "the earlier read", t->node);
+        }
     }
     return after_seen_stores(s, effect, bound);
 }
@@ -283,9 +325,14 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
         const group *to = &s->group[g];
         bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
         if (fits && to->shape.rank == shape->rank &&
-            !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
+            !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)) {
+            if (s->plan->why)
+                explain_group(s, g, shape, false);
             return g;
+        }
     }
+    if (s->plan->why)
+        explain_group(s, s->group_n, shape, true);
     return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 
@@ -313,6 +360,11 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g)
         if (first == UINT32_MAX)
             continue;
         if (s->saved[r] == UINT32_MAX) {
+            char name[WF__OBJECT_NAME];
+            wf__plan_because(s->plan, "split",
+                             "group %u becomes a copy of %s, because %%%u must see what it holds before %s",
+                             (unsigned)first, wf__plan_object_name(s->plan, s->bind, object, name), (unsigned)r,
+                             first == g ? "its own group changes it" : "an earlier group changes it");
             s->saved[r] = snapshot(s, first, object);
             if (s->saved[r] == UINT32_MAX || !add_touch(s, object, first, r, false, false))
                 return UINT32_MAX;
@@ -367,6 +419,9 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
         return wf__split_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
                wf__split_note_loads(s, g) && add_touch(s, slot->object, g, root, true, false);
     /* through a temporary: the whole value first, then the array */
+    char called[WF__CALLED];
+    wf__plan_because(s->plan, "split", "%s goes through a temporary, because it reads this memory at other elements",
+                     wf__split_called(s, root, called));
     uint32_t temp = wf__plan_add_temp(s->plan, n->dtype, &shape), source;
     if (temp == UINT32_MAX || !wf__split_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||
         !wf__split_note_loads(s, g))
@@ -468,9 +523,14 @@ static bool finish(splitter *s, group *g)
     return ok;
 }
 
-static bool run(splitter *s)
+/* ---- the passes ---- */
+bool wf__pass_shapes(wf__planning *p)
 {
-    uint32_t n = s->ir->n;
+    splitter *s = p->split = wf__alloc0(sizeof *s);
+    uint32_t n = p->rec->ir.n;
+    if (!s)
+        return wf__plan_no_memory(p->plan);
+    *s = (splitter){ .plan = p->plan, .rec = p->rec, .ir = &p->rec->ir, .bind = p->bind };
     s->live = wf__alloc0(n);
     s->shape = wf__alloc0(n * sizeof *s->shape);
     s->cone = wf__alloc0(n);
@@ -482,29 +542,41 @@ static bool run(splitter *s)
     s->stored = wf__alloc0(n);
     s->placed = wf__alloc0(n);
     s->at = wf__alloc0(n * sizeof *s->at);
-    bool ok = s->live && s->shape && s->cone && s->home && s->result && s->wide && s->redirect && s->saved &&
-              s->stored && s->placed && s->at;
-    if (!ok)
-        wf__plan_no_memory(s->plan);
-    ok = ok && infer(s);
-    if (ok) {
-        memset(s->home, 0xff, n * sizeof *s->home);
-        memset(s->saved, 0xff, n * sizeof *s->saved);
-        for (wf__ref r = 1; r < n; ++r)
-            s->live[r] = wf__op_is_effect(s->ir->node[r].op);
-        wf__mark_live(s->ir, s->live);
-        ok = (!s->ir->loops || wf__split_find_blocks(s)) && wf__split_hide(s) &&
-             (!s->ir->loops || wf__split_find_leaves(s));
-        ok = ok || wf__plan_no_memory(s->plan);
-        if (ok)
-            wf__choose_stored(s);
-        for (wf__ref r = 1; ok && r < n; ++r) {
-            bool blocked = s->block && s->block[r];
-            if (s->live[r] && blocked && s->block[r] == r)
-                ok = wf__split_block(s, r);
-            else if (s->live[r] && !blocked && !s->placed[r] && is_root(s, r))
-                ok = place(s, r);
-        }
+    if (!s->live || !s->shape || !s->cone || !s->home || !s->result || !s->wide || !s->redirect || !s->saved ||
+        !s->stored || !s->placed || !s->at)
+        return wf__plan_no_memory(p->plan);
+    memset(s->home, 0xff, n * sizeof *s->home);
+    memset(s->saved, 0xff, n * sizeof *s->saved);
+    return infer(s);
+}
+
+bool wf__pass_dead_effects(wf__planning *p)
+{
+    splitter *s = p->split;
+    for (wf__ref r = 1; r < s->ir->n; ++r)
+        s->live[r] = wf__op_is_effect(s->ir->node[r].op);
+    wf__mark_live(s->ir, s->live);
+    return ((!s->ir->loops || wf__split_find_blocks(s)) && wf__split_hide(s) &&
+            (!s->ir->loops || wf__split_find_leaves(s))) ||
+           wf__plan_no_memory(p->plan);
+}
+
+bool wf__pass_stored_views(wf__planning *p)
+{
+    wf__choose_stored(p->split);
+    return true;
+}
+
+bool wf__pass_split(wf__planning *p)
+{
+    splitter *s = p->split;
+    bool ok = true;
+    for (wf__ref r = 1; ok && r < s->ir->n; ++r) {
+        bool blocked = s->block && s->block[r];
+        if (s->live[r] && blocked && s->block[r] == r)
+            ok = wf__split_block(s, r);
+        else if (s->live[r] && !blocked && !s->placed[r] && is_root(s, r))
+            ok = place(s, r);
     }
     if (ok && s->group_n)
         s->group[0].ir.hidden += s->hidden; /* those of no kernel */
@@ -513,26 +585,43 @@ static bool run(splitter *s)
     return ok;
 }
 
-bool wf__plan_split(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+void wf__split_print(const wf__planning *p, wf__str *out)
 {
-    splitter s = { .plan = plan, .rec = recording, .ir = &recording->ir, .bind = bind };
-    bool ok = run(&s);
-    for (uint32_t g = 0; g < s.group_n; ++g)
-        wf__group_free(&s.group[g]);
-    wf__free(s.group);
-    wf__free(s.touch);
-    wf__free(s.shape);
-    wf__free(s.cone);
-    wf__free(s.home);
-    wf__free(s.result);
-    wf__free(s.wide);
-    wf__free(s.redirect);
-    wf__free(s.saved);
-    wf__free(s.live);
-    wf__free(s.block);
-    wf__free(s.leaves);
-    wf__free(s.stored);
-    wf__free(s.placed);
-    wf__free(s.at);
-    return ok;
+    const splitter *s = p->split;
+    wf__print(s->ir, out);
+    for (wf__ref r = 1; r < s->ir->n; ++r) {
+        const wf__node *n = &s->ir->node[r];
+        char shape[160];
+        bool effect = wf__op_is_effect(n->op), known = !effect && wf__op_has_value(n->op) && s->shape[r].rank;
+        wf__shape_text(&s->shape[r], shape, sizeof shape);
+        if (known || s->stored[r])
+            wf__str_addf(out, "# %%%u: shape %s%s\n", (unsigned)r, shape,
+                         s->stored[r] ? ", stored in a temporary" : "");
+    }
+}
+
+void wf__split_end(wf__planning *p)
+{
+    splitter *s = p->split;
+    if (!s)
+        return;
+    for (uint32_t g = 0; g < s->group_n; ++g)
+        wf__group_free(&s->group[g]);
+    wf__free(s->group);
+    wf__free(s->touch);
+    wf__free(s->shape);
+    wf__free(s->cone);
+    wf__free(s->home);
+    wf__free(s->result);
+    wf__free(s->wide);
+    wf__free(s->redirect);
+    wf__free(s->saved);
+    wf__free(s->live);
+    wf__free(s->block);
+    wf__free(s->leaves);
+    wf__free(s->stored);
+    wf__free(s->placed);
+    wf__free(s->at);
+    wf__free(s);
+    p->split = NULL;
 }

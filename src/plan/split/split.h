@@ -4,7 +4,7 @@
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass/pass.h"
-#include "plan/plan.h"
+#include "plan/passes.h"
 
 typedef struct pending { /* an effect, appended when its stage is complete */
     wf__node node;
@@ -92,9 +92,13 @@ typedef struct splitter {
     uint32_t group_n, group_cap;
     touch *touch;
     uint32_t touch_n, touch_cap;
+    char cause[160]; /* why the root comes after other groups, where reasons are collected (plan->why); "" if nothing */
     bool views;      /* the recording has some */
     uint32_t hidden; /* effects that nobody sees */
 } splitter;
+
+/* What reasons call an effect or value of the recording: "wf_out to a", "%3 (wf_add)". */
+const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]);
 
 static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other elements than the points' own */
 {
@@ -112,8 +116,8 @@ wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool ga
 /* Marks all that the marked nodes up to s->last need, without what other groups leave in temporaries. */
 void wf__split_spread(splitter *s);
 /* The first group that may hold the marked nodes, as far as their operands tell; and an effect, as far as memory does. */
-uint32_t wf__split_bound(const splitter *s);
-uint32_t wf__split_effect_bound(const splitter *s, wf__ref effect, uint32_t bound);
+uint32_t wf__split_bound(splitter *s);
+uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound);
 /* The first group from `bound` on of that shape, a new one if need be; for a REDUCE, or 0. UINT32_MAX: without memory. */
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
 /* Records the marked nodes before s->last in group g, with copies of what changes too early. UINT32_MAX, or its

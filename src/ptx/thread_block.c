@@ -1,11 +1,12 @@
-/* team.c - kernels whose blocks of threads are blocks of points (plan/space/thread_block.c): what runs before the points, the points,
- * what runs after them. Sections see the indices of the block's first point. Barriers are where all threads come: none
- * has left but those without a point, which left first.
+/* thread_block.c - kernels in which a thread block does one block of points (plan/space/thread_block.c): the section
+ * before the points, the points, the section after them, with barriers between. The sections see the indices of the
+ * block's first point. Every thread that is left reaches every barrier, because threads without a point leave at the
+ * start.
  */
 #include "ir/pass/pass.h"
 #include "ptx/gen.h"
 
-/* The first barrier of that kind from node r on; the end. */
+/* The first barrier before that section from node r on; ir->n = none. */
 static wf__ref find_barrier(const wf__ir *ir, wf__ref r, unsigned section)
 {
     while (r < ir->n && (ir->node[r].op != WF__BARRIER || ir->node[r].aux != section))
@@ -13,7 +14,7 @@ static wf__ref find_barrier(const wf__ir *ir, wf__ref r, unsigned section)
     return r;
 }
 
-static bool has(const wf__ir *ir, wf__ref from, wf__ref to, bool threads)
+static bool has_node(const wf__ir *ir, wf__ref from, wf__ref to, bool threads)
 {
     for (wf__ref r = from; r < to; ++r)
         if (threads ? ir->node[r].op == WF__THREAD : wf__is_needed(ir, &ir->node[r]))
@@ -21,15 +22,15 @@ static bool has(const wf__ir *ir, wf__ref from, wf__ref to, bool threads)
     return false;
 }
 
-static void barrier(gen *g) { EMIT(g, "bar.sync $0", v_int(0)); }
+static void emit_barrier(gen *g) { EMIT(g, "bar.sync $0", v_int(0)); }
 
-/* Where this block is, how many threads it has, and which one this is. */
+/* Finds the bounds of this thread block's points, the number of its threads with work, and the number of this one. */
 static void find_thread(gen *g, wf__ptx_span *s, val exit)
 {
     const wf__team *team = &g->options->team;
     int rank = g->ir->rank;
     val rest = wf__ptx_block_number(g), type = wf__ptx_index_type(g), size[WF_MAX_RANK], n = v_int(1);
-    wf__ptx_take_box(g, &rest, 0, rank, s);
+    wf__ptx_find_box(g, &rest, 0, rank, s);
     for (int d = 0; d < rank; ++d) {
         val times = wf__ptx_new_index(g);
         size[d] = wf__ptx_new_index(g);
@@ -53,22 +54,22 @@ static void find_thread(gen *g, wf__ptx_span *s, val exit)
         }
 }
 
-static void zero(gen *g)
+static void zero_shared(gen *g)
 {
     enum { STEP = 8 };
     val zeros = wf__ptx_reg(g, V_D), at = wf__ptx_reg(g, V_D);
     EMIT(g, "mov.b64 $0, $1", zeros, v_int(0));
-    wf__ptx_turns t = wf__ptx_begin_turns(g, g->thread[WF_MAX_RANK][0], v_int(g->options->team.own.zeroed / STEP));
+    wf__ptx_loop t = wf__ptx_begin_loop(g, g->thread[WF_MAX_RANK][0], v_int(g->options->team.own.zeroed / STEP));
     EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, t.i, v_int(STEP),
          wf__ptx_shared(g));
     EMIT(g, "st.shared.b64 [$0], $1", at, zeros);
-    wf__ptx_end_turns(g, &t, g->thread[WF_MAX_RANK][1]);
+    wf__ptx_end_loop(g, &t, g->thread[WF_MAX_RANK][1]);
 }
 
-/* What runs once a block: by one thread, unless it asks which one it is. */
-static void once(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
+/* A section that runs once per block of points: in one thread, unless it uses the numbers of threads. */
+static void emit_once(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
 {
-    bool together = has(g->ir, from, to, true);
+    bool together = has_node(g->ir, from, to, true);
     val over = wf__ptx_new_label(g), other = wf__ptx_reg(g, V_P), type = wf__ptx_index_type(g);
     for (int d = 0; d < g->ir->rank; ++d)
         EMIT(g, "add.$1 $0, $2, 0", g->index[d], type, s->lo[d]);
@@ -77,12 +78,12 @@ static void once(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
         EMIT(g, "@$0 bra $1", other, over);
     }
     wf__ptx_walk(g, from, to);
-    wf__ptx_label(g, over);
+    wf__ptx_place_label(g, over);
     wf__ptx_forget(g, 0);
 }
 
-/* The indices of point i of the block. */
-static void place(gen *g, const wf__ptx_span *s, val i)
+/* Sets the indices of point i of the block. */
+static void set_indices(gen *g, const wf__ptx_span *s, val i)
 {
     val type = wf__ptx_index_type(g);
     for (int d = g->ir->rank - 1; d >= 0; --d) {
@@ -95,7 +96,7 @@ static void place(gen *g, const wf__ptx_span *s, val i)
     }
 }
 
-static void points(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
+static void emit_points(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
 {
     val type = wf__ptx_index_type(g), n = v_int(1);
     if (g->options->team.single) {
@@ -109,36 +110,36 @@ static void points(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
             EMIT(g, "mul.lo.$1 $0, $2, $3", times, type, size, n);
             n = times;
         }
-        wf__ptx_turns t = wf__ptx_begin_turns(g, g->thread[WF_MAX_RANK][0], n);
-        place(g, s, t.i);
+        wf__ptx_loop t = wf__ptx_begin_loop(g, g->thread[WF_MAX_RANK][0], n);
+        set_indices(g, s, t.i);
         wf__ptx_walk(g, from, to);
-        wf__ptx_end_turns(g, &t, g->thread[WF_MAX_RANK][1]);
+        wf__ptx_end_loop(g, &t, g->thread[WF_MAX_RANK][1]);
     }
     wf__ptx_forget(g, 0);
 }
 
-void wf__ptx_team(gen *g, val exit)
+void wf__ptx_emit_thread_block(gen *g, val exit)
 {
     const wf__ir *ir = g->ir;
     wf__ref before = find_barrier(ir, 1, 1), after = find_barrier(ir, before, 2);
-    bool opens = has(ir, 1, before, false), closes = has(ir, after + 1, ir->n, false);
+    bool opens = has_node(ir, 1, before, false), closes = has_node(ir, after + 1, ir->n, false);
     wf__ptx_span s;
     find_thread(g, &s, exit);
     for (int d = 0; d < ir->rank; ++d)
         g->index[d] = wf__ptx_new_index(g);
     if (g->options->team.own.zeroed)
-        zero(g);
+        zero_shared(g);
     if (g->options->team.own.zeroed && opens)
-        barrier(g);
+        emit_barrier(g);
     if (opens)
-        once(g, &s, 1, before);
+        emit_once(g, &s, 1, before);
     else
-        wf__ptx_walk(g, 1, before); /* indices of elements */
+        wf__ptx_walk(g, 1, before); /* index nodes that the points use */
     if (opens || g->options->team.own.zeroed)
-        barrier(g);
-    points(g, &s, before + 1, after);
+        emit_barrier(g);
+    emit_points(g, &s, before + 1, after);
     if (closes) {
-        barrier(g);
-        once(g, &s, after + 1, ir->n);
+        emit_barrier(g);
+        emit_once(g, &s, after + 1, ir->n);
     }
 }

@@ -1,0 +1,48 @@
+/* passes.h - the passes of planning, as passes.c lists them, and what they hand to each other. */
+#ifndef WEFT_PLAN_PASSES_H
+#define WEFT_PLAN_PASSES_H
+#include "plan/plan.h"
+
+typedef struct wf__planning {
+    wf__plan *plan;
+    const wf__recording *rec;
+    const wf__bind *bind; /* [recording's objects] */
+    wf__bind *all;        /* [objects and temporaries], once there are stages */
+    uint32_t all_cap;
+    uint32_t bound;         /* temporaries that `all` has */
+    struct splitter *split; /* of an array graph, until it has been split */
+    struct spacer *space;   /* of an index space, until it has been split */
+} wf__planning;
+
+/* ---- array graphs: src/plan/split ---- */
+bool wf__pass_shapes(wf__planning *p);
+bool wf__pass_dead_effects(wf__planning *p);
+bool wf__pass_stored_views(wf__planning *p);
+bool wf__pass_split(wf__planning *p);
+void wf__split_print(const wf__planning *p, wf__str *out); /* the recording: shapes, and what is dead or stored */
+void wf__split_end(wf__planning *p);
+/* ---- index spaces: src/plan/space ---- */
+bool wf__pass_space(wf__planning *p);
+bool wf__pass_loop_axes(wf__planning *p);
+bool wf__pass_thread_blocks(wf__planning *p);
+bool wf__pass_block_boxes(wf__planning *p);
+bool wf__pass_sections(wf__planning *p);
+void wf__space_print(const wf__planning *p, wf__str *out); /* the sections, as passes have changed them */
+void wf__space_end(wf__planning *p);
+/* ---- stage s: src/plan/scan, src/plan/kernel ---- */
+bool wf__pass_scans(wf__planning *p, uint32_t s);
+bool wf__pass_inner_axes(wf__planning *p, uint32_t s);
+bool wf__pass_layout(wf__planning *p, uint32_t s);
+bool wf__pass_records(wf__planning *p, uint32_t s);
+bool wf__pass_accumulate(wf__planning *p, uint32_t s);
+bool wf__pass_expand(wf__planning *p, uint32_t s);
+bool wf__pass_counters(wf__planning *p, uint32_t s);
+bool wf__pass_partition(wf__planning *p, uint32_t s);
+bool wf__pass_open_extents(wf__planning *p, uint32_t s);
+bool wf__pass_number_arrays(wf__planning *p, uint32_t s);
+/* ---- all stages ---- */
+bool wf__pass_fuse(wf__planning *p);
+
+/* Makes `all` hold the temporaries that a pass has added. false: out of memory, which is the plan's error. */
+bool wf__planning_bind(wf__planning *p);
+#endif

@@ -1,0 +1,336 @@
+/* print.c - the text of a plan, and the reasons of its decisions.
+ *
+ * The text has everything that running the plan depends on, and nothing that differs between two runs of the planner:
+ * no addresses, no hashes. What is 0, false or the usual case is left out.
+ *
+ *   plan for cpu: 2 objects, 1 temporary, 2 stages
+ *   temporary t0: f32 (3, 4)                         C order; else `strides (1, 3)` follows
+ *
+ *   stage 0: space (3, 4)
+ *   loops 12, boxes 12, work 108
+ *   slot 0: a, strides (1)                           `offset` in elements; `dims` of arrays accessed by index
+ *   body
+ *   rank 1 flags 3611                                as ir/print.c writes it
+ *   ...
+ */
+#include "plan/plan.h"
+#include <stdio.h>
+
+extern const char *const wf__join_names[];
+
+const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
+                                 char text[WF__OBJECT_NAME])
+{
+    if (object >= plan->objects)
+        snprintf(text, WF__OBJECT_NAME, "t%u", (unsigned)(object - plan->objects));
+    else if (bind && bind[object].name)
+        snprintf(text, WF__OBJECT_NAME, "%s", bind[object].name);
+    else
+        snprintf(text, WF__OBJECT_NAME, "object %u", (unsigned)object);
+    return text;
+}
+
+void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...)
+{
+    va_list args;
+    wf__str_addf(plan->why, "%s: ", topic);
+    va_start(args, format);
+    wf__str_addv(plan->why, format, args);
+    va_end(args);
+    wf__str_add(plan->why, "\n");
+}
+
+/* ---- the text ---- */
+typedef struct printer {
+    const wf__plan *plan;
+    const wf__bind *bind;
+    wf__str *out;
+} printer;
+
+static void add_object(const printer *p, uint32_t object)
+{
+    char text[WF__OBJECT_NAME];
+    wf__str_add(p->out, wf__plan_object_name(p->plan, p->bind, object, text));
+}
+
+static void add_shape(const printer *p, const wf_shape *shape)
+{
+    char text[256];
+    wf__shape_text(shape, text, sizeof text);
+    wf__str_add(p->out, text);
+}
+
+static void add_numbers(const printer *p, const char *what, const int64_t *x, int n)
+{
+    wf__str_addf(p->out, "%s (", what);
+    for (int d = 0; d < n; ++d)
+        wf__str_addf(p->out, "%s%lld", d ? ", " : "", (long long)x[d]);
+    wf__str_add(p->out, ")");
+}
+
+static void add_axes(const printer *p, const char *what, wf_axes axes)
+{
+    wf__str_add(p->out, axes ? what : "");
+    for (int d = 0; d < WF_MAX_RANK; ++d)
+        if (axes >> d & 1)
+            wf__str_addf(p->out, " %d", d);
+}
+
+static void add_flag(const printer *p, bool on, const char *text) { wf__str_add(p->out, on ? text : ""); }
+
+static void add_number(const printer *p, const char *text, uint64_t x)
+{
+    if (x)
+        wf__str_addf(p->out, ", %s %llu", text, (unsigned long long)x);
+}
+
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+static void add_own(const printer *p, const wf__own_memory *own, const char *whose)
+{
+    if (!own->bytes)
+        return;
+    wf__str_addf(p->out, "%s: %u bytes", whose, (unsigned)own->bytes);
+    add_number(p, "zeroed", own->zeroed);
+    wf__str_add(p->out, "\n");
+}
+
+static void print_temp(const printer *p, uint32_t t)
+{
+    const wf__temp *temp = &p->plan->temp[t];
+    int64_t stride = 1;
+    bool dense = true;
+    for (int d = temp->shape.rank - 1; d >= 0; --d) {
+        dense = dense && temp->stride[d] == stride;
+        stride *= temp->shape.dim[d] > 0 ? temp->shape.dim[d] : 1;
+    }
+    wf__str_addf(p->out, "temporary t%u: %s ", (unsigned)t, wf_dtype_name((wf_dtype)temp->dtype));
+    add_shape(p, &temp->shape);
+    if (!dense)
+        add_numbers(p, ", strides", temp->stride, temp->shape.rank);
+    add_flag(p, temp->shared, ", without memory");
+    if (temp->copy_of) {
+        wf__str_add(p->out, ", a copy of ");
+        add_object(p, temp->copy_of - 1);
+    }
+    wf__str_add(p->out, "\n");
+}
+
+static void print_scan(const printer *p, const wf__stage *stage)
+{
+    const wf__scan *scan = &stage->scan;
+    if (!scan->on)
+        return;
+    wf__str_addf(p->out, "scan %s %s along axis %u of ", wf_dtype_name((wf_dtype)scan->dtype),
+                 wf__join_names[scan->join], (unsigned)scan->axis);
+    add_object(p, scan->from);
+    wf__str_add(p->out, " into ");
+    add_object(p, scan->to);
+    add_flag(p, scan->exclusive, ", exclusive");
+    add_flag(p, scan->reversed, ", reversed");
+    add_flag(p, scan->computed, ", computed on the way");
+    add_numbers(p, ", strides", scan->from_stride, stage->space.rank);
+    add_numbers(p, " to", scan->to_stride, stage->space.rank);
+    wf__str_add(p->out, "\n");
+}
+
+static void print_views(const printer *p, const wf__stage *stage)
+{
+    for (uint32_t v = 0; v < stage->view_n; ++v) {
+        const wf__slot_view *view = &stage->view[v];
+        wf__str_addf(p->out, "view of slot %u:", (unsigned)view->slot);
+        for (int k = 0; k < stage->proto.slot[view->slot].rank; ++k) {
+            wf__str_addf(p->out, "%s %lld", k ? "," : "", (long long)view->start[k]);
+            add_numbers(p, " +", view->step[k], stage->space.rank);
+        }
+        wf__str_add(p->out, "\n");
+    }
+}
+
+static void print_loops(const printer *p, const wf__stage *stage)
+{
+    int rank = stage->body.rank;
+    wf__str_add(p->out, "loops");
+    for (int d = 0; d < rank; ++d)
+        wf__str_addf(p->out, " %lld", (long long)stage->extent[d]);
+    wf__str_addf(p->out, ", %lld box%s of", (long long)stage->blocks, stage->blocks == 1 ? "" : "es");
+    for (int d = 0; d < rank; ++d)
+        wf__str_addf(p->out, " %lld", (long long)stage->block[d]);
+    if (stage->slabs >= 0)
+        wf__str_addf(p->out, ", slabs along %d", (int)stage->slabs);
+    add_number(p, "kept", (uint64_t)stage->kept);
+    if (stage->parts > 1)
+        add_number(p, "parts", (uint64_t)stage->parts);
+    add_number(p, "work", stage->work);
+    add_number(p, "columns", stage->columns);
+    add_flag(p, stage->empty, ", empty");
+    add_flag(p, stage->streams, ", streams");
+    add_flag(p, stage->long_rows, ", long rows");
+    wf__str_add(p->out, "\n");
+}
+
+static void print_blocks(const printer *p, const wf__stage *stage)
+{
+    const wf__team *team = &stage->team;
+    if (team->threads || stage->boxed) {
+        wf__str_add(p->out, "block ");
+        add_shape(p, &stage->box);
+        add_flag(p, stage->boxed, ", each a box");
+        if (stage->numbers)
+            wf__str_addf(p->out, ", its number in parameter %u and the next", (unsigned)stage->numbers - 1);
+        wf__str_add(p->out, "\n");
+    }
+    if (team->threads)
+        wf__str_addf(p->out, "thread block of %d along axis %d%s\n", team->threads, team->axis,
+                     team->single ? ", a point each" : "");
+    add_own(p, &team->own, "memory of a thread block");
+    if (stage->chain)
+        wf__str_addf(p->out, "chain of %d stages, block by block\n", (int)stage->chain);
+    if (stage->chief)
+        wf__str_addf(p->out, "the operator of the chain is at %+d\n", (int)stage->chief);
+}
+
+static void print_copies(const printer *p, const wf__stage *stage)
+{
+    for (uint32_t k = 0; k < stage->copies_n; ++k) {
+        const wf__private *c = &stage->copies[k];
+        wf__str_addf(p->out, "private copies in slot %u of slot %u: %s", (unsigned)c->slot, (unsigned)c->target,
+                     wf__join_names[c->join]);
+        add_number(p, "elements", c->elements);
+        add_number(p, "spread", c->spread > 1 ? c->spread : 0);
+        add_number(p, "together", c->together > 1 ? c->together : 0);
+        add_number(p, "updates", c->updates > 1 ? c->updates : 0);
+        add_flag(p, c->exact, ", exact");
+        add_flag(p, c->direct, ", direct");
+        wf__str_add(p->out, "\n");
+    }
+    if (stage->copies_n) {
+        wf__str_addf(p->out, "copies belong to %s", stage->in_order ? "ranges of boxes" : "workers");
+        add_number(p, "groups", stage->groups);
+        add_number(p, "bytes of a thread block", stage->private_bytes);
+        add_number(p, "bytes at most", stage->expand_bytes == WF__EXPAND_BYTES ? 0 : stage->expand_bytes);
+        wf__str_add(p->out, "\n");
+    }
+    add_flag(p, stage->updates, "atomic operations\n");
+}
+
+static void print_reductions(const printer *p, const wf__stage *stage)
+{
+    const wf__ir *body = &stage->body;
+    if (!body->red_n)
+        return;
+    wf__str_add(p->out, stage->result ? "results" : "initial");
+    for (uint32_t k = 0; k < body->red_n; ++k) {
+        wf__str_add(p->out, k ? ", " : " ");
+        if (stage->result)
+            add_object(p, stage->result[k]);
+        else
+            wf__str_addf(p->out, "0x%llx", (unsigned long long)stage->initial[k]);
+        if (body->red[k].join == WF_JOIN_CUSTOM)
+            wf__str_addf(p->out, " from 0x%llx", (unsigned long long)body->red[k].start);
+    }
+    wf__str_add(p->out, "\n");
+}
+
+static void print_slots(const printer *p, const wf__stage *stage)
+{
+    for (uint32_t s = 0; s < stage->body.slot_n && stage->mem; ++s) {
+        const wf__slot *slot = &stage->body.slot[s];
+        const wf__mem_layout *mem = &stage->mem[s];
+        wf__str_addf(p->out, "slot %u: ", (unsigned)s);
+        add_object(p, mem->object);
+        if (mem->offset)
+            wf__str_addf(p->out, ", offset %lld", (long long)mem->offset);
+        add_numbers(p, ", strides", mem->stride, slot->rank);
+        if (!slot->element)
+            add_numbers(p, ", dims", mem->dim, slot->rank);
+        add_number(p, "number", mem->number);
+        add_flag(p, slot->read && slot->written, ", read and written");
+        add_flag(p, !slot->read && slot->written, ", written");
+        add_flag(p, slot->far, ", far");
+        add_flag(p, slot->flows, ", flows");
+        add_flag(p, slot->rows, ", rows");
+        add_flag(p, slot->zeroed, ", zeroed");
+        add_number(p, "scratch", slot->scratch);
+        for (int k = 0; k < slot->rank; ++k)
+            if (slot->shift[k])
+                wf__str_addf(p->out, ", index %d from the block's beginning along %d", k, slot->shift[k] - 1);
+        wf__str_add(p->out, "\n");
+    }
+}
+
+static void print_counts(const printer *p, const wf__ir *body)
+{
+    const struct {
+        const char *name;
+        uint32_t n;
+    } count[] = { { "hidden", body->hidden },
+                  { "unused", body->unused },
+                  { "invariant", body->invariant },
+                  { "written out", body->written_out },
+                  { "in lockstep", body->in_lockstep } };
+    bool any = false;
+    for (size_t i = 0; i < WF__COUNT(count); ++i)
+        if (count[i].n) {
+            wf__str_addf(p->out, "%s %s %u", any ? "," : "counted:", count[i].name, (unsigned)count[i].n);
+            any = true;
+        }
+    wf__str_add(p->out, any ? "\n" : "");
+}
+
+static void print_stage(const printer *p, uint32_t s)
+{
+    const wf__stage *stage = &p->plan->stage[s];
+    wf__str_addf(p->out, "\nstage %u: space ", (unsigned)s);
+    add_shape(p, &stage->space);
+    add_axes(p, ", reduces", stage->reduce);
+    add_axes(p, ", drops", stage->dropped);
+    add_flag(p, stage->fused, ", fused with the next");
+    wf__str_add(p->out, "\n");
+    print_scan(p, stage);
+    print_views(p, stage);
+    if (!stage->scan.on && !stage->body.node) { /* not laid out yet */
+        wf__print(&stage->proto, p->out);
+        return;
+    }
+    if (!stage->scan.on)
+        print_loops(p, stage);
+    print_blocks(p, stage);
+    print_reductions(p, stage);
+    print_copies(p, stage);
+    print_slots(p, stage);
+    print_counts(p, &stage->body);
+    if (!stage->scan.on) {
+        wf__str_add(p->out, "body\n");
+        wf__print(&stage->body, p->out);
+    }
+    if (stage->join) {
+        wf__str_add(p->out, "join\n");
+        wf__print(stage->join, p->out);
+    }
+}
+
+void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out)
+{
+    print_stage(&(printer){ .plan = plan, .bind = bind, .out = out }, s);
+}
+
+void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out)
+{
+    const printer p = { .plan = plan, .bind = bind, .out = out };
+    wf__str_addf(out, "plan for %s: %u object%s",
+                 plan->target == WF__GPU         ? "gpu"
+                 : plan->target == WF__PROCESSOR ? "cpu"
+                                                 : "interp",
+                 (unsigned)plan->objects, plural(plan->objects));
+    add_number(&p, "parameters", plan->params);
+    add_number(&p, "temporaries", plan->temp_n);
+    add_number(&p, "stages", plan->stage_n);
+    add_number(&p, "reductions of a stage at most", plan->most_reds);
+    wf__str_add(out, "\n");
+    for (uint32_t t = 0; t < plan->temp_n; ++t)
+        print_temp(&p, t);
+    add_own(&p, &plan->own, "memory of a block");
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        print_stage(&p, s);
+}
